@@ -442,8 +442,8 @@ docs:
 		echo "docs: skipped: doxygen is not installed"; \
 	fi
 
-lint: $(generated)
-	@CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' .ci/lint $(PREPROCESS) $(LANGUAGE) \
+lint: all
+	@BUILD='$(BUILD)' CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' .ci/lint $(PREPROCESS) $(LANGUAGE) \
 		$(WARNINGS) $(PACKAGE_CFLAGS) $(CUDA_CFLAGS)
 
 # ---- Installing ----

@@ -7,13 +7,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
-#include "client/core/identity.h"
-#include "client/graph/failure.h"
-#include "client/graph/graph.h"
-#include "client/graph/retired_memory.h"
-#include "client/setup/plan_cache.h"
+#include "client/core.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 /* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */

@@ -1,21 +1,13 @@
 /* From a received message to its handler. The daemon's thread. */
 #include "daemon/client_requests.h"
 
-#include "daemon/admin/control.h"
-#include "daemon/admin/tool.h"
-#include "daemon/base/node_board.h"
-#include "daemon/data/device_slots.h"
-#include "daemon/data/match_offers.h"
-#include "daemon/data/submit_rings.h"
-#include "daemon/data/trunks.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
-#include "daemon/membership/join.h"
-#include "daemon/memory/device_region.h"
-#include "daemon/memory/segment.h"
-#include "daemon/setup/barrier.h"
-#include "daemon/setup/graph_requests.h"
-#include "daemon/setup/setup.h"
+#include "daemon/admin.h"
+#include "daemon/base.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/membership.h"
+#include "daemon/memory.h"
+#include "daemon/setup.h"
 
 typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 

@@ -1,8 +1,8 @@
 /* Which request may come when, and who handles it. */
-#ifndef SFD_DISPATCH_H
-#define SFD_DISPATCH_H
+#ifndef SFD_CLIENT_REQUESTS_H
+#define SFD_CLIENT_REQUESTS_H
 
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 
 /* Handles a message. What is malformed or out of place ends the connection. Handlers that keep a descriptor put -1 in
  * its place. */

@@ -1,18 +1,11 @@
 /* The order in which the rooms tear down what belongs to ranks, jobs, groups and graphs: see jobs/life.h. */
 #include "daemon/life.h"
 
-#include "daemon/admin/trace.h"
-#include "daemon/data/match_offers.h"
-#include "daemon/data/submit_rings.h"
-#include "daemon/data/trunk_regions.h"
-#include "daemon/data/trunks.h"
-#include "daemon/membership/coordinator_client.h"
-#include "daemon/memory/device_region.h"
-#include "daemon/memory/segment.h"
-#include "daemon/setup/barrier.h"
-#include "daemon/setup/call_compare.h"
-#include "daemon/setup/proposal.h"
-#include "daemon/setup/setup.h"
+#include "daemon/admin.h"
+#include "daemon/data.h"
+#include "daemon/membership.h"
+#include "daemon/memory.h"
+#include "daemon/setup.h"
 
 static void close_submission(sfd_rank_t *rank)
 {

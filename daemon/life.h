@@ -2,7 +2,7 @@
 #ifndef SFD_LIFE_H
 #define SFD_LIFE_H
 
-#include "daemon/jobs/life.h"
+#include "daemon/jobs.h"
 
 extern const sfd_life_t sfd_life;
 

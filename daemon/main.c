@@ -10,13 +10,9 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "daemon/base/copy_costs.h"
-#include "daemon/base/log.h"
-#include "daemon/base/options.h"
-#include "daemon/base/sd_notify.h"
-#include "daemon/base/sigbus_guard.h"
-#include "daemon/clients/listen.h"
-#include "daemon/net/fabric/tcp/auth.h"
+#include "daemon/base.h"
+#include "daemon/clients.h"
+#include "daemon/net/fabric.h"
 #include "daemon/server.h"
 #include "proto/report/text.h"
 #include "shm/base/error.h"

@@ -5,20 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/admin/remote_answer.h"
-#include "daemon/admin/remote_query.h"
-#include "daemon/data/data.h"
-#include "daemon/data/trunks.h"
-#include "daemon/jobs/ended_jobs.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
-#include "daemon/jobs/tree_agreement.h"
-#include "daemon/membership/coordinator.h"
-#include "daemon/membership/coordinator_client.h"
-#include "daemon/membership/refusal.h"
-#include "daemon/setup/barrier.h"
-#include "daemon/setup/call_compare.h"
-#include "daemon/setup/root_requests.h"
+#include "daemon/admin.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/membership.h"
+#include "daemon/setup.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 

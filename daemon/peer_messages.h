@@ -3,7 +3,7 @@
 #ifndef SFD_PEER_MESSAGES_H
 #define SFD_PEER_MESSAGES_H
 
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 
 extern const sfd_network_ops_t sfd_peer_ops;
 

@@ -12,7 +12,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 
 /* Starts serving a listening, non-blocking socket, which stays the caller's, on a loop that the caller runs. The
  * options must outlive the server. */

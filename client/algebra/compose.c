@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "client/algebra/derive.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* ---- Roots of a, leaves of b ------------------------------------------------------------------------------------- */

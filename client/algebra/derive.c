@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/engine/lane_send.h"
-#include "client/graph/failure.h"
-#include "client/graph/graph.h"
-#include "client/setup/create.h"
+#include "client/engine.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */

@@ -1,15 +1,15 @@
 /* Deriving a graph: what is computed and exchanged on the way to its edges, and the error that may be found there. A
  * derivation always ends with a set-up, in which all ranks take part whatever they found: that is where errors are
  * agreed. Arrays live until then. One thread. */
-#ifndef SFC_DERIVE_H
-#define SFC_DERIVE_H
+#ifndef SFC_ALGEBRA_DERIVE_H
+#define SFC_ALGEBRA_DERIVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf.h>
 
-#include "client/core/group.h"
+#include "client/core.h"
 
 #define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
 

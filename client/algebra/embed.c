@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 #include "client/algebra/derive.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* Marks what is selected of 0..n-1. An index beyond them is refused, or ignored, as it says; a negative one refused. */

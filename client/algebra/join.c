@@ -3,7 +3,7 @@
 
 #include "client/algebra/derive.h"
 #include "client/algebra/layout.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* ---- Concatenation ----------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* Global numbers: who owns which range of them. */
-#ifndef SFC_LAYOUT_H
-#define SFC_LAYOUT_H
+#ifndef SFC_ALGEBRA_LAYOUT_H
+#define SFC_ALGEBRA_LAYOUT_H
 
 #include "client/algebra/derive.h"
 

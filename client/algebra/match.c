@@ -1,6 +1,6 @@
 /* Graphs between roots and leaves that have the same names: ranks meet at a directory of names. */
 #include "client/algebra/derive.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* The directory is dealt out in blocks of names. */

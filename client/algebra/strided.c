@@ -1,6 +1,6 @@
 /* A graph for arrays of several columns. */
 #include "client/algebra/derive.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* A stride as the application gives it, which must be at least n; that n columns of it fit. Bad ones become 0. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/algebra/derive.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* ---- One part ---------------------------------------------------------------------------------------------------- */

@@ -4,13 +4,10 @@
 #include <stdlib.h>
 
 #include "client/compound/multigraph.h"
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/engine/progress.h"
-#include "client/engine/start.h"
-#include "client/engine/thread.h"
-#include "client/graph/failure.h"
-#include "client/plan/edge_readback.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
+#include "client/plan.h"
 #include "shm/base/error.h"
 
 #define CHUNK_BYTES ((size_t)16 << 10)

@@ -16,12 +16,11 @@
  *   GATHERING --first: all contributions here--> COMBINED --second: everything here, nothing to send--> done
  *
  * The thread that uses the graph. */
-#ifndef SFC_COMPOSITE_H
-#define SFC_COMPOSITE_H
+#ifndef SFC_COMPOUND_COMPOSITE_H
+#define SFC_COMPOUND_COMPOSITE_H
 
-#include "client/core/type.h"
-#include "client/engine/request.h"
-#include "client/engine/thread.h"
+#include "client/core.h"
+#include "client/engine.h"
 
 struct sfc_round;
 

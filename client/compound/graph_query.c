@@ -1,9 +1,9 @@
 /* What the interface tells of a graph's edges: see sf_edges.h. The thread that uses the graph. */
 
 #include "client/compound/multigraph.h"
-#include "client/core/context.h"
-#include "client/engine/request.h"
-#include "client/graph/failure.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 #include <stdlib.h>
 

@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/algebra/derive.h"
-#include "client/core/context.h"
-#include "client/core/group.h"
-#include "client/engine/barrier.h"
-#include "client/graph/failure.h"
-#include "client/setup/create.h"
+#include "client/algebra.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 #define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */

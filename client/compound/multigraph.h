@@ -8,12 +8,11 @@
  *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
  *
  * Where all ranks are on one node their edge lists tell what the reduces would. The thread that uses the graph. */
-#ifndef SFC_MULTI_H
-#define SFC_MULTI_H
+#ifndef SFC_COMPOUND_MULTIGRAPH_H
+#define SFC_COMPOUND_MULTIGRAPH_H
 
-#include "client/graph/graph.h"
-#include "client/graph/neighbor_edges.h"
-#include "client/plan/slot_rounds.h"
+#include "client/graph.h"
+#include "client/plan.h"
 
 typedef struct sfc_multi {
   sfc_attachment_t attachment;

@@ -1,7 +1,7 @@
 /* The claims of this rank, by which it offers work to the workers of its daemon: one region, made at the first sf_alloc
  * if there are workers. Any thread. */
-#ifndef SFC_CLAIMS_H
-#define SFC_CLAIMS_H
+#ifndef SFC_CORE_CLAIM_POOL_H
+#define SFC_CORE_CLAIM_POOL_H
 
 #include <pthread.h>
 #include <stdatomic.h>

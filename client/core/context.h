@@ -1,6 +1,6 @@
 /* One process as one rank of a job. */
-#ifndef SFC_CONTEXT_H
-#define SFC_CONTEXT_H
+#ifndef SFC_CORE_CONTEXT_H
+#define SFC_CORE_CONTEXT_H
 
 #include <pthread.h>
 #include <stdatomic.h>

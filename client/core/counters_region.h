@@ -1,8 +1,8 @@
 /* The counters region of a rank: shared memory, from which tools and the daemon read what the rank counts. It has
  * tables of entries for graphs, their lanes, and ranks of other nodes. Entries are given out under the context's lock.
  */
-#ifndef SFC_COUNTERS_REGION_H
-#define SFC_COUNTERS_REGION_H
+#ifndef SFC_CORE_COUNTERS_REGION_H
+#define SFC_CORE_COUNTERS_REGION_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Requests to the daemon and their answers, over the control connection. Any thread: several requests may be waiting at
  * once; whoever waits reads for all. */
-#ifndef SFC_CONTROL_H
-#define SFC_CONTROL_H
+#ifndef SFC_CORE_DAEMON_CONN_H
+#define SFC_CORE_DAEMON_CONN_H
 
 #include <pthread.h>
 #include <stdbool.h>

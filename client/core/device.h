@@ -1,6 +1,6 @@
 /* The plugin for memory of devices, as the client uses it. Any thread. */
-#ifndef SFC_DEVICE_H
-#define SFC_DEVICE_H
+#ifndef SFC_CORE_DEVICE_H
+#define SFC_CORE_DEVICE_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Memory of devices that the daemon allocates for this rank, so that nobody's death takes it from those who have it
  * open: a region of the rank, which others open as any other. Any thread. */
-#ifndef SFC_DEVICE_BLOCK_H
-#define SFC_DEVICE_BLOCK_H
+#ifndef SFC_CORE_DEVICE_ALLOC_H
+#define SFC_CORE_DEVICE_ALLOC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Groups of ranks. */
-#ifndef SFC_GROUP_H
-#define SFC_GROUP_H
+#ifndef SFC_CORE_GROUP_H
+#define SFC_CORE_GROUP_H
 
 #include "client/core/context.h"
 

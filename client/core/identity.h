@@ -1,6 +1,6 @@
 /* Who this process is: daemon, job, rank and size, from sf_init's options and the environment. */
-#ifndef SFC_ENVIRONMENT_H
-#define SFC_ENVIRONMENT_H
+#ifndef SFC_CORE_IDENTITY_H
+#define SFC_CORE_IDENTITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* The listener: a thread that sleeps on the alert socket and carries out what the daemon says there. It makes the loss
  * of the daemon and the failure of other ranks known to threads that compute, spin or sleep, without any of them having
  * to ask. It runs with all signals blocked. */
-#ifndef SFC_ALERTS_H
-#define SFC_ALERTS_H
+#ifndef SFC_CORE_LISTENER_H
+#define SFC_CORE_LISTENER_H
 
 #include <pthread.h>
 #include <stdbool.h>

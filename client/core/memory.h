@@ -1,6 +1,6 @@
 /* The application's memory as the library knows it: allocations of sf_alloc and registered regions, by address. */
-#ifndef SFC_MEMORY_H
-#define SFC_MEMORY_H
+#ifndef SFC_CORE_MEMORY_H
+#define SFC_CORE_MEMORY_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The other ranks of the node as this one reaches them: their segments mapped here, their wake words, and whether their
  * private memory can be read. Any thread. */
-#ifndef SFC_PEER_H
-#define SFC_PEER_H
+#ifndef SFC_CORE_PEER_H
+#define SFC_CORE_PEER_H
 
 #include <pthread.h>
 #include <stdbool.h>

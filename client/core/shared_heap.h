@@ -2,8 +2,8 @@
  * of them: the inbox (slots, cells; peers write) and the memory of sf_alloc (peers read). A block goes where the first
  * gap holds it; else a segment is made, for it alone if it is larger than a quarter of an ordinary segment. Taking and
  * giving: any thread; the rest: one, while no other uses the heap. */
-#ifndef SFC_HEAP_H
-#define SFC_HEAP_H
+#ifndef SFC_CORE_SHARED_HEAP_H
+#define SFC_CORE_SHARED_HEAP_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Handing requests to the daemon through the rank's submission ring. */
-#ifndef SFC_SUBMIT_H
-#define SFC_SUBMIT_H
+#ifndef SFC_CORE_SUBMIT_RING_H
+#define SFC_CORE_SUBMIT_RING_H
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* Cache of the mapped regions of trunk maps and trunk boards. The daemon lets a region serve one graph after another
  * (daemon/data/trunk_regions.h), so a region that is mapped need not be mapped again. Any thread. */
-#ifndef SFC_TRUNK_REGIONS_H
-#define SFC_TRUNK_REGIONS_H
+#ifndef SFC_CORE_TRUNK_REGIONS_H
+#define SFC_CORE_TRUNK_REGIONS_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* What stands behind the public handles of units and ops. */
-#ifndef SFC_TYPE_H
-#define SFC_TYPE_H
+#ifndef SFC_CORE_TYPE_H
+#define SFC_CORE_TYPE_H
 
 #include <sf/sf.h>
 

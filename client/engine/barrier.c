@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/in_flight.h"
 #include "client/engine/mismatch.h"
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "proto/sf_control.pb-c.h"
 #include "shm/base/error.h"
 #include "shm/observe/calls.h"

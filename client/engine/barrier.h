@@ -1,10 +1,10 @@
 /* Barrier of a graph's ranks, at the daemon, before they make together what the graph needs for some of its operations:
  * set-ups would wait for ranks that have called something else. Such a call takes its place among the operations of the
  * graph: it has a number and a descriptor (shm/lane/message.h), with which it is compared like any other call. */
-#ifndef SFC_MEETING_H
-#define SFC_MEETING_H
+#ifndef SFC_ENGINE_BARRIER_H
+#define SFC_ENGINE_BARRIER_H
 
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/lane/message.h"
 
 /* Waits until all ranks have come for the same. before: what is wrong with this rank's call, with the thread's text; it

@@ -6,7 +6,7 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/trunk.h"
 #include "client/engine/trunk_device.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 /* Room is kept for the next operation with the request. */
 struct sfc_stage {

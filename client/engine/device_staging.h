@@ -1,8 +1,8 @@
 /* What an operation sends of a device's data through cells, slots and trunks: the values for all neighbours are brought
  * to the host by one kernel, and waited for once; lanes then pack from there as from any memory of the host. The thread
  * that uses the graph. */
-#ifndef SFC_STAGE_H
-#define SFC_STAGE_H
+#ifndef SFC_ENGINE_DEVICE_STAGING_H
+#define SFC_ENGINE_DEVICE_STAGING_H
 
 #include "client/engine/operation.h"
 

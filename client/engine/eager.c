@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/protocol.h"
 #include "client/engine/thread.h"
-#include "client/graph/failure.h"
-#include "client/graph/retired_memory.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* Values of one message. */

@@ -7,11 +7,11 @@
  * one of 32 eager slots, whose numbers the messages in the 8 slots share. Without memory nothing is sent eagerly, nor
  * are values on devices, and those behind data that the reader has yet to read in place. The thread that uses the
  * graph. */
-#ifndef SFC_EAGER_H
-#define SFC_EAGER_H
+#ifndef SFC_ENGINE_EAGER_H
+#define SFC_ENGINE_EAGER_H
 
 #include "client/engine/operation.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 
 /* Posts all that is left of the request to the lane, to a rank of this node. False if that is not possible: everything
  * is as it was. */

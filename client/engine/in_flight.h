@@ -1,11 +1,11 @@
 /* The operations of a graph that are in flight: their table, and the thread that makes progress on them. Of the thread
  * that owns the graph. */
-#ifndef SFC_FLIGHT_H
-#define SFC_FLIGHT_H
+#ifndef SFC_ENGINE_IN_FLIGHT_H
+#define SFC_ENGINE_IN_FLIGHT_H
 
 #include "client/engine/operation.h"
 #include "client/engine/thread.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 
 /* Whether the table has room for more operations. */
 static inline bool sfc_flight_has_room(const sf_graph_t *graph, uint64_t noperations)

@@ -1,7 +1,7 @@
 /* What lanes do, by where the other end is: a rank of this node, with which memory is shared, or another node, over a
  * trunk. The thread that uses the graph. */
-#ifndef SFC_LANE_OPS_H
-#define SFC_LANE_OPS_H
+#ifndef SFC_ENGINE_LANE_OPS_H
+#define SFC_ENGINE_LANE_OPS_H
 
 #include "client/engine/lane_send.h"
 

@@ -1,5 +1,5 @@
 /* Receiving from lanes: see lane_send.h. */
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/lane_take.h"
@@ -7,7 +7,7 @@
 #include "client/engine/offload.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/turns.h"
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 #define MESSAGES_AT_ONCE (SFSHM_LANE_SLOTS / 2)

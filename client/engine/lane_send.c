@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/eager.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/protocol.h"
 #include "client/engine/thread.h"
-#include "client/graph/failure.h"
-#include "client/setup/lanes.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 #include "shm/kernels/kernels_dense.h"
 

@@ -1,6 +1,6 @@
 /* Moving one operation's data over one lane: choosing the method, packing, posting, taking, unpacking. */
-#ifndef SFC_TRANSFER_H
-#define SFC_TRANSFER_H
+#ifndef SFC_ENGINE_LANE_SEND_H
+#define SFC_ENGINE_LANE_SEND_H
 
 #include "client/engine/in_flight.h"
 #include "client/engine/offload.h"

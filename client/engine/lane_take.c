@@ -5,13 +5,12 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
+#include "client/core.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/offload.h"
 #include "client/engine/protocol.h"
 #include "client/engine/turns.h"
-#include "client/setup/lanes.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 #define BOUNCE_BYTES ((size_t)32 << 10)

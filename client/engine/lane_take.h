@@ -1,7 +1,7 @@
 /* Taking one message out of a lane: eager (in the slot, a cell, or a block of the writer's inbox), or zero-copy (in
  * memory of the writer). One function for each form of message. The thread that uses the graph. */
-#ifndef SFC_LANE_TAKE_H
-#define SFC_LANE_TAKE_H
+#ifndef SFC_ENGINE_LANE_TAKE_H
+#define SFC_ENGINE_LANE_TAKE_H
 
 #include "client/engine/operation.h"
 #include "shm/lane/lane.h"

@@ -3,13 +3,12 @@
 
 #include <stdio.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/thread.h"
 #include "client/engine/trunk.h"
-#include "client/graph/failure.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 /* ---- What was called here ---------------------------------------------------------------------------------------- */
 

@@ -4,12 +4,12 @@
  * what the other ends have sent and wait for (sfc_lane_check_match). Messages over a trunk are sent by the last member
  * of a node, and a rank that calls something else keeps them from being sent. Therefore the ranks of a node also
  * compare what they begin, on the trunks' board. The thread that uses the graph. */
-#ifndef SFC_MISMATCH_H
-#define SFC_MISMATCH_H
+#ifndef SFC_ENGINE_MISMATCH_H
+#define SFC_ENGINE_MISMATCH_H
 
 #include "client/engine/operation.h"
 #include "client/engine/trunk.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 #define SFC_MATCH_TEXT_BYTES 400
 

@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/core/idle.h"
+#include "client/core.h"
 #include "client/engine/lane_send.h"
-#include "client/plan/edge_readback.h"
+#include "client/plan.h"
 #include "shm/trunk/trunk.h"
 
 /* ---- Offers ------------------------------------------------------------------------------------------------------ */

@@ -10,14 +10,14 @@
  *
  * Workers go along the edges of the rank that owns the leaves. That rank gives the daemon its edge list, sealed, before
  * its first offer on a graph: set-up does not pay for what most graphs never use. The thread that uses the graph. */
-#ifndef SFC_OFFLOAD_H
-#define SFC_OFFLOAD_H
+#ifndef SFC_ENGINE_OFFLOAD_H
+#define SFC_ENGINE_OFFLOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "client/engine/operation.h"
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/kernels/paths.h"
 #include "shm/lane/claim.h"
 

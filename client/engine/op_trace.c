@@ -1,8 +1,7 @@
 /* Watched operations: see op_trace.h. */
 #include "client/engine/op_trace.h"
 
-#include "client/graph/trace.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 

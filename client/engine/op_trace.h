@@ -1,10 +1,10 @@
 /* Operations that are watched more closely: of about one in SFSHM_SAMPLED_EVERY the time is taken, and while the daemon
  * traces all leave events. The thread that uses the graph. */
-#ifndef SFC_WATCH_H
-#define SFC_WATCH_H
+#ifndef SFC_ENGINE_OP_TRACE_H
+#define SFC_ENGINE_OP_TRACE_H
 
 #include "client/engine/operation.h"
-#include "client/graph/trace.h"
+#include "client/graph.h"
 
 #define SFC_SAMPLED 1u
 #define SFC_TRACED 2u

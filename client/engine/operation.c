@@ -3,15 +3,14 @@
 
 #include <stdio.h>
 
-#include "client/core/context.h"
-#include "client/core/type.h"
+#include "client/core.h"
 #include "client/engine/in_flight.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
 #include "client/engine/start.h"
 #include "client/engine/thread.h"
 #include "client/engine/turns.h"
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 /* Operations in flight. */
-#ifndef SFC_OPERATION_H
-#define SFC_OPERATION_H
+#ifndef SFC_ENGINE_OPERATION_H
+#define SFC_ENGINE_OPERATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/device/device.h"
 #include "shm/kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 /* Progress and waiting: see progress.h. */
 #include "client/engine/progress.h"
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
@@ -10,7 +10,7 @@
 #include "client/engine/thread.h"
 #include "client/engine/trunk.h"
 #include "client/engine/wait_state.h"
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* Some 100 us of spinning; whoever has not come by then is not about to. */

@@ -1,11 +1,11 @@
 /* Progress of everything that a thread has begun, and waiting. There is no other progress than that of calls into the
  * library: data move when their owner begins an operation and when it waits. */
-#ifndef SFC_PROGRESS_H
-#define SFC_PROGRESS_H
+#ifndef SFC_ENGINE_PROGRESS_H
+#define SFC_ENGINE_PROGRESS_H
 
 #include <stdbool.h>
 
-#include "client/core/idle.h"
+#include "client/core.h"
 #include "client/engine/operation.h"
 #include "client/engine/thread.h"
 

@@ -1,8 +1,8 @@
 /* The planner: how a message's payload travels. */
-#ifndef SFC_METHOD_H
-#define SFC_METHOD_H
+#ifndef SFC_ENGINE_PROTOCOL_H
+#define SFC_ENGINE_PROTOCOL_H
 
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/region/board.h"
 
 /* Upper bounds of a cell; larger payloads go in pieces. A line that goes round while the reader still has it in its

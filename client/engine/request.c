@@ -5,12 +5,11 @@
 
 #include <stdlib.h>
 
-#include "client/core/device.h"
-#include "client/core/type.h"
+#include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/offload.h"
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* Making requests and keeping them: see operation.h for what they are. */
-#ifndef SFC_REQUEST_H
-#define SFC_REQUEST_H
+#ifndef SFC_ENGINE_REQUEST_H
+#define SFC_ENGINE_REQUEST_H
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/operation.h"
 
 /* What a request is to do, with arguments that have been checked. */

@@ -1,7 +1,7 @@
 /* Starting and finishing one operation in flight. Inline: on small data these steps take most of an operation's time.
  */
-#ifndef SFC_START_H
-#define SFC_START_H
+#ifndef SFC_ENGINE_START_H
+#define SFC_ENGINE_START_H
 
 #include "client/engine/in_flight.h"
 #include "client/engine/lane_ops.h"

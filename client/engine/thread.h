@@ -1,11 +1,11 @@
 /* What a thread has begun and not ended, and the ranks that it has to wake. Of the thread itself. */
-#ifndef SFC_THREAD_H
-#define SFC_THREAD_H
+#ifndef SFC_ENGINE_THREAD_H
+#define SFC_ENGINE_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/graph/graph.h"
+#include "client/graph.h"
 #include "shm/region/wait.h"
 
 #define SFC_PENDING_WAKES 32

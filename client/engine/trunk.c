@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/trunk_device.h"
 #include "client/engine/turns.h"
-#include "client/graph/failure.h"
-#include "client/graph/trunk_types.h"
-#include "client/setup/trunk_memory.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */

@@ -1,14 +1,13 @@
 /* Operations over the trunks of a graph: sending, receiving, finding calls that do not match. trunk_types.h says what
  * trunks are. The thread that uses the graph. */
-#ifndef SFC_TRUNK_H
-#define SFC_TRUNK_H
+#ifndef SFC_ENGINE_TRUNK_H
+#define SFC_ENGINE_TRUNK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "client/engine/operation.h"
-#include "client/graph/graph.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 

@@ -3,9 +3,8 @@
 
 #include "client/engine/lane_send.h"
 #include "client/engine/trunk.h"
-#include "client/graph/failure.h"
-#include "client/graph/trunk_types.h"
-#include "client/setup/trunk_device_slots.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"
 

@@ -12,12 +12,12 @@
  *
  * Once some messages of a side are on the device all behind them are that are worth it, wherever the data lie: those of
  * the host are moved by kernels that move between host and device. The thread that uses the graph. */
-#ifndef SFC_TRUNK_DEVICES_H
-#define SFC_TRUNK_DEVICES_H
+#ifndef SFC_ENGINE_TRUNK_DEVICE_H
+#define SFC_ENGINE_TRUNK_DEVICE_H
 
 #include "client/engine/trunk.h"
-#include "client/graph/trunk_types.h"
-#include "client/setup/trunk_device_slots.h"
+#include "client/graph.h"
+#include "client/setup.h"
 
 /* Takes the next step if there is one to be taken. Asks the daemon then, but waits for no rank. */
 void sfc_trunk_devices_step(sf_graph_t *graph, const sf_request_t *request);

@@ -1,7 +1,7 @@
 /* Turns of a reduce: in which order contributions from other ranks, and this rank's own, are combined at its roots. The
  * thread that uses the graph. */
-#ifndef SFC_TURNS_H
-#define SFC_TURNS_H
+#ifndef SFC_ENGINE_TURNS_H
+#define SFC_ENGINE_TURNS_H
 
 #include "client/engine/operation.h"
 

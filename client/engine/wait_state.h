@@ -3,8 +3,8 @@
  *
  * Time asleep is charged to the lanes on which something is missing, in equal parts: while the rank sleeps by whoever
  * reads its counters, and by the rank each time it wakes. What is waited without sleeping is charged to one lane. */
-#ifndef SFC_WAITING_H
-#define SFC_WAITING_H
+#ifndef SFC_ENGINE_WAIT_STATE_H
+#define SFC_ENGINE_WAIT_STATE_H
 
 #include "client/engine/operation.h"
 

@@ -6,8 +6,8 @@
  *   sf_finalize        is_busy -> tear_down -> free
  *
  * Attachments are asked in the order of the latest first. A function may be NULL. */
-#ifndef SFC_ATTACHMENT_H
-#define SFC_ATTACHMENT_H
+#ifndef SFC_GRAPH_ATTACHMENT_H
+#define SFC_GRAPH_ATTACHMENT_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* What follows from a graph's lanes: its bounds, and the order in which contributions to its roots are combined. At
  * set-up.
  */
-#ifndef SFC_TURNS_H
-#define SFC_TURNS_H
+#ifndef SFC_GRAPH_COMBINE_ORDER_H
+#define SFC_GRAPH_COMBINE_ORDER_H
 
 #include "client/graph/graph.h"
 

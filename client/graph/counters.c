@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
+#include "client/core.h"
 #include "client/graph/trace.h"
 #include "client/graph/trunk_types.h"
-#include "client/plan/edge_readback.h"
+#include "client/plan.h"
 #include "shm/base/error.h"
 
 /* Sums over lanes of one other rank or node, of graphs that are gone. */

@@ -1,9 +1,9 @@
 /* Entries of graphs and their lanes in the rank's counters region. The context's lock is held; what is in an entry
  * belongs to the thread that uses the graph. */
-#ifndef SFC_COUNTERS_H
-#define SFC_COUNTERS_H
+#ifndef SFC_GRAPH_COUNTERS_H
+#define SFC_GRAPH_COUNTERS_H
 
-#include "client/core/counters_region.h"
+#include "client/core.h"
 #include "client/graph/graph.h"
 
 /* Finds entries for the graph and its lanes, and sets their counts. Without room, in the region or in memory, lanes

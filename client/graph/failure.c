@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/graph/retired_memory.h"
 #include "shm/base/error.h"
 

@@ -1,8 +1,8 @@
 /* Failure of graphs: what marks a graph failed, whom that is told, and what the daemon says of graphs. */
-#ifndef SFC_FAILURE_H
-#define SFC_FAILURE_H
+#ifndef SFC_GRAPH_FAILURE_H
+#define SFC_GRAPH_FAILURE_H
 
-#include "client/core/listener.h"
+#include "client/core.h"
 #include "client/graph/graph.h"
 
 /* Whether the graph has failed; sfc_graph_failure says why. */

@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/core/group.h"
+#include "client/core.h"
 #include "client/graph/counters.h"
 #include "client/graph/failure.h"
 #include "client/graph/retired_memory.h"
-#include "client/plan/edge_readback.h"
+#include "client/plan.h"
 #include "shm/base/error.h"
 
 /* A multi-graph is made where its graph was. */

@@ -1,7 +1,7 @@
 /* A graph instance: the plan of this rank, its lanes to the other ranks, and its operations in flight. Used by one
  * thread at a time, except for failed and failure_detail, which the listener sets. */
-#ifndef SFC_GRAPH_H
-#define SFC_GRAPH_H
+#ifndef SFC_GRAPH_GRAPH_H
+#define SFC_GRAPH_GRAPH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 
 #include <sf/sf.h>
 
-#include "client/core/shared_heap.h"
+#include "client/core.h"
 #include "client/graph/attachment.h"
 #include "client/graph/lane.h"
-#include "client/plan/link.h"
+#include "client/plan.h"
 #include "shm/observe/counters.h"
 
 typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not ended: see progress.h */

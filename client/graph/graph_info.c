@@ -1,9 +1,9 @@
 /* What a graph says about itself: sizes, counts, edges. The thread that uses the graph. */
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "client/graph/trunk_types.h"
-#include "client/plan/edge_readback.h"
+#include "client/plan.h"
 #include "shm/base/error.h"
 
 sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_t root_rank[], int64_t root_index[])

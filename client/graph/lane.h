@@ -1,7 +1,7 @@
 /* A lane of a graph: its edges to one other rank of the node, or to one other node, with the state of the messages in
  * both directions. The thread that uses the graph. */
-#ifndef SFC_LANE_H
-#define SFC_LANE_H
+#ifndef SFC_GRAPH_LANE_H
+#define SFC_GRAPH_LANE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,10 +9,8 @@
 
 #include <sf/sf.h>
 
-#include "client/core/memory.h"
-#include "client/core/peer.h"
-#include "client/core/shared_heap.h"
-#include "client/plan/link.h"
+#include "client/core.h"
+#include "client/plan.h"
 #include "shm/lane/lane.h"
 #include "shm/lane/message.h"
 #include "shm/observe/counters.h"

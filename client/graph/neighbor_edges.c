@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/plan/edge_readback.h"
+#include "client/plan.h"
 #include "shm/base/error.h"
 #include "shm/base/sort.h"
 

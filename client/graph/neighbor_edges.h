@@ -1,6 +1,6 @@
 /* Edges of a graph by the rank at their other end, in the order that both ends know: by leaf. Any thread. */
-#ifndef SFC_RANKS_H
-#define SFC_RANKS_H
+#ifndef SFC_GRAPH_NEIGHBOR_EDGES_H
+#define SFC_GRAPH_NEIGHBOR_EDGES_H
 
 #include <sf/sf.h>
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/graph/graph.h"
 
 typedef struct sfc_left {

@@ -1,12 +1,12 @@
 /* Shared memory of destroyed graphs: others may still write to it, or read it, until every rank has destroyed the
  * graph, which the daemon says then. The daemon is told of each graph that this rank destroys; of one of which it could
  * not be told it is told later. Records are found by the graph's number, in constant time however many there are. */
-#ifndef SFC_RETIRING_H
-#define SFC_RETIRING_H
+#ifndef SFC_GRAPH_RETIRED_MEMORY_H
+#define SFC_GRAPH_RETIRED_MEMORY_H
 
 #include <sf/sf.h>
 
-#include "client/core/shared_heap.h"
+#include "client/core.h"
 
 typedef struct sfc_retiring sfc_retiring_t;
 struct sfc_left; /* blocks of a graph that this rank is done with */

@@ -1,9 +1,9 @@
 /* Events of graphs in the rank's trace, which is in its counters region: when they are written, and which operations
  * the rank takes the time of. The thread that uses the graph. */
-#ifndef SFC_TRACE_H
-#define SFC_TRACE_H
+#ifndef SFC_GRAPH_TRACE_H
+#define SFC_GRAPH_TRACE_H
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "client/graph/graph.h"
 #include "shm/device/device.h"
 #include "shm/observe/trace.h"

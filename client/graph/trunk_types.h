@@ -1,13 +1,13 @@
 /* Trunks of a graph as one rank uses them: its part of what travels between its node and others. See shm/trunk/trunk.h
  * for sides, positions, slots and the flow of messages; a trunk is also one of the graph's lanes, of which it carries
  * the queue of operations to send and to receive. */
-#ifndef SFC_TRUNK_TYPES_H
-#define SFC_TRUNK_TYPES_H
+#ifndef SFC_GRAPH_TRUNK_TYPES_H
+#define SFC_GRAPH_TRUNK_TYPES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/core/trunk_regions.h"
+#include "client/core.h"
 #include "client/graph/attachment.h"
 #include "shm/trunk/trunk.h"
 

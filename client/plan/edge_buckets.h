@@ -1,6 +1,6 @@
 /* The application's edges, distributed to their root ranks, in 32-bit indices where these suffice. Any thread. */
-#ifndef SFC_BUCKETS_H
-#define SFC_BUCKETS_H
+#ifndef SFC_PLAN_EDGE_BUCKETS_H
+#define SFC_PLAN_EDGE_BUCKETS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The extra edges of a bucket: those to a root to which another edge with a lower leaf leads. Any thread. */
-#ifndef SFC_EXTRAS_H
-#define SFC_EXTRAS_H
+#ifndef SFC_PLAN_EDGE_DUPLICATES_H
+#define SFC_PLAN_EDGE_DUPLICATES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* From the edges that the application gives to the edge list that the ranks share: checked, by root rank, in the
  * shortest form. Any thread. */
-#ifndef SFC_EDGES_H
-#define SFC_EDGES_H
+#ifndef SFC_PLAN_EDGE_LIST_H
+#define SFC_PLAN_EDGE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Edges to widely scattered roots, in an order in which neighbouring roots are visited together. Any thread. */
-#ifndef SFC_CLUSTER_H
-#define SFC_CLUSTER_H
+#ifndef SFC_PLAN_EDGE_LOCALITY_H
+#define SFC_PLAN_EDGE_LOCALITY_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/core/device.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 
 sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)

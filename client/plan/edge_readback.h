@@ -1,6 +1,6 @@
 /* The edges of this rank as they were given to a graph, readable again out of its edge list. Any thread. */
-#ifndef SFC_ORIGIN_H
-#define SFC_ORIGIN_H
+#ifndef SFC_PLAN_EDGE_READBACK_H
+#define SFC_PLAN_EDGE_READBACK_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Edges as the application gave them, kept to be compared with those of a later graph. Any thread. */
-#ifndef SFC_GIVEN_H
-#define SFC_GIVEN_H
+#ifndef SFC_PLAN_EDGE_SNAPSHOT_H
+#define SFC_PLAN_EDGE_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/core/device.h"
+#include "client/core.h"
 
 void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
 {

@@ -1,7 +1,7 @@
 /* A link: the edges between this rank and one other (or itself), in one direction, ready for the kernels. Which edges
  * are extra ones is explained in shm/edges/edges.h. */
-#ifndef SFC_LINK_H
-#define SFC_LINK_H
+#ifndef SFC_PLAN_LINK_H
+#define SFC_PLAN_LINK_H
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/device.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 #include "shm/base/sort.h"
 

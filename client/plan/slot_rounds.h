@@ -1,7 +1,7 @@
 /* How contributions meet roots: which root each slot belongs to, where the slots of a root follow one another, and the
  * rounds in which each root is met at most once. The thread that uses the graph. */
-#ifndef SFC_ROUNDS_H
-#define SFC_ROUNDS_H
+#ifndef SFC_PLAN_SLOT_ROUNDS_H
+#define SFC_PLAN_SLOT_ROUNDS_H
 
 #include <stdbool.h>
 

@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
-#include "client/graph/combine_order.h"
-#include "client/plan/edge_readback.h"
+#include "client/core.h"
+#include "client/graph.h"
+#include "client/plan.h"
 #include "client/setup/create_internal.h"
 #include "client/setup/lanes.h"
 #include "client/setup/trunk_memory.h"

@@ -17,12 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/core/call_site.h"
-#include "client/core/context.h"
-#include "client/core/group.h"
-#include "client/graph/failure.h"
-#include "client/graph/retired_memory.h"
-#include "client/graph/trace.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/create_internal.h"
 #include "client/setup/edge_loans.h"
 #include "client/setup/lanes.h"

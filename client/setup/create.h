@@ -1,12 +1,12 @@
 /* Making graphs on behalf of functions that have computed the edges, and may have found an error in doing so. */
-#ifndef SFC_SETUP_H
-#define SFC_SETUP_H
+#ifndef SFC_SETUP_CREATE_H
+#define SFC_SETUP_CREATE_H
 
 #include <stdint.h>
 
 #include <sf/sf.h>
 
-#include "client/plan/edge_buckets.h"
+#include "client/plan.h"
 
 /* Who makes the graph, and what it has found so far: status SF_OK, or an error to be agreed by all ranks, with the leaf
  * that it concerns (-1: none in particular) and its text. */

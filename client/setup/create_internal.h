@@ -1,14 +1,13 @@
 /* A graph in the making, as the files of set-up share it: create.c (the steps), create_messages.c (what ranks and
  * daemon tell each other), build_plan.c (lanes and trunks out of edge lists). */
-#ifndef SFC_SETUP_INTERNAL_H
-#define SFC_SETUP_INTERNAL_H
+#ifndef SFC_SETUP_CREATE_INTERNAL_H
+#define SFC_SETUP_CREATE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/graph/graph.h"
-#include "client/graph/trace.h"
-#include "client/plan/edge_snapshot.h"
+#include "client/graph.h"
+#include "client/plan.h"
 #include "client/setup/edge_exchange.h"
 #include "client/setup/lane_addresses.h"
 #include "client/setup/plan_cache.h"

@@ -2,8 +2,7 @@
  * thread that makes the graph. */
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
+#include "client/core.h"
 #include "client/setup/create_internal.h"
 #include "shm/base/error.h"
 

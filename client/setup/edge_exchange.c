@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 
 #define MAX_LIST_BYTES ((uint64_t)1 << 44)

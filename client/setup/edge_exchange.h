@@ -1,16 +1,15 @@
 /* Edge lists on their way between the ranks of a graph in the making. A list goes through the inbox of the rank that
  * made it: each owner of roots copies the part that concerns it, and when all have done so, the memory serves for the
  * next list. A long list is a sealed region instead, which the owners map. The thread that makes the graph. */
-#ifndef SFC_EDGE_EXCHANGE_H
-#define SFC_EDGE_EXCHANGE_H
+#ifndef SFC_SETUP_EDGE_EXCHANGE_H
+#define SFC_SETUP_EDGE_EXCHANGE_H
 
 #include <stdint.h>
 
 #include <sf/sf.h>
 
-#include "client/core/shared_heap.h"
-#include "client/plan/edge_list.h"
-#include "client/plan/link.h"
+#include "client/core.h"
+#include "client/plan.h"
 #include "proto/conn.h"
 
 /* A leaf rank's list, as GraphReply brought it. */

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/graph/retired_memory.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/lanes.h"
 
 void sfc_edge_loans_say_read(const sf_graph_t *graph)

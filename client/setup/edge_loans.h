@@ -1,10 +1,10 @@
 /* Edge loans: edge lists that stay in this rank's inbox after set-up until every reader has acknowledged them, with a
  * flag in the control line of the lane. A list that all have acknowledged goes back to the inbox when the next graph is
  * made from its edges. Any list goes back when all ranks have destroyed its graph. */
-#ifndef SFC_EDGE_LOANS_H
-#define SFC_EDGE_LOANS_H
+#ifndef SFC_SETUP_EDGE_LOANS_H
+#define SFC_SETUP_EDGE_LOANS_H
 
-#include "client/graph/graph.h"
+#include "client/graph.h"
 
 /* The attachment of a graph whose edge list others may be reading. */
 typedef struct sfc_loan {

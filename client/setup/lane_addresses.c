@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/core/group.h"
+#include "client/core.h"
 #include "client/setup/lanes.h"
 #include "shm/base/error.h"
 

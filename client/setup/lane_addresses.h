@@ -1,10 +1,10 @@
 /* Lane addresses as GraphCreate and GraphCommit tell them to the daemon: segment and offsets of the slots and control
  * lines into which the ranks at the other ends write. */
-#ifndef SFC_LANE_ADDRESSES_H
-#define SFC_LANE_ADDRESSES_H
+#ifndef SFC_SETUP_LANE_ADDRESSES_H
+#define SFC_SETUP_LANE_ADDRESSES_H
 
-#include "client/graph/graph.h"
-#include "client/plan/edge_list.h"
+#include "client/graph.h"
+#include "client/plan.h"
 #include "proto/sf_control.pb-c.h"
 
 typedef struct sfc_lane_addresses {

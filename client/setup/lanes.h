@@ -1,10 +1,10 @@
 /* Lanes of a graph: the slots and tables that each graph has of its own, whether its plan was made for it or for an
  * earlier graph. The thread that makes the graph. */
-#ifndef SFC_LANES_H
-#define SFC_LANES_H
+#ifndef SFC_SETUP_LANES_H
+#define SFC_SETUP_LANES_H
 
-#include "client/core/context.h"
-#include "client/graph/graph.h"
+#include "client/core.h"
+#include "client/graph.h"
 
 /* Lists of lanes by what they do. SF_ERR_NOMEM. */
 sf_status_t sfc_lanes_make_tables(sf_graph_t *graph);

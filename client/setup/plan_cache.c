@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/graph/trunk_types.h"
-#include "client/plan/edge_readback.h"
+#include "client/core.h"
+#include "client/graph.h"
+#include "client/plan.h"
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 

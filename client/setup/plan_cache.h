@@ -2,13 +2,13 @@
  * group with the same edges and flags, shares the plan of the earlier one. A context keeps the SFC_PLANS_KEPT plans
  * that it made or used last, with the edges as they were given if these take up to SFC_GIVEN_MAX_BYTES; a plan is there
  * until it is not kept any more and its last graph is gone. */
-#ifndef SFC_PLAN_H
-#define SFC_PLAN_H
+#ifndef SFC_SETUP_PLAN_CACHE_H
+#define SFC_SETUP_PLAN_CACHE_H
 
 #include <stdint.h>
 
-#include "client/graph/graph.h"
-#include "client/plan/edge_snapshot.h"
+#include "client/graph.h"
+#include "client/plan.h"
 
 #define SFC_PLANS_KEPT 8
 

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/graph/trunk_types.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/trunk_memory.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"

@@ -2,8 +2,8 @@
  * daemon's, whose MPI sends from them and receives into them: daemon/data/device_slots.h says who has part in making
  * them, and when. Which of a side's messages are there all ranks of the node and the daemon know (shm/trunk/trunk.h).
  * The thread that uses the graph. */
-#ifndef SFC_TRUNK_SLOTS_H
-#define SFC_TRUNK_SLOTS_H
+#ifndef SFC_SETUP_TRUNK_DEVICE_SLOTS_H
+#define SFC_SETUP_TRUNK_DEVICE_SLOTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <sf/sf.h>
 
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 
 /* What a rank says of itself. */
 typedef struct sfc_trunk_ask {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/graph/trunk_types.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/trunk_plan.h"
 
 /* Nodes by their distance on the ring of all nodes, the next one before the previous one: if every node sends in this

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/core/context.h"
-#include "client/graph/trunk_types.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 

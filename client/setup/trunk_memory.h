@@ -1,10 +1,9 @@
 /* Memory of a graph's trunks: the map, the board and the exchanges, as the daemon gives them to this rank. Maps and
  * boards are in regions of the context's cache (trunk_regions.h); an exchange belongs to one graph. Any thread. */
-#ifndef SFC_TRUNK_MEMORY_H
-#define SFC_TRUNK_MEMORY_H
+#ifndef SFC_SETUP_TRUNK_MEMORY_H
+#define SFC_SETUP_TRUNK_MEMORY_H
 
-#include "client/graph/graph.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 #include "client/setup/trunk_plan.h"
 #include "proto/conn.h"
 

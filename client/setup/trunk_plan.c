@@ -3,9 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/graph/trunk_types.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/setup/trunk_device_slots.h"
 #include "client/setup/trunk_memory.h"
 #include "client/setup/trunk_plan.h"

@@ -1,10 +1,9 @@
 /* Set-up of a graph's trunks: the plan of this rank from the daemon's map, lanes, and the connection with the board.
  * The thread that makes the graph. */
-#ifndef SFC_TRUNK_SETUP_H
-#define SFC_TRUNK_SETUP_H
+#ifndef SFC_SETUP_TRUNK_PLAN_H
+#define SFC_SETUP_TRUNK_PLAN_H
 
-#include "client/graph/graph.h"
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 #include "proto/conn.h"
 #include "shm/edges/edges.h"
 

@@ -3,11 +3,9 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/core/idle.h"
-#include "client/engine/lane_send.h"
-#include "client/graph/failure.h"
-#include "client/graph/retired_memory.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
 #include "client/streams/device_slots.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"

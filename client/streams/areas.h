@@ -1,8 +1,8 @@
 /* Room for messages on streams: areas for each rank of the node with which a graph shares edges, in whole pages of the
  * inbox, pinned on both sides. Agreed on when the first operation is begun on a graph, and again, between neighbours
  * alone, by one with larger units. The thread that uses the graph. */
-#ifndef SFC_STREAMS_ROOM_H
-#define SFC_STREAMS_ROOM_H
+#ifndef SFC_STREAMS_AREAS_H
+#define SFC_STREAMS_AREAS_H
 
 #include "client/streams/operation.h"
 

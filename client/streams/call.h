@@ -4,7 +4,7 @@
 #ifndef SFC_STREAMS_CALL_H
 #define SFC_STREAMS_CALL_H
 
-#include "client/core/type.h"
+#include "client/core.h"
 #include "client/streams/move.h"
 
 /* What a call asks for. */

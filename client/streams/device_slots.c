@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "client/core/context.h"
-#include "client/core/device.h"
+#include "client/core.h"
 
 /* Whether all data here that messages over the lane are of are on the device. */
 static bool is_on_device(const sfc_stream_room_t *room, const sfc_lane_t *lane)

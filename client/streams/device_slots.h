@@ -3,8 +3,8 @@
  * daemon's, and goes when all have closed it, so that no stream writes to what is gone, whoever dies first. Everything
  * else is as with pinned slots, which are there, too: an operation with data of the host has them copied to a slot on
  * the device, or from there, by a kernel of that end. The thread that uses the graph. */
-#ifndef SFC_STREAMS_SLOTS_H
-#define SFC_STREAMS_SLOTS_H
+#ifndef SFC_STREAMS_DEVICE_SLOTS_H
+#define SFC_STREAMS_DEVICE_SLOTS_H
 
 #include "client/streams/operation.h"
 

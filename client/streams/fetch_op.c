@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "client/compound/multigraph.h"
-#include "client/engine/request.h"
-#include "client/graph/failure.h"
+#include "client/compound.h"
+#include "client/engine.h"
+#include "client/graph.h"
 #include "client/streams/call.h"
 #include "shm/base/error.h"
 #include "shm/region/region.h"

@@ -1,6 +1,6 @@
 /* Fetch_op on streams. The thread that uses the graph. */
-#ifndef SFC_STREAMS_FETCH_H
-#define SFC_STREAMS_FETCH_H
+#ifndef SFC_STREAMS_FETCH_OP_H
+#define SFC_STREAMS_FETCH_OP_H
 
 #include "client/streams/operation.h"
 

@@ -1,6 +1,6 @@
 /* Gather and scatter on streams: operations on the multi-graph, see sf/sf_streams.h. */
-#include "client/compound/multigraph.h"
-#include "client/engine/request.h"
+#include "client/compound.h"
+#include "client/engine.h"
 #include "client/streams/call.h"
 #include "shm/base/error.h"
 

@@ -1,5 +1,5 @@
 /* Messages on streams: see operation.h. */
-#include "client/engine/lane_send.h"
+#include "client/engine.h"
 #include "client/streams/device_slots.h"
 #include "client/streams/move.h"
 #include "client/streams/trunk.h"

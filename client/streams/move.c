@@ -1,7 +1,7 @@
 /* Moving data on streams: see move.h. */
 #include "client/streams/move.h"
 
-#include "client/engine/lane_send.h"
+#include "client/engine.h"
 
 typedef struct one {
   sfshm_unit_t unit;

@@ -12,16 +12,16 @@
  * Words are compared as a driver does: (int32_t)(word - m) >= 0. What goes to other nodes: see trunk.h.
  *
  * The thread that uses the graph, but for what is said. */
-#ifndef SFC_STREAMS_H
-#define SFC_STREAMS_H
+#ifndef SFC_STREAMS_OPERATION_H
+#define SFC_STREAMS_OPERATION_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include <sf/sf_streams.h>
 
-#include "client/core/device_alloc.h"
-#include "client/graph/graph.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "shm/device/device.h"
 
 #define SFC_STREAMS_ALIGN ((size_t)128) /* of areas and slots */

@@ -4,12 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/algebra/derive.h"
-#include "client/core/context.h"
-#include "client/core/device.h"
-#include "client/core/group.h"
-#include "client/core/idle.h"
-#include "client/graph/failure.h"
+#include "client/algebra.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/streams/areas.h"
 #include "client/streams/fetch_op.h"
 #include "client/streams/move.h"

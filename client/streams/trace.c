@@ -1,7 +1,7 @@
 /* What traces tell of operations on streams: see operation.h. The thread that uses the graph; devices tell the plugin
  * when they have done what. */
-#include "client/graph/trace.h"
-#include "client/core/context.h"
+#include "client/core.h"
+#include "client/graph.h"
 #include "client/streams/operation.h"
 
 static sfshm_trace_record_t record_of(const sf_streamed_t *streamed, sfshm_trace_kind_t kind)

@@ -3,11 +3,10 @@
 
 #include <stdlib.h>
 
-#include "client/core/context.h"
-#include "client/engine/trunk.h"
-#include "client/graph/failure.h"
-#include "client/graph/trunk_types.h"
-#include "client/setup/trunk_device_slots.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "client/streams/move.h"
 #include "client/streams/trunk_device_slots.h"
 #include "shm/base/error.h"

@@ -15,12 +15,12 @@
  *
  * If the graph fails the daemon lets streams go (shm/trunk/trunk.h), or if it is lost the guard of each process does.
  * What functions find released they don't publish. The thread that uses the graph, but for what is said. */
-#ifndef SFC_STREAMS_NODES_H
-#define SFC_STREAMS_NODES_H
+#ifndef SFC_STREAMS_TRUNK_H
+#define SFC_STREAMS_TRUNK_H
 
 #include <pthread.h>
 
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 #include "client/streams/move.h"
 
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */

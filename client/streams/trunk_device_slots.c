@@ -1,8 +1,8 @@
 /* Slots on a device for other nodes: see trunk_device_slots.h. */
 #include "client/streams/trunk_device_slots.h"
 
-#include "client/graph/trunk_types.h"
-#include "client/setup/trunk_device_slots.h"
+#include "client/graph.h"
+#include "client/setup.h"
 #include "shm/base/error.h"
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* Slots on a device (trunk_device_slots.h) for what streams send to other nodes and get from there: kernels pack and
  * unpack there as in those of exchanges. Data of the host take a kernel more, between there and the exchange. The
  * thread that uses the graph. */
-#ifndef SFC_STREAMS_NODES_SLOTS_H
-#define SFC_STREAMS_NODES_SLOTS_H
+#ifndef SFC_STREAMS_TRUNK_DEVICE_SLOTS_H
+#define SFC_STREAMS_TRUNK_DEVICE_SLOTS_H
 
-#include "client/graph/trunk_types.h"
+#include "client/graph.h"
 #include "client/streams/trunk.h"
 
 /* The three steps, each of which may fail and all of which then do without; between two of them all ranks of the group

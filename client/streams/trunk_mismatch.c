@@ -2,12 +2,9 @@
  * node compare what they call on the copy's board. What comes from another node says what was called there. But a
  * message may come that nobody takes, or none at all, so that the guard looks at what has come as long as streams have
  * something to do, and if nothing moves for a second asks the other node, whose guard looks at that, too. */
-#include "client/core/context.h"
-#include "client/engine/lane_send.h"
-#include "client/engine/mismatch.h"
-#include "client/engine/trunk.h"
-#include "client/graph/failure.h"
-#include "client/graph/trunk_types.h"
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"
 #include "shm/observe/trace.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/graph/failure.h"
+#include "client/graph.h"
 #include "client/streams/trunk.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"

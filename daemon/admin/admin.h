@@ -1,12 +1,12 @@
 /* What a daemon keeps for tools: questions to other nodes, metrics, the watch for stalls, traces. */
-#ifndef SFD_ADMIN_H
-#define SFD_ADMIN_H
+#ifndef SFD_ADMIN_ADMIN_H
+#define SFD_ADMIN_ADMIN_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 
 struct sfd_remote;
 struct sfd_metrics_server;

@@ -9,8 +9,8 @@
 #include "daemon/admin/remote_query.h"
 #include "daemon/admin/tool.h"
 #include "daemon/admin/trace.h"
-#include "daemon/base/log.h"
-#include "daemon/jobs/job.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 
 /* ---- Who may ---- */

@@ -1,9 +1,9 @@
 /* What sfctl makes the daemon do: drain, kill a job, change the log, end. Who may is checked here: root and the
  * daemon's own user may do everything, others may kill their own jobs. */
-#ifndef SFD_CONTROL_H
-#define SFD_CONTROL_H
+#ifndef SFD_ADMIN_CONTROL_H
+#define SFD_ADMIN_CONTROL_H
 
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 
 /* Whoever wants something, for permissions and for texts. */
 typedef struct sfd_asker {

@@ -1,12 +1,12 @@
 /* All that sfctl metrics prints, made by the daemon itself. */
-#ifndef SFD_METRICS_TEXT_H
-#define SFD_METRICS_TEXT_H
+#ifndef SFD_ADMIN_METRICS_H
+#define SFD_ADMIN_METRICS_H
 
 #include <stddef.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 
 /* The text is to be freed. SF_ERR_NOMEM. */
 sf_status_t sfd_metrics_text(sfd_server_t *server, char **text_p, size_t *length_p);

@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "daemon/admin/metrics.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "shm/base/error.h"
 
 #define MAX_CONNECTIONS 16

@@ -1,11 +1,11 @@
 /* Metrics over HTTP, at a Unix socket or a loopback port (option metrics): GET /metrics, one request to a connection,
  * answered with what sfctl metrics prints. Connections, what they send and the time they take are bounded. */
-#ifndef SFD_METRICS_SERVER_H
-#define SFD_METRICS_SERVER_H
+#ifndef SFD_ADMIN_METRICS_HTTP_H
+#define SFD_ADMIN_METRICS_HTTP_H
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 
 typedef struct sfd_metrics_server sfd_metrics_server_t;
 

@@ -1,6 +1,6 @@
 /* Introspection. The daemon's thread. */
 #include "daemon/admin/query.h"
-#include "daemon/clients/accept.h"
+#include "daemon/clients.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,15 +13,11 @@
 #include "daemon/admin/remote_query.h"
 #include "daemon/admin/stall.h"
 #include "daemon/admin/trace.h"
-#include "daemon/base/log.h"
-#include "daemon/data/match_offers.h"
-#include "daemon/data/submit_rings.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
-#include "daemon/memory/device_region.h"
-#include "daemon/memory/segment.h"
-#include "daemon/net/network.h"
+#include "daemon/base.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/memory.h"
+#include "daemon/net.h"
 #include "proto/report/counters_pack.h"
 #include "shm/base/error.h"
 

@@ -1,14 +1,14 @@
 /* Answering sfctl: what there is, as far as the asking user may see it. Long answers are told in portions, each when
  * the one before has been read, so that nothing piles up here and nobody else waits. */
-#ifndef SFD_QUERY_H
-#define SFD_QUERY_H
+#ifndef SFD_ADMIN_QUERY_H
+#define SFD_ADMIN_QUERY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 #include "proto/sf_control.pb-c.h"
 
 struct sfd_job;

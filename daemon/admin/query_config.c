@@ -5,8 +5,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
-#include "daemon/base/log.h"
-#include "daemon/base/option_value.h"
+#include "daemon/base.h"
 
 static void tell_option(sfd_query_t *query, size_t index)
 {

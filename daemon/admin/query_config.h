@@ -1,6 +1,6 @@
 /* Answering sfctl config: the daemon's options as they are in effect. */
-#ifndef SFD_QUERY_CONFIG_H
-#define SFD_QUERY_CONFIG_H
+#ifndef SFD_ADMIN_QUERY_CONFIG_H
+#define SFD_ADMIN_QUERY_CONFIG_H
 
 #include <stdbool.h>
 

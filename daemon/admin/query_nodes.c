@@ -3,12 +3,9 @@
 #include "daemon/admin/query_nodes.h"
 
 #include "daemon/admin/query.h"
-#include "daemon/data/survey.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
-#include "daemon/net/channel.h"
-#include "daemon/net/network.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 
 #define SIDES_IN_MESSAGE 256
 

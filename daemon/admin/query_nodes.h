@@ -1,12 +1,12 @@
 /* Answering sfctl about other nodes: the channels to them, and what a graph sends there. */
-#ifndef SFD_QUERY_NODES_H
-#define SFD_QUERY_NODES_H
+#ifndef SFD_ADMIN_QUERY_NODES_H
+#define SFD_ADMIN_QUERY_NODES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/admin/query.h"
-#include "daemon/net/channel.h"
+#include "daemon/net.h"
 
 /* channels NULL: the daemon is alone. */
 const char *sfd_query_fabric(const sfd_channels_t *channels);

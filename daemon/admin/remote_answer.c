@@ -7,7 +7,7 @@
 #include "daemon/admin/control.h"
 #include "daemon/admin/query.h"
 #include "daemon/admin/trace.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 

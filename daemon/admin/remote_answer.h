@@ -1,11 +1,11 @@
 /* Answering what a tool at another node asks: in portions, each to a message of its own that says where to go on, so
  * that nothing is kept here. */
-#ifndef SFD_ASK_H
-#define SFD_ASK_H
+#ifndef SFD_ADMIN_REMOTE_ANSWER_H
+#define SFD_ADMIN_REMOTE_ANSWER_H
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 #include "proto/sf_peer.pb-c.h"
 
 sf_status_t sfd_ask_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

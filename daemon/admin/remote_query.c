@@ -10,7 +10,7 @@
 #include "daemon/admin/query.h"
 #include "daemon/admin/remote_answer.h"
 #include "daemon/admin/tool.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 

@@ -1,13 +1,13 @@
 /* A tool's question to other nodes: asks them, several at a time and each for portion after portion as the tool reads
  * them, and passes on what they tell. A node that does not answer is named. */
-#ifndef SFD_REMOTE_H
-#define SFD_REMOTE_H
+#ifndef SFD_ADMIN_REMOTE_QUERY_H
+#define SFD_ADMIN_REMOTE_QUERY_H
 
 #include <stdbool.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 #include "proto/sf_peer.pb-c.h"
 
 typedef struct sfd_remote sfd_remote_t;

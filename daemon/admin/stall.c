@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "daemon/admin/admin.h"
-#include "daemon/base/log.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/net/network.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "proto/report/state.h"
 #include "proto/report/stuck.h"
 #include "shm/base/error.h"

@@ -6,7 +6,7 @@
 #include <sf/sf_status.h>
 
 #include "daemon/admin/query.h"
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 
 void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 

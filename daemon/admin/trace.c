@@ -7,10 +7,9 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
-#include "daemon/base/deferred_close.h"
-#include "daemon/jobs/job.h"
-#include "daemon/net/event_ring.h"
-#include "daemon/net/network.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 #include "shm/observe/counters_read.h"
 #include "shm/trunk/trunk.h"

@@ -1,10 +1,10 @@
 /* Tracing: whether ranks and the daemon write events, and both told to tools. The daemon's thread; one trace for the
  * process. */
-#ifndef SFD_TRACE_H
-#define SFD_TRACE_H
+#ifndef SFD_ADMIN_TRACE_H
+#define SFD_ADMIN_TRACE_H
 
 #include "daemon/admin/query.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 
 /* Ranks and daemon write events from now on, and no longer. SF_ERR_NOMEM. */
 sf_status_t sfd_trace_start(sfd_server_t *server);

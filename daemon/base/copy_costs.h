@@ -1,6 +1,6 @@
 /* Measuring what copying costs on this node, once when the daemon starts. */
-#ifndef SFD_CALIBRATE_H
-#define SFD_CALIBRATE_H
+#ifndef SFD_BASE_COPY_COSTS_H
+#define SFD_BASE_COPY_COSTS_H
 
 #include "shm/region/board.h"
 

@@ -8,8 +8,8 @@
  * two threads, started when they are needed, close the rest: one connections and large memfds, whose close(2) always
  * returns, as a timer interrupts it; the other everything else, which may block for good. What one user has waiting in
  * the latter is bounded, as nothing more is received from the user then. All functions are for the loop's thread. */
-#ifndef SFD_CLOSING_H
-#define SFD_CLOSING_H
+#ifndef SFD_BASE_DEFERRED_CLOSE_H
+#define SFD_BASE_DEFERRED_CLOSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Shares of what is bounded for all users of a daemon. A user may have three times what is left free: alone three
  * quarters of all, beside another one three sevenths. So something is left for whoever comes next, however many there
  * are. Root and the daemon's own user are not bound by it. */
-#ifndef SFD_SHARE_H
-#define SFD_SHARE_H
+#ifndef SFD_BASE_FAIR_SHARE_H
+#define SFD_BASE_FAIR_SHARE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Finding things by number: search trees (tsearch) of structs that begin with their key, a uint64_t. */
-#ifndef SFD_KEY_H
-#define SFD_KEY_H
+#ifndef SFD_BASE_ID_MAP_H
+#define SFD_BASE_ID_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * A rank that waits for the network yields, too. If it shares a core with the loop, the two pass the core to and fro,
  * and the kernel leaves them there: both look runnable. The loop then moves to a core from which no rank submits. */
-#ifndef SFD_IDLE_H
-#define SFD_IDLE_H
+#ifndef SFD_BASE_IDLE_H
+#define SFD_BASE_IDLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *   2025-03-01T12:00:00.123Z sfd[1234] info session: client of pid 77 connected     (option log-time)
  *
  * The daemon has one thread and all of this belongs to it: the levels are plain variables. */
-#ifndef SFD_LOG_H
-#define SFD_LOG_H
+#ifndef SFD_BASE_LOG_H
+#define SFD_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>

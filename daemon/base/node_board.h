@@ -1,6 +1,6 @@
 /* The node board: the daemon's region that tells all clients how many processors and participants the node has. */
-#ifndef SFD_BOARD_H
-#define SFD_BOARD_H
+#ifndef SFD_BASE_NODE_BOARD_H
+#define SFD_BASE_NODE_BOARD_H
 
 #include <stdbool.h>
 #include <stdint.h>

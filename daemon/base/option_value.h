@@ -1,6 +1,6 @@
 /* The values of options as text: what each type of option takes, and how it is printed. */
-#ifndef SFD_OPTION_VALUE_H
-#define SFD_OPTION_VALUE_H
+#ifndef SFD_BASE_OPTION_VALUE_H
+#define SFD_BASE_OPTION_VALUE_H
 
 #include "daemon/base/options.h"
 

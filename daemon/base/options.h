@@ -5,8 +5,8 @@
  * environment, or as a line "NAME = VALUE" of the file that the option config names. The command line wins over the
  * environment, that over the file, that over the default; within one source the last occurrence wins. Every value
  * given is checked, also one that another overrides. */
-#ifndef SFD_OPTIONS_H
-#define SFD_OPTIONS_H
+#ifndef SFD_BASE_OPTIONS_H
+#define SFD_BASE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What the daemon tells the service manager that started it, if one did: see sd_notify(3). */
-#ifndef SFD_NOTIFY_H
-#define SFD_NOTIFY_H
+#ifndef SFD_BASE_SD_NOTIFY_H
+#define SFD_BASE_SD_NOTIFY_H
 
 /* Clients are served, at the socket of that path. */
 void sfd_notify_ready(const char *path);

@@ -1,7 +1,7 @@
 /* Shared memory that several things in the daemon use: mapped until the last one lets go. The daemon's thread counts;
  * workers use the memory of mappings that are held for them. */
-#ifndef SFD_MAPPING_H
-#define SFD_MAPPING_H
+#ifndef SFD_BASE_SHARED_MAPPING_H
+#define SFD_BASE_SHARED_MAPPING_H
 
 #include "shm/region/region.h"
 

@@ -2,8 +2,8 @@
  * machine has no memory for them then, whoever touches them gets a SIGBUS. Where our clients allocate all that they
  * tell of, others may have left holes, or made some, to end the daemon of all. What can't be read or written then is
  * worth nothing, and is theirs: it is replaced by an empty page of the daemon's own. */
-#ifndef SFD_GUARD_H
-#define SFD_GUARD_H
+#ifndef SFD_BASE_SIGBUS_GUARD_H
+#define SFD_BASE_SIGBUS_GUARD_H
 
 #include <stdint.h>
 

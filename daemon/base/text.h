@@ -1,6 +1,6 @@
 /* Texts that the daemon composes from what clients said: bounded, and printable whatever they sent. */
-#ifndef SFD_TEXT_H
-#define SFD_TEXT_H
+#ifndef SFD_BASE_TEXT_H
+#define SFD_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

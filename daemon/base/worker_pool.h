@@ -1,7 +1,7 @@
 /* Threads beside the loop, for work that takes long: copying for clients. They are started when there is work for the
  * first time, sleep when there is none, and take it in the order in which it came. */
-#ifndef SFD_WORKERS_H
-#define SFD_WORKERS_H
+#ifndef SFD_BASE_WORKER_POOL_H
+#define SFD_BASE_WORKER_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/base/deferred_close.h"
-#include "daemon/base/fair_share.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/clients/session.h"
 #include "shm/base/error.h"
 

@@ -10,7 +10,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 #include "daemon/clients/admission.h"
 #include "proto/conn.h"
 

@@ -3,8 +3,8 @@
  * of the option max-clients, but 64 at least and 4096 at most; of these a user may have three quarters, and a process
  * half. One more takes the place of the longest-waiting one of the same process, user, or of all. Of several processes
  * those with more than one stranger suffer first. So whoever makes one connection and says Hello gets in. */
-#ifndef SFD_STRANGERS_H
-#define SFD_STRANGERS_H
+#ifndef SFD_CLIENTS_ADMISSION_H
+#define SFD_CLIENTS_ADMISSION_H
 
 #include <sys/queue.h>
 

@@ -1,6 +1,6 @@
 /* What the kernel knows about the other end of a socket. */
-#ifndef SFD_PEER_H
-#define SFD_PEER_H
+#ifndef SFD_CLIENTS_CREDENTIALS_H
+#define SFD_CLIENTS_CREDENTIALS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

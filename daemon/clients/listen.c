@@ -14,7 +14,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "daemon/base/deferred_close.h"
+#include "daemon/base.h"
 #include "proto/address.h"
 #include "shm/base/error.h"
 

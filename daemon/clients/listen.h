@@ -14,8 +14,8 @@
  * The holder alone removes and makes the socket, hence one that refuses connections is stale and not one that another
  * daemon has bound but does not listen on yet. One that takes connections is respected even under our lock: somebody
  * may have deleted the lock file of a live daemon by hand. */
-#ifndef SFD_LISTEN_H
-#define SFD_LISTEN_H
+#ifndef SFD_CLIENTS_LISTEN_H
+#define SFD_CLIENTS_LISTEN_H
 
 #include <sf/sf_status.h>
 

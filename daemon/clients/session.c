@@ -9,8 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/base/deferred_close.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
 #include "daemon/clients/session_internal.h"

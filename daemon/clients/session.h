@@ -7,8 +7,8 @@
  *    any ---closed, died, can't be served---> LOST ---attended to---> CLOSED (handles are closing) ---> freed
  *
  * Only attention (see server.h) takes a session out of its job and to CLOSED. */
-#ifndef SFD_SESSION_H
-#define SFD_SESSION_H
+#ifndef SFD_CLIENTS_SESSION_H
+#define SFD_CLIENTS_SESSION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +18,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "proto/conn.h"
 
 struct sfd_session;

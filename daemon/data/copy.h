@@ -1,14 +1,13 @@
 /* What the daemon's workers do: copying from one rank's memory to another's along the edges of a graph, in pieces that
  * they take by claims. See match_offers.h. */
-#ifndef SFD_OFFLOAD_JOB_H
-#define SFD_OFFLOAD_JOB_H
+#ifndef SFD_DATA_COPY_H
+#define SFD_DATA_COPY_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/base/shared_mapping.h"
-#include "daemon/base/worker_pool.h"
+#include "daemon/base.h"
 #include "shm/edges/edges.h"
 #include "shm/kernels/paths.h"
 #include "shm/lane/claim.h"

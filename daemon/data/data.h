@@ -1,6 +1,6 @@
 /* What a daemon keeps for payload, beside what ranks and graphs have. */
-#ifndef SFD_DATA_H
-#define SFD_DATA_H
+#ifndef SFD_DATA_DATA_H
+#define SFD_DATA_DATA_H
 
 #include <stdint.h>
 #include <sys/queue.h>

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/data/data.h"
 #include "daemon/data/device_slots_internal.h"
-#include "daemon/jobs/job.h"
-#include "daemon/memory/device_driver.h"
-#include "daemon/net/network.h"
+#include "daemon/jobs.h"
+#include "daemon/memory.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"
 

@@ -18,12 +18,12 @@
  * those are the first on the device that no rank may have begun to write: behind all that have been granted, and behind
  * what has arrived or is arriving. Ranks find that number in the flow, where it stands before granted or arrived reach
  * it. The daemon's thread. */
-#ifndef SFD_TRUNK_DEVICES_H
-#define SFD_TRUNK_DEVICES_H
+#ifndef SFD_DATA_DEVICE_SLOTS_H
+#define SFD_DATA_DEVICE_SLOTS_H
 
 #include <stdint.h>
 
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 #include "daemon/data/trunks.h"
 
 /* Where message number `message` of units of so many bytes is: where says SFSHM_SLOTS_SEND or SFSHM_SLOTS_RECEIVE.

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "daemon/data/device_slots_internal.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 
 #define MAX_SLOTS_BYTES (UINT64_C(1) << 40)
 

@@ -7,8 +7,8 @@
 
 #include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
-#include "daemon/memory/device_driver.h"
-#include "daemon/net/network.h"
+#include "daemon/memory.h"
+#include "daemon/net.h"
 
 typedef enum sfd_slots_state {
   SFD_SLOTS_ASKING,

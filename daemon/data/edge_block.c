@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 #include "shm/region/region.h"
 

@@ -5,12 +5,11 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "daemon/base/id_map.h"
+#include "daemon/base.h"
 #include "daemon/data/copy.h"
 #include "daemon/data/routes.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/jobs/group.h"
-#include "daemon/memory/segment.h"
+#include "daemon/jobs.h"
+#include "daemon/memory.h"
 #include "shm/base/error.h"
 #include "shm/lane/lane.h"
 #include "shm/lane/ring.h"

@@ -13,14 +13,14 @@
  * The daemon has mapped what it writes and reads: sf_alloc memory when it was added, and the edge lists that the owners
  * of leaves give before they offer anything. All that ranks say is checked against these. Here is the daemon's thread;
  * what workers do is in copy.c. */
-#ifndef SFD_OFFLOAD_H
-#define SFD_OFFLOAD_H
+#ifndef SFD_DATA_MATCH_OFFERS_H
+#define SFD_DATA_MATCH_OFFERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/clients/session.h"
-#include "daemon/jobs/job.h"
+#include "daemon/clients.h"
+#include "daemon/jobs.h"
 #include "shm/lane/ring.h"
 
 struct sfd_graph;

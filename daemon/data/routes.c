@@ -4,11 +4,10 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "daemon/base/id_map.h"
+#include "daemon/base.h"
 #include "daemon/data/data.h"
 #include "daemon/data/edge_block.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 
 /* Of all graphs of the daemon: the kernel allows a process 65530 mappings, and others need some. */

@@ -1,13 +1,13 @@
 /* Edge lists for offloading: those that members of a graph on this node have given (GraphEdges), and the ways that
  * workers go along them. They live as long as the graph. The daemon's thread. */
-#ifndef SFD_OFFLOAD_LISTS_H
-#define SFD_OFFLOAD_LISTS_H
+#ifndef SFD_DATA_ROUTES_H
+#define SFD_DATA_ROUTES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/data/copy.h"
-#include "daemon/jobs/graph.h"
+#include "daemon/jobs.h"
 
 typedef struct sfd_lists sfd_lists_t;
 

@@ -3,13 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks_internal.h"
-#include "daemon/jobs/job.h"
-#include "daemon/net/event_ring.h"
-#include "daemon/net/network.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */

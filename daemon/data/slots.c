@@ -8,7 +8,7 @@
 
 #include "daemon/data/data.h"
 #include "daemon/data/trunks_internal.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 
 #define MAX_EXCHANGE_BYTES (UINT64_C(1) << 40)

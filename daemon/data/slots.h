@@ -2,10 +2,10 @@
  * or a message comes. It is the daemon's, on behalf of clients, so it is counted: its bytes for the user, whose jobs
  * may come and go, as long as it is there; its descriptor, which only ranks need that map it, for the job while it has
  * the graph. The daemon's thread. */
-#ifndef SFD_TRUNK_EXCHANGES_H
-#define SFD_TRUNK_EXCHANGES_H
+#ifndef SFD_DATA_SLOTS_H
+#define SFD_DATA_SLOTS_H
 
-#include "daemon/clients/session.h"
+#include "daemon/clients.h"
 #include "daemon/data/trunks.h"
 
 /* The graph is going; something may be under way. And nothing is. */

@@ -7,10 +7,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "daemon/data/data.h"
 #include "daemon/data/match_offers.h"
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 

@@ -1,13 +1,13 @@
 /* Submission rings of the ranks: opening them, and taking what they hold. */
-#ifndef SFD_SUBMISSION_H
-#define SFD_SUBMISSION_H
+#ifndef SFD_DATA_SUBMIT_RINGS_H
+#define SFD_DATA_SUBMIT_RINGS_H
 
 #include <stdbool.h>
 #include <sys/queue.h>
 #include <uv.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/clients/session.h"
+#include "daemon/base.h"
+#include "daemon/clients.h"
 #include "shm/lane/ring.h"
 
 struct sfd_rank;

@@ -1,6 +1,6 @@
 /* What a graph's trunks carry, for people. */
-#ifndef SFD_TRUNKS_SURVEY_H
-#define SFD_TRUNKS_SURVEY_H
+#ifndef SFD_DATA_SURVEY_H
+#define SFD_DATA_SURVEY_H
 
 #include <stdint.h>
 

@@ -3,15 +3,15 @@
  * map it again. A map has a region of its own; small boards share regions, each board in pages of its own, which ranks
  * can pin. SFSHM_TRUNK_IDLE limits the regions of each kind that no graph uses. The pool lives as long as the job and
  * as the messages that are under way for one of its graphs. The daemon's thread. */
-#ifndef SFD_TRUNK_REGIONS_H
-#define SFD_TRUNK_REGIONS_H
+#ifndef SFD_DATA_TRUNK_REGIONS_H
+#define SFD_DATA_TRUNK_REGIONS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "shm/region/region.h"
 
 typedef struct sfd_trunk_regions sfd_trunk_regions_t;

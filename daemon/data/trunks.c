@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/data/device_slots.h"
 #include "daemon/data/slots.h"
 #include "daemon/data/trunks_internal.h"
-#include "daemon/jobs/job.h"
-#include "daemon/memory/segment.h"
-#include "daemon/net/network.h"
+#include "daemon/jobs.h"
+#include "daemon/memory.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- Map --------------------------------------------------------------------------------------------------------- */

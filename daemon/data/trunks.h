@@ -1,8 +1,8 @@
 /* Trunks of a graph: its data between this node and others. See shm/trunk/trunk.h for what ranks and daemon share; here
  * is the daemon's side: it makes the regions, sends the messages that ranks submit through their rings, and receives
  * into slots what other daemons send. */
-#ifndef SFD_TRUNKS_H
-#define SFD_TRUNKS_H
+#ifndef SFD_DATA_TRUNKS_H
+#define SFD_DATA_TRUNKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +10,10 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/clients/session.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/net/channel.h"
+#include "daemon/base.h"
+#include "daemon/clients.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "shm/trunk/trunk.h"
 
 typedef struct sfd_trunks sfd_trunks_t;

@@ -1,6 +1,6 @@
 /* What the files of trunks share. */
-#ifndef SFD_TRUNKS_INTERNAL_H
-#define SFD_TRUNKS_INTERNAL_H
+#ifndef SFD_DATA_TRUNKS_INTERNAL_H
+#define SFD_DATA_TRUNKS_INTERNAL_H
 
 #include "daemon/data/trunk_regions.h"
 #include "daemon/data/trunks.h"

@@ -1,8 +1,8 @@
 /* Jobs and graphs that have ended here, the last ones. Other nodes may still have something to say of a job, such as
  * that a rank has left: nothing waits for that, and it is not kept as what comes too early is (early_messages.h). Of a
  * graph they may still wait for something: call_compare.h says what becomes of that. */
-#ifndef SFD_ENDED_H
-#define SFD_ENDED_H
+#ifndef SFD_JOBS_ENDED_JOBS_H
+#define SFD_JOBS_ENDED_JOBS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/id_map.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/jobs/life.h"
 #include "daemon/jobs/node_tree.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 sfd_graph_t *sfd_graph_create(sfd_group_t *group)

@@ -7,8 +7,8 @@
  * The first two are set-up (setup.h); in COMMITTING it is only for a moment if nothing is left to be told (proposal.h).
  * Every node of a graph's group has its own part of it, which is gone when the members there have destroyed it. Lists
  * of a job's graphs are in order of their serial numbers. */
-#ifndef SFD_GRAPH_H
-#define SFD_GRAPH_H
+#ifndef SFD_JOBS_GRAPH_H
+#define SFD_JOBS_GRAPH_H
 
 #include <stdbool.h>
 #include <stdint.h>

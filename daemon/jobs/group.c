@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/id_map.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/jobs/graph.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- Making and finding ---- */

@@ -1,7 +1,7 @@
 /* Groups: ordered subsets of a job's ranks. While it is forming, a group waits for all members to ask for it. A group
  * is known by its id until all its members have destroyed it or left; it is there until its last graph is gone, too. */
-#ifndef SFD_GROUP_H
-#define SFD_GROUP_H
+#ifndef SFD_JOBS_GROUP_H
+#define SFD_JOBS_GROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

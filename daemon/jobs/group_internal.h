@@ -1,6 +1,6 @@
 /* What group.c and group_leave.c share. */
-#ifndef SFD_GROUP_INTERNAL_H
-#define SFD_GROUP_INTERNAL_H
+#ifndef SFD_JOBS_GROUP_INTERNAL_H
+#define SFD_JOBS_GROUP_INTERNAL_H
 
 #include "daemon/jobs/group.h"
 

@@ -4,7 +4,7 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group_internal.h"
 #include "daemon/jobs/life.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* A member of this node: who waits for it is told so. */

@@ -8,14 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/deferred_close.h"
-#include "daemon/base/fair_share.h"
-#include "daemon/base/id_map.h"
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/life.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- The table ---- */

@@ -11,8 +11,8 @@
  *
  * A job is there while a session is attached to it. A job whose ranks waited too long, and one of which a rank has
  * left, is forgotten: who comes with its name founds another one. A failed job takes nobody in. */
-#ifndef SFD_JOB_H
-#define SFD_JOB_H
+#ifndef SFD_JOBS_JOB_H
+#define SFD_JOBS_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,10 +22,8 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/base/node_board.h"
-#include "daemon/base/text.h"
-#include "daemon/clients/session.h"
+#include "daemon/base.h"
+#include "daemon/clients.h"
 #include "daemon/jobs/ended_jobs.h"
 #include "proto/sf_peer.pb-c.h"
 #include "shm/region/region.h"

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/jobs/ended_jobs.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/life.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 
 void sfd_job_alert_failed(sfd_job_t *job)
 {

@@ -6,7 +6,7 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
-#include "daemon/net/channel.h"
+#include "daemon/net.h"
 
 #define SFD_LISTENERS 8 /* of a list, with the NULL at its end */
 

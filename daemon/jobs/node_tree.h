@@ -1,7 +1,7 @@
 /* The tree of a group's nodes: every node but the first, the root, has a parent with at most SFD_TREE_CHILDREN
  * children, so that what concerns all nodes costs each of them little. */
-#ifndef SFD_TREE_H
-#define SFD_TREE_H
+#ifndef SFD_JOBS_NODE_TREE_H
+#define SFD_JOBS_NODE_TREE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/life.h"
 #include "daemon/jobs/node_tree.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- What was said ----------------------------------------------------------------------------------------------- */

@@ -7,16 +7,15 @@
  * both decide, the same, when they have both parts.
  *
  * What is agreed on is embedded in groups that are being formed, and in set-ups of graphs, once for each round. */
-#ifndef SFD_AGREEMENT_H
-#define SFD_AGREEMENT_H
+#ifndef SFD_JOBS_TREE_AGREEMENT_H
+#define SFD_JOBS_TREE_AGREEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "proto/sf_peer.pb-c.h"
 
 #define SFD_TREE_CHILDREN 8

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/membership/coordinator_client.h"
 #include "daemon/membership/coordinator_internal.h"
 #include "daemon/membership/join.h"
 #include "daemon/membership/membership.h"
 #include "daemon/membership/refusal.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)

@@ -11,14 +11,14 @@
  * again
  *      `--- JobMoved: another one is its home ---> MOVED, for a minute
  */
-#ifndef SFD_ASSEMBLY_H
-#define SFD_ASSEMBLY_H
+#ifndef SFD_MEMBERSHIP_COORDINATOR_H
+#define SFD_MEMBERSHIP_COORDINATOR_H
 
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "proto/sf_peer.pb-c.h"
 
 /* A node is lost: jobs of which this node is the home, and which need that node, do not come about. */

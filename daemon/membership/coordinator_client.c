@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "daemon/base/log.h"
-#include "daemon/jobs/node_tree.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_quota.h"
 #include "daemon/membership/join.h"
 #include "daemon/membership/membership.h"
 #include "daemon/membership/refusal.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* ---- Which node it is -------------------------------------------------------------------------------------------- */

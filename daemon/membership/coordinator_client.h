@@ -2,14 +2,14 @@
  * if that is lost, the next one that is not. What the home does is in coordinator.h.
  *
  * A job all of whose ranks come to one node starts there, whatever its home does. */
-#ifndef SFD_HOME_H
-#define SFD_HOME_H
+#ifndef SFD_MEMBERSHIP_COORDINATOR_CLIENT_H
+#define SFD_MEMBERSHIP_COORDINATOR_CLIENT_H
 
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 #include "proto/sf_peer.pb-c.h"
 
 #define SFD_HOME_DIGEST_BYTES 32

@@ -1,6 +1,6 @@
 /* What the files of coordinator.h share. */
-#ifndef SFD_ASSEMBLY_INTERNAL_H
-#define SFD_ASSEMBLY_INTERNAL_H
+#ifndef SFD_MEMBERSHIP_COORDINATOR_INTERNAL_H
+#define SFD_MEMBERSHIP_COORDINATOR_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,8 +9,8 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/jobs/job.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
 #include "daemon/membership/coordinator_client.h"
 
 /* See coordinator.h. */

@@ -8,7 +8,7 @@
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_internal.h"
 #include "daemon/membership/membership.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* How long the reason is kept for ranks that come late. Not longer than it takes to start the ranks of a job, as a job

@@ -5,7 +5,7 @@
 #include <sys/queue.h>
 
 #include "daemon/membership/membership.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 
 /* Of one user for one node; gone when there is nothing. */

@@ -2,15 +2,15 @@
  * long the home does not take them. The channel is that of all jobs, and ends when too much waits for it (channel.h);
  * so it is counted by user what has not been handed to the fabric, and who has much of it begins no further job that
  * has to be told there. The daemon's thread. */
-#ifndef SFD_UNSENT_H
-#define SFD_UNSENT_H
+#ifndef SFD_MEMBERSHIP_COORDINATOR_QUOTA_H
+#define SFD_MEMBERSHIP_COORDINATOR_QUOTA_H
 
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
-#include "daemon/net/channel.h"
+#include "daemon/base.h"
+#include "daemon/net.h"
 #include "proto/sf_peer.pb-c.h"
 
 /* Bytes to one node, with the memory that they take here: 50,000 ranks that come. What comes behind it, when clients

@@ -1,18 +1,18 @@
 /* Joining. The daemon's thread. */
 #include "daemon/membership/join.h"
-#include "daemon/clients/accept.h"
+#include "daemon/clients.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
-#include "daemon/data/match_offers.h"
-#include "daemon/jobs/job.h"
+#include "daemon/base.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
 #include "daemon/membership/coordinator_client.h"
-#include "daemon/memory/segment.h"
-#include "daemon/net/network.h"
+#include "daemon/memory.h"
+#include "daemon/net.h"
 #include "shm/base/error.h"
 #include "shm/observe/counters.h"
 

@@ -1,16 +1,11 @@
 /* Ranks that leave their job: what they tell their daemon, and daemons each other. The daemon's thread. */
 #include <stdio.h>
 
-#include "daemon/base/log.h"
-#include "daemon/data/submit_rings.h"
-#include "daemon/jobs/ended_jobs.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/jobs/group.h"
-#include "daemon/jobs/job.h"
-#include "daemon/memory/device_region.h"
-#include "daemon/memory/segment.h"
-#include "daemon/setup/graph_requests.h"
-#include "daemon/setup/setup.h"
+#include "daemon/base.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/memory.h"
+#include "daemon/setup.h"
 #include "shm/base/error.h"
 
 static void tell_left(const sfd_rank_t *rank)

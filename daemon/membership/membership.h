@@ -1,11 +1,11 @@
 /* What a daemon keeps of jobs that are joining, beside the jobs themselves. */
-#ifndef SFD_MEMBERSHIP_H
-#define SFD_MEMBERSHIP_H
+#ifndef SFD_MEMBERSHIP_MEMBERSHIP_H
+#define SFD_MEMBERSHIP_MEMBERSHIP_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 
 struct sfd_assembly;
 struct sfd_unsent;

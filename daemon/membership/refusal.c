@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/membership/coordinator.h"
 #include "daemon/membership/coordinator_client.h"
 #include "daemon/membership/join.h"
 #include "daemon/membership/membership.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 
 #define WARN_EVERY_MS 60000
 #define CLAIMS_HOLD_MS 60000

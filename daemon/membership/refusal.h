@@ -5,8 +5,8 @@
  * refused has proven nothing. But a daemon says in its greeting what it needs the other one for, by a digest of the
  * job; so the home, if it waits for ranks of that job, tries by itself to connect to the node. If that is refused as
  * well, the job is refused. Somebody who lies can make the home try, nothing else. */
-#ifndef SFD_REFUSAL_H
-#define SFD_REFUSAL_H
+#ifndef SFD_MEMBERSHIP_REFUSAL_H
+#define SFD_MEMBERSHIP_REFUSAL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <sf/sf_status.h>
 
 #include "daemon/membership/coordinator_internal.h"
-#include "daemon/net/network.h"
+#include "daemon/net.h"
 
 #define SFD_CAUSES 32
 

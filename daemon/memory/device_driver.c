@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
-#include "daemon/base/text.h"
-#include "daemon/jobs/job.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
 #include "daemon/memory/memory.h"
 #include "shm/base/error.h"
 #include "shm/base/thread.h"

@@ -5,13 +5,13 @@
  * than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS, if it is the first on its device), all who wait are told so, and so
  * is who comes then. A daemon that ends waits for it for SFD_DEVICE_GRACE_MS and then ends without it. All functions:
  * the loop's thread. */
-#ifndef SFD_DEVICE_H
-#define SFD_DEVICE_H
+#ifndef SFD_MEMORY_DEVICE_DRIVER_H
+#define SFD_MEMORY_DEVICE_DRIVER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 #include "shm/device/device.h"
 
 struct sfd_job;

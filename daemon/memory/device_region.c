@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/id_map.h"
+#include "daemon/base.h"
 #include "daemon/memory/device_driver.h"
 #include "shm/base/error.h"
 

@@ -1,8 +1,8 @@
 /* Regions that ranks have registered. Of most the daemon keeps what sfctl shows; those of devices come with a handle by
  * which other ranks of the node open the memory: the daemon hands it out, notes who has it, and lets a region go only
  * when nobody has it open any more. Or it allocates the memory itself. */
-#ifndef SFD_REGION_H
-#define SFD_REGION_H
+#ifndef SFD_MEMORY_DEVICE_REGION_H
+#define SFD_MEMORY_DEVICE_REGION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* Which ranks of a job have something of one of them, to be told when it goes. The daemon's thread. */
-#ifndef SFD_HOLDERS_H
-#define SFD_HOLDERS_H
+#ifndef SFD_MEMORY_HOLDERS_H
+#define SFD_MEMORY_HOLDERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/jobs/job.h"
+#include "daemon/jobs.h"
 
 typedef struct sfd_holders {
   uint8_t *bits; /* bit r: job rank r; NULL: nobody ever had it */

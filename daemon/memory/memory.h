@@ -1,6 +1,6 @@
 /* What a daemon keeps for memory of devices, beside the memory. */
-#ifndef SFD_MEMORY_H
-#define SFD_MEMORY_H
+#ifndef SFD_MEMORY_MEMORY_H
+#define SFD_MEMORY_MEMORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

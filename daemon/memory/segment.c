@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/base/id_map.h"
-#include "daemon/base/shared_mapping.h"
+#include "daemon/base.h"
 #include "shm/base/error.h"
 #include "shm/region/inbox.h"
 

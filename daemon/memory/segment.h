@@ -1,7 +1,7 @@
 /* Segments of ranks' memory, of which the daemon hands out descriptors. Memory of sf_alloc is mapped, too, if there may
  * be workers that copy from and to it (match_offers.h). */
-#ifndef SFD_SEGMENT_H
-#define SFD_SEGMENT_H
+#ifndef SFD_MEMORY_SEGMENT_H
+#define SFD_MEMORY_SEGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

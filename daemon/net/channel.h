@@ -7,8 +7,8 @@
  * name: they are not copied, except small ones, which the sender copies into the frame.
  *
  * One thread, that of the loop. Handlers may send; they are never called from within a function of the channels. */
-#ifndef SFD_CHANNEL_H
-#define SFD_CHANNEL_H
+#ifndef SFD_NET_CHANNEL_H
+#define SFD_NET_CHANNEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #include <sf/sf_status.h>
 
-#include "daemon/net/fabric/fabric.h"
+#include "daemon/net/fabric.h"
 
 /* The fixed part of a message. What the fields mean is said where the kind is defined; the channels only look at
  * payload_bytes, and count messages by kind. */

@@ -5,8 +5,8 @@
  *     ▲ ▲               │             │
  *     │ └─ down event ──┴─────────────┤        the handlers are told at once, in the fabric's event
  *     └─ run_deferred ── ENDING ◀─────┘        by sfd_channel_end, which may be called within our functions */
-#ifndef SFD_CHANNEL_INTERNAL_H
-#define SFD_CHANNEL_INTERNAL_H
+#ifndef SFD_NET_CHANNEL_INTERNAL_H
+#define SFD_NET_CHANNEL_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "daemon/net/channel.h"
 #include "daemon/net/frame.h"
 

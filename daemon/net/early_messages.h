@@ -1,8 +1,8 @@
 /* Messages that came too early: two nodes may be told of a new job, or group, by a third one, and one of them may act
  * upon that before the other has been told. What it sends then is kept until something has begun here, and is handed to
  * its handler again. What has not found its job or group after a while is about something that is over. */
-#ifndef SFD_EARLY_H
-#define SFD_EARLY_H
+#ifndef SFD_NET_EARLY_MESSAGES_H
+#define SFD_NET_EARLY_MESSAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

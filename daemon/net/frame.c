@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "shm/base/error.h"
 
 /* The checksum, of a multiple of 8 bytes: one multiplication for each. Each step is a bijection of the state, and of

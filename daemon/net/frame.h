@@ -9,8 +9,8 @@
  *
  * Everything is little-endian. Each payload is followed by as many bytes as make its length a multiple of 8: so parts
  * lie aligned if the frame does. */
-#ifndef SFD_FRAME_H
-#define SFD_FRAME_H
+#ifndef SFD_NET_FRAME_H
+#define SFD_NET_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/net/early_messages.h"
-#include "daemon/net/fabric/choose.h"
+#include "daemon/net/fabric.h"
 #include "daemon/net/network_internal.h"
 #include "shm/base/error.h"
 

@@ -1,13 +1,13 @@
 /* The daemon among others: its channels to the daemons of other nodes, and what comes through them. A daemon that was
  * not told of others is alone: it has no network, and is node 0 of 1. */
-#ifndef SFD_NETWORK_H
-#define SFD_NETWORK_H
+#ifndef SFD_NET_NETWORK_H
+#define SFD_NET_NETWORK_H
 
 #include <stdint.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/daemon.h"
+#include "daemon/base.h"
 #include "daemon/net/channel.h"
 #include "proto/sf_peer.pb-c.h"
 

@@ -1,6 +1,6 @@
 /* What the files of the network share: what it holds, and what its channels do with messages. The daemon's thread. */
-#ifndef SFD_NETWORK_INTERNAL_H
-#define SFD_NETWORK_INTERNAL_H
+#ifndef SFD_NET_NETWORK_INTERNAL_H
+#define SFD_NET_NETWORK_INTERNAL_H
 
 #include "daemon/net/early_messages.h"
 #include "daemon/net/network.h"

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/base/text.h"
-#include "daemon/jobs/node_tree.h"
-#include "daemon/net/network.h"
+#include "daemon/base.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "daemon/setup/call_compare.h"
 #include "daemon/setup/setup.h"
 #include "shm/base/error.h"

@@ -13,13 +13,13 @@
  *                                               |  the graph fails: its error for all       |  the parent answers
  *                                               \------------------> none <----------------/
  */
-#ifndef SFD_MEETING_H
-#define SFD_MEETING_H
+#ifndef SFD_SETUP_BARRIER_H
+#define SFD_SETUP_BARRIER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/jobs/graph.h"
+#include "daemon/jobs.h"
 #include "shm/observe/calls.h"
 
 void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);

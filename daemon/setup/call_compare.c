@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/data/trunks.h"
-#include "daemon/jobs/node_tree.h"
-#include "daemon/net/network.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "daemon/setup/barrier.h"
 #include "shm/base/error.h"
 #include "shm/observe/calls.h"

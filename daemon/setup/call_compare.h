@@ -9,12 +9,11 @@
  * and questions (SFD_PEER_DATA, SFD_PEER_AWAIT), which name the operation, and from ranks that meet (barrier.h). If the
  * graph is gone here the daemon answers the other nodes by GraphGone. What was sent before arrives before that answer,
  * so whoever gets it, and has nothing for the operation, will not get it any more. The daemon's thread. */
-#ifndef SFD_CALLS_H
-#define SFD_CALLS_H
+#ifndef SFD_SETUP_CALL_COMPARE_H
+#define SFD_SETUP_CALL_COMPARE_H
 
-#include "daemon/jobs/ended_jobs.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/net/channel.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "shm/observe/counters.h"
 
 typedef struct sfd_calls sfd_calls_t;

@@ -1,8 +1,8 @@
 /* What call_compare.c and call_neighbours.c share: what is known of the calls of one graph's ranks. */
-#ifndef SFD_CALL_COMPARE_INTERNAL_H
-#define SFD_CALL_COMPARE_INTERNAL_H
+#ifndef SFD_SETUP_CALL_COMPARE_INTERNAL_H
+#define SFD_SETUP_CALL_COMPARE_INTERNAL_H
 
-#include "daemon/jobs/node_tree.h"
+#include "daemon/jobs.h"
 #include "daemon/setup/call_compare.h"
 #include "shm/observe/calls.h"
 

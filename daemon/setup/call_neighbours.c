@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/data/trunks.h"
-#include "daemon/net/network.h"
+#include "daemon/data.h"
+#include "daemon/net.h"
 #include "daemon/setup/barrier.h"
 #include "daemon/setup/call_compare_internal.h"
 #include "shm/base/error.h"

@@ -3,8 +3,7 @@
 
 #include <inttypes.h>
 
-#include "daemon/data/submit_rings.h"
-#include "daemon/data/trunks.h"
+#include "daemon/data.h"
 #include "daemon/setup/barrier.h"
 #include "daemon/setup/call_compare.h"
 

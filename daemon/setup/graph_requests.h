@@ -3,7 +3,7 @@
 #ifndef SFD_SETUP_GRAPH_REQUESTS_H
 #define SFD_SETUP_GRAPH_REQUESTS_H
 
-#include "daemon/jobs/graph.h"
+#include "daemon/jobs.h"
 
 /* A rank leaves: the graphs that it still has count as destroyed by it. */
 void sfd_graphs_leave(sfd_rank_t *rank);

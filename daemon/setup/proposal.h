@@ -7,10 +7,10 @@
  * - If all members said their edges, round 1 says everything when each member told a lane to every rank of its node on
  *   whose roots it has leaves, and from each of these ranks an edge leads back. The daemon has seen by root_max that
  * the roots are there. A rank that reads a list checks it once more, and fails the graph if that was not true. */
-#ifndef SFD_PROPOSAL_H
-#define SFD_PROPOSAL_H
+#ifndef SFD_SETUP_PROPOSAL_H
+#define SFD_SETUP_PROPOSAL_H
 
-#include "daemon/data/trunks.h"
+#include "daemon/data.h"
 #include "daemon/setup/setup.h"
 
 #define SFD_PLANS_KEPT 8 /* of a group, the latest used */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/data/trunks.h"
+#include "daemon/data.h"
 #include "daemon/setup/round2_lanes.h"
 #include "shm/base/error.h"
 

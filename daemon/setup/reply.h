@@ -1,6 +1,6 @@
 /* Answers to GraphCreate and GraphCommit: GraphReply. */
-#ifndef SFD_REPLY_H
-#define SFD_REPLY_H
+#ifndef SFD_SETUP_REPLY_H
+#define SFD_SETUP_REPLY_H
 
 #include "daemon/setup/setup.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/memory/segment.h"
+#include "daemon/memory.h"
 #include "shm/base/error.h"
 #include "shm/edges/edges.h"
 

@@ -1,6 +1,6 @@
 /* Edges to roots that their owners do not have. The daemon's thread. */
-#ifndef SFD_ROOT_BOUNDS_H
-#define SFD_ROOT_BOUNDS_H
+#ifndef SFD_SETUP_ROOT_BOUNDS_H
+#define SFD_SETUP_ROOT_BOUNDS_H
 
 #include "daemon/setup/setup.h"
 

@@ -1,6 +1,6 @@
 /* How many roots ranks of a node have, as nodes tell each other (message Wanted). */
-#ifndef SFD_ROOT_COUNTS_H
-#define SFD_ROOT_COUNTS_H
+#ifndef SFD_SETUP_ROOT_COUNTS_H
+#define SFD_SETUP_ROOT_COUNTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/memory/segment.h"
+#include "daemon/memory.h"
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 

@@ -1,8 +1,8 @@
 /* Root merge: merges the edge blocks of this node's ranks that lead to one other node, so that each root is named once,
  * into images for both nodes. A merge owns copies of all that it reads: it may still run in a worker thread when the
  * graph's set-up is given up. */
-#ifndef SFD_ROOT_MERGE_H
-#define SFD_ROOT_MERGE_H
+#ifndef SFD_SETUP_ROOT_MERGE_H
+#define SFD_SETUP_ROOT_MERGE_H
 
 #include <uv.h>
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/data/trunks.h"
-#include "daemon/net/network.h"
+#include "daemon/data.h"
+#include "daemon/net.h"
 #include "daemon/setup/root_bounds.h"
 #include "daemon/setup/root_counts.h"
 #include "daemon/setup/root_merge.h"

@@ -9,11 +9,11 @@
  * Two nodes do not wait for answers: each tells the other how many roots its members have, what they want, and that
  * they have come, in one go. When both have, each sees whether some root is not there, of those that either wants; if
  * so they tell each other once more, with the errors. */
-#ifndef SFD_ROOT_REQUESTS_H
-#define SFD_ROOT_REQUESTS_H
+#ifndef SFD_SETUP_ROOT_REQUESTS_H
+#define SFD_SETUP_ROOT_REQUESTS_H
 
-#include "daemon/jobs/graph.h"
-#include "daemon/net/channel.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
 #include "proto/sf_peer.pb-c.h"
 
 typedef struct sfd_root_requests sfd_root_requests_t;

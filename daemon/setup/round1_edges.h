@@ -1,6 +1,6 @@
 /* Round 1 of a graph's set-up: checks the edge blocks that ranks send with GraphCreate, and keeps them. */
-#ifndef SFD_ROUND1_EDGES_H
-#define SFD_ROUND1_EDGES_H
+#ifndef SFD_SETUP_ROUND1_EDGES_H
+#define SFD_SETUP_ROUND1_EDGES_H
 
 #include "daemon/setup/setup.h"
 

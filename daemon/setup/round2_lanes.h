@@ -1,6 +1,6 @@
 /* Round 2 of a graph's set-up: lanes. Ranks that know whom they share edges with tell theirs in round 1 already. */
-#ifndef SFD_LANES_H
-#define SFD_LANES_H
+#ifndef SFD_SETUP_ROUND2_LANES_H
+#define SFD_SETUP_ROUND2_LANES_H
 
 #include "daemon/setup/setup.h"
 

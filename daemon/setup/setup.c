@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/base/log.h"
-#include "daemon/data/trunks.h"
-#include "daemon/net/network.h"
+#include "daemon/base.h"
+#include "daemon/data.h"
+#include "daemon/net.h"
 #include "daemon/setup/proposal.h"
 #include "daemon/setup/reply.h"
 #include "daemon/setup/root_bounds.h"

@@ -9,15 +9,14 @@
  *
  * An error of one rank is the answer for all in the round in which it came; of several that of the lowest (rank, leaf).
  * Members are numbered as in the group's list of those of this node. */
-#ifndef SFD_SETUP_H
-#define SFD_SETUP_H
+#ifndef SFD_SETUP_SETUP_H
+#define SFD_SETUP_SETUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/data/edge_block.h"
-#include "daemon/jobs/graph.h"
-#include "daemon/jobs/tree_agreement.h"
+#include "daemon/data.h"
+#include "daemon/jobs.h"
 #include "shm/region/region.h"
 
 /* Where the rank at the other end writes. */

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/base/log.h"
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "daemon/setup/reply.h"
 #include "shm/base/error.h"
 

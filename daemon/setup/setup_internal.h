@@ -1,6 +1,6 @@
 /* What setup.c, setup_requests.c and setup_end.c share. */
-#ifndef SFD_SETUP_INTERNAL_H
-#define SFD_SETUP_INTERNAL_H
+#ifndef SFD_SETUP_SETUP_INTERNAL_H
+#define SFD_SETUP_SETUP_INTERNAL_H
 
 #include "daemon/setup/setup.h"
 

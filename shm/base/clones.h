@@ -1,8 +1,8 @@
 /* Function multiversioning. SFSHM_CLONES before a function definition compiles the function for several instruction
  * sets; the dynamic linker chooses one at load time. Needs x86-64 with glibc's ifunc. Disabled under sanitizers,
  * because the resolvers would run before the sanitizer starts. */
-#ifndef SFSHM_CLONES_H
-#define SFSHM_CLONES_H
+#ifndef SFSHM_BASE_CLONES_H
+#define SFSHM_BASE_CLONES_H
 
 #include <stdint.h> /* with any header of glibc comes __GLIBC__ */
 

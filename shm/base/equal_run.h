@@ -1,6 +1,6 @@
 /* Runs of equal values in lists of ranks, which mostly have few runs. Any thread. */
-#ifndef SFSHM_EQUAL_RUN_H
-#define SFSHM_EQUAL_RUN_H
+#ifndef SFSHM_BASE_EQUAL_RUN_H
+#define SFSHM_BASE_EQUAL_RUN_H
 
 #include <stdint.h>
 

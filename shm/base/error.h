@@ -1,7 +1,7 @@
 /* Thread-local detail text of an error. The function that detects an error stores the text once, with the expected
  * value and the value found; callers pass on the status. */
-#ifndef SFSHM_ERROR_H
-#define SFSHM_ERROR_H
+#ifndef SFSHM_BASE_ERROR_H
+#define SFSHM_BASE_ERROR_H
 
 #include <sf/sf_status.h>
 

@@ -1,6 +1,6 @@
 /* Search for plugins: libraries loaded at run time (the mpi fabric, CUDA device memory). Any thread. */
-#ifndef SFSHM_PLUGIN_H
-#define SFSHM_PLUGIN_H
+#ifndef SFSHM_BASE_PLUGIN_H
+#define SFSHM_BASE_PLUGIN_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Growing arrays. Any thread; one thread at a time per array. */
-#ifndef SFSHM_ROOM_H
-#define SFSHM_ROOM_H
+#ifndef SFSHM_BASE_ROOM_H
+#define SFSHM_BASE_ROOM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Stable radix sort of (key, item) pairs. */
-#ifndef SFSHM_SORT_H
-#define SFSHM_SORT_H
+#ifndef SFSHM_BASE_SORT_H
+#define SFSHM_BASE_SORT_H
 
 #include <stdint.h>
 

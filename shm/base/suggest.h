@@ -1,6 +1,6 @@
 /* "Did you mean": the known name that is closest to an unknown word. */
-#ifndef SFSHM_SUGGEST_H
-#define SFSHM_SUGGEST_H
+#ifndef SFSHM_BASE_SUGGEST_H
+#define SFSHM_BASE_SUGGEST_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Threads created by the daemon and by the library. */
-#ifndef SFSHM_THREAD_H
-#define SFSHM_THREAD_H
+#ifndef SFSHM_BASE_THREAD_H
+#define SFSHM_BASE_THREAD_H
 
 #include <pthread.h>
 #include <stddef.h>

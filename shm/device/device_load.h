@@ -1,6 +1,6 @@
 /* Loader of the device plugin, used by libsfclient, sfd and sfctl. Any thread. */
-#ifndef SFSHM_DEVICE_LOAD_H
-#define SFSHM_DEVICE_LOAD_H
+#ifndef SFSHM_DEVICE_DEVICE_LOAD_H
+#define SFSHM_DEVICE_DEVICE_LOAD_H
 
 #include "shm/device/device.h"
 

@@ -16,8 +16,8 @@
  *
  * An open block has its edges in plan order: first the edges 0..nvalues-1, which carry the values of the same numbers,
  * then the extra edges. In this order the leaves of each root ascend, as a reduce requires. */
-#ifndef SFSHM_EDGES_H
-#define SFSHM_EDGES_H
+#ifndef SFSHM_EDGES_EDGES_H
+#define SFSHM_EDGES_EDGES_H
 
 #include <stdint.h>
 

@@ -8,8 +8,8 @@
  * words l, l + 8, l + 16, ... make, lowest bits first
  *
  * Pure functions; any thread. */
-#ifndef SFSHM_PACKED_H
-#define SFSHM_PACKED_H
+#ifndef SFSHM_EDGES_PACKED_H
+#define SFSHM_EDGES_PACKED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Index patterns: a sequence of vertices of an array, in its shortest form. */
-#ifndef SFSHM_PATTERN_H
-#define SFSHM_PATTERN_H
+#ifndef SFSHM_EDGES_PATTERN_H
+#define SFSHM_EDGES_PATTERN_H
 
 #include <stdbool.h>
 #include <stdint.h>

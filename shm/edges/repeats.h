@@ -1,6 +1,6 @@
 /* Repeated indices of a list. Any thread. */
-#ifndef SFSHM_REPEATS_H
-#define SFSHM_REPEATS_H
+#ifndef SFSHM_EDGES_REPEATS_H
+#define SFSHM_EDGES_REPEATS_H
 
 #include <stdint.h>
 

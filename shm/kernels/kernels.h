@@ -1,8 +1,8 @@
 /* Kernels: loops over elements for pack, unpack with an op, and direct scatter. They are chosen once per (unit, op) and
  * called with ranges of patterns. The compiler vectorises them; the loader selects among clones for several instruction
  * sets. */
-#ifndef SFSHM_KERNELS_H
-#define SFSHM_KERNELS_H
+#ifndef SFSHM_KERNELS_KERNELS_H
+#define SFSHM_KERNELS_KERNELS_H
 
 #include "shm/edges/pattern.h"
 #include "shm/kernels/unit.h"

@@ -1,6 +1,6 @@
 /* Unpack and scatter with arithmetic, as tables by op and base type. Part of the kernels; see kernels.h. */
-#ifndef SFSHM_KERNELS_ARITH_H
-#define SFSHM_KERNELS_ARITH_H
+#ifndef SFSHM_KERNELS_KERNELS_ARITH_H
+#define SFSHM_KERNELS_KERNELS_ARITH_H
 
 #include "shm/kernels/kernels.h"
 

@@ -1,7 +1,7 @@
 /* Dense kernels: copy a range, or combine two ranges: to[i] = to[i] op from[i]. Part of the kernels; see kernels.h. The
  * ranges do not overlap and need no alignment; size_bytes is a multiple of the element's size. */
-#ifndef SFSHM_KERNELS_DENSE_H
-#define SFSHM_KERNELS_DENSE_H
+#ifndef SFSHM_KERNELS_KERNELS_DENSE_H
+#define SFSHM_KERNELS_KERNELS_DENSE_H
 
 #include "shm/kernels/kernels_elements.h"
 

@@ -3,8 +3,8 @@
  * Elements are loaded and stored by memcpy, which compiles to a plain move: neither packed data nor arrays need be
  * aligned, and arrays may have any declared type. Integers are combined as unsigned numbers of their size, except in
  * max and min: the result is the same in two's complement, and wraps around without undefined behaviour. */
-#ifndef SFSHM_KERNELS_ELEMENTS_H
-#define SFSHM_KERNELS_ELEMENTS_H
+#ifndef SFSHM_KERNELS_KERNELS_ELEMENTS_H
+#define SFSHM_KERNELS_KERNELS_ELEMENTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Each loop visits i in ascending order and does nothing ahead of order, because destinations may contain a vertex
  * several times. Only dense ranges, which cannot, are combined at once by a dense function. */
-#ifndef SFSHM_KERNELS_LOOPS_H
-#define SFSHM_KERNELS_LOOPS_H
+#ifndef SFSHM_KERNELS_KERNELS_LOOPS_H
+#define SFSHM_KERNELS_KERNELS_LOOPS_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* Kernels without arithmetic: replace, and pack for all ops. They depend on the unit's size only. Part of the kernels;
  * see kernels.h. */
-#ifndef SFSHM_KERNELS_MOVE_H
-#define SFSHM_KERNELS_MOVE_H
+#ifndef SFSHM_KERNELS_KERNELS_MOVE_H
+#define SFSHM_KERNELS_KERNELS_MOVE_H
 
 #include "shm/kernels/kernels.h"
 

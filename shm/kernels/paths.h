@@ -1,8 +1,8 @@
 /* Direct paths from one buffer to another: the values of a message, then the extra edges (see shm/edges/edges.h) in the
  * order of the values that they share. Values first .. first+n-1 with their extra edges are independent of all other
  * values. */
-#ifndef SFSHM_PATHS_H
-#define SFSHM_PATHS_H
+#ifndef SFSHM_KERNELS_PATHS_H
+#define SFSHM_KERNELS_PATHS_H
 
 #include "shm/kernels/kernels.h"
 

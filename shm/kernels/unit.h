@@ -1,7 +1,7 @@
 /* Units and ops, shared by client and daemon: the type of the value at a vertex, and how values are combined. Plain
  * values without handles; the public handles of libsfclient wrap these. */
-#ifndef SFSHM_UNIT_H
-#define SFSHM_UNIT_H
+#ifndef SFSHM_KERNELS_UNIT_H
+#define SFSHM_KERNELS_UNIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

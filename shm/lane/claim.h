@@ -20,8 +20,8 @@
  *
  * A client creates the region and may write anything into it at any time. A worker takes at most as many pieces as
  * exist, and accesses only memory that the daemon has checked. */
-#ifndef SFSHM_CLAIM_H
-#define SFSHM_CLAIM_H
+#ifndef SFSHM_LANE_CLAIM_H
+#define SFSHM_LANE_CLAIM_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -20,8 +20,8 @@
  * slot is the whole number, without credits.
  *
  * One thread at a time uses both lanes of a pair; the functions never block and make no system call. */
-#ifndef SFSHM_LANE_H
-#define SFSHM_LANE_H
+#ifndef SFSHM_LANE_LANE_H
+#define SFSHM_LANE_LANE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Message descriptors: the operation, so that the first message detects mismatched calls, and the protocol of the
  * payload. */
-#ifndef SFSHM_MESSAGE_H
-#define SFSHM_MESSAGE_H
+#ifndef SFSHM_LANE_MESSAGE_H
+#define SFSHM_LANE_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -22,8 +22,8 @@
  * head and armed, which it writes.
  *
  * No function here blocks, allocates, or makes a system call. tests/model/ring.pml is a model of this. */
-#ifndef SFSHM_RING_H
-#define SFSHM_RING_H
+#ifndef SFSHM_LANE_RING_H
+#define SFSHM_LANE_RING_H
 
 #include <assert.h>
 #include <stdatomic.h>

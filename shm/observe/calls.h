@@ -2,8 +2,8 @@
  * and digests of all operations at intervals, so that others can compare them with their own. Each word contains the
  * number of its operation, so words may be written and read in any order. The rank writes whole words; the daemon
  * reads. */
-#ifndef SFSHM_CALLS_H
-#define SFSHM_CALLS_H
+#ifndef SFSHM_OBSERVE_CALLS_H
+#define SFSHM_OBSERVE_CALLS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * hot path) and mapped read-only by readers. The region identifies its rank, so it can be read without the daemon.
  * Counters only grow; a reader may see one counter of an operation before another. docs/shm-protocol.md describes how
  * to read it; shm/observe/counters_read.h does so. */
-#ifndef SFSHM_COUNTERS_H
-#define SFSHM_COUNTERS_H
+#ifndef SFSHM_OBSERVE_COUNTERS_H
+#define SFSHM_OBSERVE_COUNTERS_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Reading a rank's counters region: a checked copy in private memory. Whatever the rank writes meanwhile, or however
  * wrong it is, cannot harm the reader. Needs only the region. */
-#ifndef SFSHM_COUNTERS_READ_H
-#define SFSHM_COUNTERS_READ_H
+#ifndef SFSHM_OBSERVE_COUNTERS_READ_H
+#define SFSHM_OBSERVE_COUNTERS_READ_H
 
 #include <stdbool.h>
 #include <stdint.h>

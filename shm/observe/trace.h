@@ -1,7 +1,7 @@
 /* Trace: a ring of events that overwrites its oldest. Each rank has one ring, written by its threads; each daemon has
  * one. Others read at any time. Nobody blocks: readers skip events that are being overwritten. */
-#ifndef SFSHM_TRACE_H
-#define SFSHM_TRACE_H
+#ifndef SFSHM_OBSERVE_TRACE_H
+#define SFSHM_OBSERVE_TRACE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Node board: copy costs, cores and load of the node. Written by the daemon, mapped read-only by clients. */
-#ifndef SFSHM_BOARD_H
-#define SFSHM_BOARD_H
+#ifndef SFSHM_REGION_BOARD_H
+#define SFSHM_REGION_BOARD_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Header of a rank's inbox, its segment 0. */
-#ifndef SFSHM_INBOX_H
-#define SFSHM_INBOX_H
+#ifndef SFSHM_REGION_INBOX_H
+#define SFSHM_REGION_INBOX_H
 
 #include "shm/region/region.h"
 #include "shm/region/wait.h"

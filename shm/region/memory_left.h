@@ -1,6 +1,6 @@
 /* How much memory this process can still allocate before the kernel would kill processes to find more. Any thread. */
-#ifndef SFSHM_MEMORY_LEFT_H
-#define SFSHM_MEMORY_LEFT_H
+#ifndef SFSHM_REGION_MEMORY_LEFT_H
+#define SFSHM_REGION_MEMORY_LEFT_H
 
 #include <stdint.h>
 

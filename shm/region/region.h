@@ -1,8 +1,8 @@
 /* Shared memory regions: sealed, self-describing memfds. The owner of the data creates, allocates and seals a region;
  * the receiver of a descriptor verifies seals, size and header before it uses the memory. docs/shm-protocol.md has
  * layout and rules. */
-#ifndef SFSHM_REGION_H
-#define SFSHM_REGION_H
+#ifndef SFSHM_REGION_REGION_H
+#define SFSHM_REGION_REGION_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  * before a load of the other's word. Only a waker disarms; a sleeper that finds work leaves the word armed, at the cost
  * of one wake-up too many. Threads of one process share the word: the count keeps one of them, which arms it again,
  * from hiding a wake-up from another that is about to sleep. tests/model/wake.pml is the model of this. */
-#ifndef SFSHM_WAIT_H
-#define SFSHM_WAIT_H
+#ifndef SFSHM_REGION_WAIT_H
+#define SFSHM_REGION_WAIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -26,8 +26,8 @@
  *   trunk board  written by the node's members and its daemon: the flow of messages; one region holds the boards of
  * many graphs (SFSHM_REGION_TRUNK_BOARD) slots        in exchanges (SFSHM_REGION_EXCHANGE), one for each class of unit
  * sizes */
-#ifndef SFSHM_TRUNK_H
-#define SFSHM_TRUNK_H
+#ifndef SFSHM_TRUNK_TRUNK_H
+#define SFSHM_TRUNK_TRUNK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/device.h"
+#include "client/core.h"
 #include "proto/report/text.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/print/json.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/core/context.h"
+#include "client/core.h"
 #include "tools/sfperf/fail.h"
 
 void sfperf_nodes_init(sfperf_nodes_t *nodes, const sf_context_t *context)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/core/identity.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/hosts/directory.h"
 #include "tools/sfrun/hosts/keys.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/core/identity.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/process/process.h"
 

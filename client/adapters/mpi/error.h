@@ -1,6 +1,6 @@
 /* Errors of MPI calls. */
-#ifndef SFMPI_ERROR_H
-#define SFMPI_ERROR_H
+#ifndef SFC_ADAPTERS_MPI_ERROR_H
+#define SFC_ADAPTERS_MPI_ERROR_H
 
 #include <mpi.h>
 

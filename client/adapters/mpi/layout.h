@@ -1,6 +1,6 @@
 /* What an MPI datatype consists of, in memory. Any thread that may call MPI. */
-#ifndef SFMPI_LAYOUT_H
-#define SFMPI_LAYOUT_H
+#ifndef SFC_ADAPTERS_MPI_LAYOUT_H
+#define SFC_ADAPTERS_MPI_LAYOUT_H
 
 #include <mpi.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include <sf/sf_mpi.h>
 
 #include "client/adapters/mpi/error.h"
-#include "client/core/type.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 
 #define PIECE_BYTES ((size_t)4096)

@@ -1,6 +1,6 @@
 /* The library's graph of a PetscSF. */
-#ifndef SFPETSC_GRAPH_H
-#define SFPETSC_GRAPH_H
+#ifndef SFC_ADAPTERS_PETSC_GRAPH_H
+#define SFC_ADAPTERS_PETSC_GRAPH_H
 
 #include "client/adapters/petsc/petsc.h"
 

@@ -1,6 +1,6 @@
 /* The process as one rank of a job: PETSC_COMM_WORLD. */
-#ifndef SFPETSC_JOB_H
-#define SFPETSC_JOB_H
+#ifndef SFC_ADAPTERS_PETSC_JOB_H
+#define SFC_ADAPTERS_PETSC_JOB_H
 
 #include "client/adapters/petsc/petsc.h"
 

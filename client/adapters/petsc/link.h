@@ -1,6 +1,6 @@
 /* Operations on one PetscSF: persistent requests by the arguments of the call, kept for the next one alike. */
-#ifndef SFPETSC_LINK_H
-#define SFPETSC_LINK_H
+#ifndef SFC_ADAPTERS_PETSC_LINK_H
+#define SFC_ADAPTERS_PETSC_LINK_H
 
 #include "client/adapters/petsc/petsc.h"
 #include "client/adapters/petsc/unit.h"

@@ -1,6 +1,6 @@
 /* PETSc's larger allocations in memory that the other ranks of the node can read. */
-#ifndef SFPETSC_MEMORY_H
-#define SFPETSC_MEMORY_H
+#ifndef SFC_ADAPTERS_PETSC_MEMORY_H
+#define SFC_ADAPTERS_PETSC_MEMORY_H
 
 #include "client/adapters/petsc/petsc.h"
 

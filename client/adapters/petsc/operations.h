@@ -1,6 +1,6 @@
 /* The communication of a PetscSF of the adapter's type. */
-#ifndef SFPETSC_OPERATIONS_H
-#define SFPETSC_OPERATIONS_H
+#ifndef SFC_ADAPTERS_PETSC_OPERATIONS_H
+#define SFC_ADAPTERS_PETSC_OPERATIONS_H
 
 #include "client/adapters/petsc/petsc.h"
 

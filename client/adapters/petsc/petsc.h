@@ -1,6 +1,6 @@
 /* What the adapter needs of PETSc, whichever of the versions that it knows it is: 3.18 to 3.25. */
-#ifndef SFPETSC_PETSC_H
-#define SFPETSC_PETSC_H
+#ifndef SFC_ADAPTERS_PETSC_PETSC_H
+#define SFC_ADAPTERS_PETSC_PETSC_H
 
 #include <petscversion.h>
 

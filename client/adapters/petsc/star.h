@@ -8,8 +8,8 @@
  *
  *     YOUNG --(operation number -sfd_setup_after, or one that rounds)--> GRAPH, or MPI if it can't be
  *     communicator of one process: MPI from the start                                              */
-#ifndef SFPETSC_STAR_H
-#define SFPETSC_STAR_H
+#ifndef SFC_ADAPTERS_PETSC_STAR_H
+#define SFC_ADAPTERS_PETSC_STAR_H
 
 #include "client/adapters/petsc/link.h"
 #include "client/adapters/petsc/petsc.h"

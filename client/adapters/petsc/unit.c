@@ -3,7 +3,7 @@
 
 #include <sf/sf_mpi.h>
 
-#include "client/core/type.h"
+#include "client/core.h"
 #include "shm/kernels/unit.h"
 
 /* Datatypes seen, the latest first. Predefined ones stay; the others go when MPI frees them, which is when the

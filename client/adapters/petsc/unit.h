@@ -1,6 +1,6 @@
 /* MPI datatypes and ops of PETSc's calls in terms of units and ops. */
-#ifndef SFPETSC_UNIT_H
-#define SFPETSC_UNIT_H
+#ifndef SFC_ADAPTERS_PETSC_UNIT_H
+#define SFC_ADAPTERS_PETSC_UNIT_H
 
 #include "client/adapters/petsc/petsc.h"
 

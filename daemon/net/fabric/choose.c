@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/net/fabric/plugin.h"
 #include "daemon/net/fabric/tcp/tcp.h"
 #include "daemon/net/fabric/tcp/ticket.h"

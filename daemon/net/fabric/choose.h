@@ -1,12 +1,12 @@
 /* Which fabric joins this daemon with those of other nodes, and how peers prove to each other that they belong. */
-#ifndef SFD_FABRIC_CHOOSE_H
-#define SFD_FABRIC_CHOOSE_H
+#ifndef SFD_NET_FABRIC_CHOOSE_H
+#define SFD_NET_FABRIC_CHOOSE_H
 
 #include <uv.h>
 
 #include <sf/sf_status.h>
 
-#include "daemon/base/options.h"
+#include "daemon/base.h"
 #include "daemon/net/fabric/fabric.h"
 
 /* As options fabric, peers and those about proofs say; fabric is not none. May block, see sfd_tcp_create. The options

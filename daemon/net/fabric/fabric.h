@@ -12,8 +12,8 @@
  *
  * Some fabrics take memory of devices (takes_devices): pieces of it are sent and received without the host's touching
  * them. Each is longer than SFD_FABRIC_DEVICE_ABOVE, and the fabric has been told of the memory before. */
-#ifndef SFD_FABRIC_H
-#define SFD_FABRIC_H
+#ifndef SFD_NET_FABRIC_FABRIC_H
+#define SFD_NET_FABRIC_FABRIC_H
 
 #include <stdbool.h>
 #include <stddef.h>

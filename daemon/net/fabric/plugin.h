@@ -3,8 +3,8 @@
  *
  * Libraries are looked for in dir; if that is NULL or "", beside the executable, then in ../lib/sfd and ../lib from
  * there. They stay loaded. */
-#ifndef SFD_PLUGIN_H
-#define SFD_PLUGIN_H
+#ifndef SFD_NET_FABRIC_PLUGIN_H
+#define SFD_NET_FABRIC_PLUGIN_H
 
 #include <uv.h>
 

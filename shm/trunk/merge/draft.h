@@ -1,6 +1,6 @@
 /* An image under construction: memory that is filled from the start. shm/trunk/trunk.h defines its form. */
-#ifndef SFSHM_MERGE_DRAFT_H
-#define SFSHM_MERGE_DRAFT_H
+#ifndef SFSHM_TRUNK_MERGE_DRAFT_H
+#define SFSHM_TRUNK_MERGE_DRAFT_H
 
 #include <stdbool.h>
 #include <stddef.h>

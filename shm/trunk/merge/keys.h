@@ -1,7 +1,7 @@
 /* Keys: short numbers for the roots of one owner that several ranks have leaves of. A key is the distance from the
  * lowest root. */
-#ifndef SFSHM_MERGE_KEYS_H
-#define SFSHM_MERGE_KEYS_H
+#ifndef SFSHM_TRUNK_MERGE_KEYS_H
+#define SFSHM_TRUNK_MERGE_KEYS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Merge of a node's edge lists for another node: from the edge blocks of ranks of one node to owners of roots on
  * another node, creates the two images that shm/trunk/trunk.h defines. Pure functions; any thread. */
-#ifndef SFSHM_MERGE_H
-#define SFSHM_MERGE_H
+#ifndef SFSHM_TRUNK_MERGE_MERGE_H
+#define SFSHM_TRUNK_MERGE_MERGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Positions of roots, values and contributions in the messages between two nodes: the contents of the images of a
  * merge. */
-#ifndef SFSHM_MERGE_PLACE_H
-#define SFSHM_MERGE_PLACE_H
+#ifndef SFSHM_TRUNK_MERGE_PLACE_H
+#define SFSHM_TRUNK_MERGE_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

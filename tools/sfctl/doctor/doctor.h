@@ -1,6 +1,6 @@
 /* sfctl doctor: looks at what sfd and the programs that use it need, and says what to mend. */
-#ifndef SFCTL_DOCTOR_H
-#define SFCTL_DOCTOR_H
+#ifndef SFCTL_DOCTOR_DOCTOR_H
+#define SFCTL_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/core/device.h"
+#include "client/core.h"
 #include "proto/report/text.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/doctor/doctor.h"

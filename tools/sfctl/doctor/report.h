@@ -1,6 +1,6 @@
 /* What sfctl doctor has found: one finding for each check. */
-#ifndef SFCTL_REPORT_H
-#define SFCTL_REPORT_H
+#ifndef SFCTL_DOCTOR_REPORT_H
+#define SFCTL_DOCTOR_REPORT_H
 
 #include <stddef.h>
 #include <stdio.h>

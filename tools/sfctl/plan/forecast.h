@@ -1,7 +1,7 @@
 /* What a graph would send that nobody has made yet: messages and values of one exchange, from the wants of its ranks,
  * by the code by which daemons plan it. */
-#ifndef SFCTL_FORECAST_H
-#define SFCTL_FORECAST_H
+#ifndef SFCTL_PLAN_FORECAST_H
+#define SFCTL_PLAN_FORECAST_H
 
 #include <stdbool.h>
 #include <stddef.h>

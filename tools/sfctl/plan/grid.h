@@ -1,6 +1,6 @@
 /* What the ranks want of each other that hold the points of a structured grid. */
-#ifndef SFCTL_GRID_H
-#define SFCTL_GRID_H
+#ifndef SFCTL_PLAN_GRID_H
+#define SFCTL_PLAN_GRID_H
 
 #include <stdbool.h>
 #include <stdint.h>

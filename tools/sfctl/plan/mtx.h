@@ -1,7 +1,7 @@
 /* What the ranks want of each other that hold the rows of a matrix from a Matrix Market file [R. Boisvert, R. Pozo, K.
  * Remington, "The Matrix Market Exchange Formats", NISTIR 5935, 1996]. */
-#ifndef SFCTL_MTX_H
-#define SFCTL_MTX_H
+#ifndef SFCTL_PLAN_MTX_H
+#define SFCTL_PLAN_MTX_H
 
 #include <stddef.h>
 #include <stdint.h>

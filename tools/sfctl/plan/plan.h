@@ -1,6 +1,6 @@
 /* sfctl plan for what does not exist yet: a matrix or grid on any number of ranks and nodes. */
-#ifndef SFCTL_PLAN_H
-#define SFCTL_PLAN_H
+#ifndef SFCTL_PLAN_PLAN_H
+#define SFCTL_PLAN_PLAN_H
 
 #include <stdio.h>
 

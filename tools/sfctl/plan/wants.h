@@ -1,6 +1,6 @@
 /* The roots of others that ranks have leaves on, and how rows of a matrix are dealt out to ranks. */
-#ifndef SFCTL_WANTS_H
-#define SFCTL_WANTS_H
+#ifndef SFCTL_PLAN_WANTS_H
+#define SFCTL_PLAN_WANTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* What a graph sends between ranks of one node, and how its edges are spread over them: out of their counters. */
-#ifndef SFCTL_WITHIN_H
-#define SFCTL_WITHIN_H
+#ifndef SFCTL_PLAN_WITHIN_H
+#define SFCTL_PLAN_WITHIN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Cutting text so that it fits a column or a line of the terminal. */
-#ifndef SFCTL_CLIP_H
-#define SFCTL_CLIP_H
+#ifndef SFCTL_PRINT_CLIP_H
+#define SFCTL_PRINT_CLIP_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* Writes JSON to a stream as it is told. No memory of its own; write errors stay in the stream (ferror). */
-#ifndef SFCTL_JSON_H
-#define SFCTL_JSON_H
+#ifndef SFCTL_PRINT_JSON_H
+#define SFCTL_PRINT_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

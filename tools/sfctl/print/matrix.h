@@ -1,6 +1,6 @@
 /* Traffic as a heat map, CSV, SVG picture, or JSON with names that docs/man/sfctl.1 lists. */
-#ifndef SFCTL_MATRIX_PRINT_H
-#define SFCTL_MATRIX_PRINT_H
+#ifndef SFCTL_PRINT_MATRIX_H
+#define SFCTL_PRINT_MATRIX_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Printing what was collected: for people, and as JSON with names that docs/man/sfctl.1 lists. */
-#ifndef SFCTL_PRINT_H
-#define SFCTL_PRINT_H
+#ifndef SFCTL_PRINT_PRINT_H
+#define SFCTL_PRINT_PRINT_H
 
 #include <stdbool.h>
 #include <stdio.h>

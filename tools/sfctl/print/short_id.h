@@ -1,6 +1,6 @@
 /* Numbers of jobs and graphs, which over several nodes have 16 digits and more, by their last digits. */
-#ifndef SFCTL_SHORT_ID_H
-#define SFCTL_SHORT_ID_H
+#ifndef SFCTL_PRINT_SHORT_ID_H
+#define SFCTL_PRINT_SHORT_ID_H
 
 #include <stdbool.h>
 #include <stddef.h>

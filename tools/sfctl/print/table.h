@@ -1,6 +1,6 @@
 /* Text in columns that are as wide as their widest cell, as far as they fit the terminal. */
-#ifndef SFCTL_TABLE_H
-#define SFCTL_TABLE_H
+#ifndef SFCTL_PRINT_TABLE_H
+#define SFCTL_PRINT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Whether a full screen can be had. */
-#ifndef SFCTL_TERMINAL_H
-#define SFCTL_TERMINAL_H
+#ifndef SFCTL_PRINT_TERMINAL_H
+#define SFCTL_PRINT_TERMINAL_H
 
 #include <stdbool.h>
 

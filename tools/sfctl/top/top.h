@@ -1,6 +1,6 @@
 /* sfctl top: what moves, refreshed: jobs, ranks, graphs or channels to other nodes, with rates a second. */
-#ifndef SFCTL_TOP_H
-#define SFCTL_TOP_H
+#ifndef SFCTL_TOP_TOP_H
+#define SFCTL_TOP_TOP_H
 
 #include <stdio.h>
 

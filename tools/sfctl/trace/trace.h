@@ -1,6 +1,6 @@
 /* sfctl trace: what ranks and daemons have done, as a file that Perfetto and chrome://tracing open. */
-#ifndef SFCTL_TRACE_H
-#define SFCTL_TRACE_H
+#ifndef SFCTL_TRACE_TRACE_H
+#define SFCTL_TRACE_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What every benchmark is given. */
-#ifndef SFPERF_JOB_H
-#define SFPERF_JOB_H
+#ifndef SFPERF_BENCHMARKS_JOB_H
+#define SFPERF_BENCHMARKS_JOB_H
 
 #include <sf/sf.h>
 

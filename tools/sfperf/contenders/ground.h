@@ -1,7 +1,7 @@
 /* What contenders of one pattern are compared on: its edges, and vectors for it in each kind of memory that they want.
  */
-#ifndef SFPERF_GROUND_H
-#define SFPERF_GROUND_H
+#ifndef SFPERF_CONTENDERS_GROUND_H
+#define SFPERF_CONTENDERS_GROUND_H
 
 #include "tools/sfperf/contenders/method.h"
 

@@ -1,6 +1,6 @@
 /* The library itself as contenders. */
-#ifndef SFPERF_LIBRARY_H
-#define SFPERF_LIBRARY_H
+#ifndef SFPERF_CONTENDERS_LIBRARY_H
+#define SFPERF_CONTENDERS_LIBRARY_H
 
 #include "tools/sfperf/contenders/method.h"
 

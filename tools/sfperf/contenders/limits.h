@@ -1,7 +1,7 @@
 /* The two limits of the machine for what two processes exchange through memory: a cache line bounced between two cores,
  * and one copy of the data with a flag. */
-#ifndef SFPERF_LIMITS_H
-#define SFPERF_LIMITS_H
+#ifndef SFPERF_CONTENDERS_LIMITS_H
+#define SFPERF_CONTENDERS_LIMITS_H
 
 #include <mpi.h>
 #include <stdint.h>

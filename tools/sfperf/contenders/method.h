@@ -1,7 +1,7 @@
 /* Contenders that exchange ghost values along a star forest: the library in several ways, and its peers. All are used
  * through one table of functions, so that every side is called, timed and checked alike. */
-#ifndef SFPERF_METHOD_H
-#define SFPERF_METHOD_H
+#ifndef SFPERF_CONTENDERS_METHOD_H
+#define SFPERF_CONTENDERS_METHOD_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* PETSc's star forests as contenders, where sfperf was built with PETSc. */
-#ifndef SFPERF_PETSC_H
-#define SFPERF_PETSC_H
+#ifndef SFPERF_CONTENDERS_PETSC_H
+#define SFPERF_CONTENDERS_PETSC_H
 
 #include "tools/sfperf/contenders/method.h"
 

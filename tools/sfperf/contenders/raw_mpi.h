@@ -1,6 +1,6 @@
 /* Plain MPI as contenders. */
-#ifndef SFPERF_RAW_MPI_H
-#define SFPERF_RAW_MPI_H
+#ifndef SFPERF_CONTENDERS_RAW_MPI_H
+#define SFPERF_CONTENDERS_RAW_MPI_H
 
 #include "tools/sfperf/contenders/method.h"
 

@@ -1,6 +1,6 @@
 /* Operations on a stream of a device as a contender: given to the stream one behind the other, and waited for once. */
-#ifndef SFPERF_STREAMS_H
-#define SFPERF_STREAMS_H
+#ifndef SFPERF_CONTENDERS_STREAMS_H
+#define SFPERF_CONTENDERS_STREAMS_H
 
 #include "tools/sfperf/contenders/method.h"
 

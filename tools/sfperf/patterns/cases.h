@@ -1,6 +1,6 @@
 /* The patterns that the command line names. */
-#ifndef SFPERF_CASES_H
-#define SFPERF_CASES_H
+#ifndef SFPERF_PATTERNS_CASES_H
+#define SFPERF_PATTERNS_CASES_H
 
 #include "tools/sfperf/benchmarks/job.h"
 #include "tools/sfperf/patterns/pattern.h"

@@ -1,7 +1,7 @@
 /* A pattern seen from both ends: what each rank sends to and receives from each other one. Needed to rewrite exactly
  * the values that travel, by the contenders that pack by themselves, and to check results. */
-#ifndef SFPERF_EDGES_H
-#define SFPERF_EDGES_H
+#ifndef SFPERF_PATTERNS_EDGES_H
+#define SFPERF_PATTERNS_EDGES_H
 
 #include <stdbool.h>
 #include <stdint.h>

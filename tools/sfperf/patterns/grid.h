@@ -1,6 +1,6 @@
 /* Ghost points of a structured grid. */
-#ifndef SFPERF_GRID_H
-#define SFPERF_GRID_H
+#ifndef SFPERF_PATTERNS_GRID_H
+#define SFPERF_PATTERNS_GRID_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Ghost values of a distributed sparse matrix-vector product. */
-#ifndef SFPERF_MATRIX_H
-#define SFPERF_MATRIX_H
+#ifndef SFPERF_PATTERNS_MATRIX_H
+#define SFPERF_PATTERNS_MATRIX_H
 
 #include <stdio.h>
 

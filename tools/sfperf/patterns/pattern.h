@@ -1,6 +1,6 @@
 /* Communication patterns that are measured: this rank's part of a star forest over all ranks, without self edges. */
-#ifndef SFPERF_PATTERN_H
-#define SFPERF_PATTERN_H
+#ifndef SFPERF_PATTERNS_PATTERN_H
+#define SFPERF_PATTERNS_PATTERN_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* What operations cost beside time: processor time, bytes on the network, and messages between the daemons. All
  * contenders are measured alike, by what the kernel counts. */
-#ifndef SFPERF_COSTS_H
-#define SFPERF_COSTS_H
+#ifndef SFPERF_RESULTS_COSTS_H
+#define SFPERF_RESULTS_COSTS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Compares results with a table of thresholds. */
-#ifndef SFPERF_JUDGE_H
-#define SFPERF_JUDGE_H
+#ifndef SFPERF_RESULTS_JUDGE_H
+#define SFPERF_RESULTS_JUDGE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Interleaved measurement: in every repetition each contender is timed once, so that whatever disturbs the machine
  * disturbs all of them, and values of the same repetition can be compared. */
-#ifndef SFPERF_MEASURE_H
-#define SFPERF_MEASURE_H
+#ifndef SFPERF_RESULTS_MEASURE_H
+#define SFPERF_RESULTS_MEASURE_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* One measured figure as it travels between programs: one JSON object a line, with names that stay. */
-#ifndef SFPERF_RECORD_H
-#define SFPERF_RECORD_H
+#ifndef SFPERF_RESULTS_RECORD_H
+#define SFPERF_RESULTS_RECORD_H
 
 #include <stdint.h>
 #include <stdio.h>

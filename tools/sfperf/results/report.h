@@ -1,6 +1,6 @@
 /* Results on standard output: a table for people, or one JSON object a line for programs. */
-#ifndef SFPERF_REPORT_H
-#define SFPERF_REPORT_H
+#ifndef SFPERF_RESULTS_REPORT_H
+#define SFPERF_RESULTS_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

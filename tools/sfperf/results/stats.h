@@ -1,6 +1,6 @@
 /* Order statistics of a few samples. */
-#ifndef SFPERF_STATS_H
-#define SFPERF_STATS_H
+#ifndef SFPERF_RESULTS_STATS_H
+#define SFPERF_RESULTS_STATS_H
 
 typedef struct sfperf_stats {
   double min;

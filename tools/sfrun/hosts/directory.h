@@ -1,6 +1,6 @@
 /* The private directory of one sfrun: sockets, key, lists. */
-#ifndef SFRUN_DIRECTORY_H
-#define SFRUN_DIRECTORY_H
+#ifndef SFRUN_HOSTS_DIRECTORY_H
+#define SFRUN_HOSTS_DIRECTORY_H
 
 #include <stddef.h>
 

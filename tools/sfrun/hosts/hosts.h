@@ -1,6 +1,6 @@
 /* The hosts that a job runs on. */
-#ifndef SFRUN_HOSTS_H
-#define SFRUN_HOSTS_H
+#ifndef SFRUN_HOSTS_HOSTS_H
+#define SFRUN_HOSTS_HOSTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

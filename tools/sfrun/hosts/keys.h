@@ -1,7 +1,7 @@
 /* The key by which daemons on several hosts prove to each other that they belong, and how it comes there: over the
  * remote shell by which mpirun starts processes, such as ssh. mpirun's own messages are not encrypted. */
-#ifndef SFRUN_KEYS_H
-#define SFRUN_KEYS_H
+#ifndef SFRUN_HOSTS_KEYS_H
+#define SFRUN_HOSTS_KEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>

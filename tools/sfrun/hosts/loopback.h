@@ -1,6 +1,6 @@
 /* What several daemons on one host need to talk to each other over the loopback interface. */
-#ifndef SFRUN_LOOPBACK_H
-#define SFRUN_LOOPBACK_H
+#ifndef SFRUN_HOSTS_LOOPBACK_H
+#define SFRUN_HOSTS_LOOPBACK_H
 
 #include <limits.h>
 #include <stdint.h>

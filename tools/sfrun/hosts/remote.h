@@ -1,6 +1,6 @@
 /* Daemons that mpirun starts: on other hosts, or as an MPI job of their own. */
-#ifndef SFRUN_REMOTE_H
-#define SFRUN_REMOTE_H
+#ifndef SFRUN_HOSTS_REMOTE_H
+#define SFRUN_HOSTS_REMOTE_H
 
 #include <sf/sf_status.h>
 

@@ -1,6 +1,6 @@
 /* How many processors this process may use. */
-#ifndef SFRUN_CPUS_H
-#define SFRUN_CPUS_H
+#ifndef SFRUN_MPI_CPUS_H
+#define SFRUN_MPI_CPUS_H
 
 typedef struct sfrun_cpus {
   int ncpus;  /* hardware threads in the affinity mask, at least 1 */

@@ -1,6 +1,6 @@
 /* Which MPI an mpirun belongs to, and what that needs here besides the user's options. */
-#ifndef SFRUN_MPI_H
-#define SFRUN_MPI_H
+#ifndef SFRUN_MPI_MPI_H
+#define SFRUN_MPI_MPI_H
 
 #include <limits.h>
 #include <stdbool.h>

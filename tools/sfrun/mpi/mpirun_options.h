@@ -1,6 +1,6 @@
 /* What sfrun knows of mpirun's own options: which take arguments, so that the program's name can be found. */
-#ifndef SFRUN_MPIRUN_OPTIONS_H
-#define SFRUN_MPIRUN_OPTIONS_H
+#ifndef SFRUN_MPI_MPIRUN_OPTIONS_H
+#define SFRUN_MPI_MPIRUN_OPTIONS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Which rank goes to which of several daemons on one host, and where that daemon's socket is. */
-#ifndef SFRUN_PLACE_H
-#define SFRUN_PLACE_H
+#ifndef SFRUN_MPI_PLACE_H
+#define SFRUN_MPI_PLACE_H
 
 #include <stdint.h>
 #include <sys/un.h>

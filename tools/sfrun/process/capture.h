@@ -1,6 +1,6 @@
 /* What a short command prints. */
-#ifndef SFRUN_CAPTURE_H
-#define SFRUN_CAPTURE_H
+#ifndef SFRUN_PROCESS_CAPTURE_H
+#define SFRUN_PROCESS_CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

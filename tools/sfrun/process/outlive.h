@@ -1,6 +1,6 @@
 /* For a process that mpirun may kill before it has cleaned up. */
-#ifndef SFRUN_OUTLIVE_H
-#define SFRUN_OUTLIVE_H
+#ifndef SFRUN_PROCESS_OUTLIVE_H
+#define SFRUN_PROCESS_OUTLIVE_H
 
 #include <sf/sf_status.h>
 

@@ -1,6 +1,6 @@
 /* Starting and ending one child process. */
-#ifndef SFRUN_PROCESS_H
-#define SFRUN_PROCESS_H
+#ifndef SFRUN_PROCESS_PROCESS_H
+#define SFRUN_PROCESS_PROCESS_H
 
 #include <limits.h>
 #include <stdbool.h>

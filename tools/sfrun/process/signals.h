@@ -1,6 +1,6 @@
 /* The signals that sfrun waits for: all are blocked and read from one descriptor. */
-#ifndef SFRUN_SIGNALS_H
-#define SFRUN_SIGNALS_H
+#ifndef SFRUN_PROCESS_SIGNALS_H
+#define SFRUN_PROCESS_SIGNALS_H
 
 #include <stdbool.h>
 #include <sys/signalfd.h>

@@ -1,6 +1,6 @@
 /* Watching over the started processes until all have ended. */
-#ifndef SFRUN_SUPERVISE_H
-#define SFRUN_SUPERVISE_H
+#ifndef SFRUN_PROCESS_SUPERVISE_H
+#define SFRUN_PROCESS_SUPERVISE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -26,8 +26,8 @@
  * messages. tests/model/mpi_sleep.pml is a model of it. S itself stays awake until R has taken everything
  * (TAKEN(taken), also part of SLEEP), since MPI may hold back in the sender what it calls sent. The same count is the
  * window that bounds what waits at a receiver that is slow to take it. */
-#ifndef SFD_MPI_INTERNAL_H
-#define SFD_MPI_INTERNAL_H
+#ifndef SFD_NET_FABRIC_MPI_INTERNAL_H
+#define SFD_NET_FABRIC_MPI_INTERNAL_H
 
 #include <mpi.h>
 #include <pthread.h>

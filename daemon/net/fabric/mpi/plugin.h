@@ -1,6 +1,6 @@
 /* What libsfd_mpi.so exports; daemon/net/fabric/plugin.c looks the functions up by name. */
-#ifndef SFD_MPI_PLUGIN_H
-#define SFD_MPI_PLUGIN_H
+#ifndef SFD_NET_FABRIC_MPI_PLUGIN_H
+#define SFD_NET_FABRIC_MPI_PLUGIN_H
 
 #include <uv.h>
 

@@ -3,8 +3,8 @@
  *
  * Both functions ask munged, the daemon of MUNGE, and wait for its answer: a millisecond, or seconds if it hangs. Any
  * thread; the library keeps nothing. */
-#ifndef SFD_MUNGE_PLUGIN_H
-#define SFD_MUNGE_PLUGIN_H
+#ifndef SFD_NET_FABRIC_MUNGE_PLUGIN_H
+#define SFD_NET_FABRIC_MUNGE_PLUGIN_H
 
 #include <stddef.h>
 #include <sys/types.h>

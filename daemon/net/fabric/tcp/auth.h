@@ -14,8 +14,8 @@
  *
  * The key is that of a file, or a random one for this connection alone, which a credential of MUNGE carries, the ticket
  * (ticket.h). Daemons that have neither use 0 and look whose connection it is (user.h). */
-#ifndef SFD_TCP_AUTH_H
-#define SFD_TCP_AUTH_H
+#ifndef SFD_NET_FABRIC_TCP_AUTH_H
+#define SFD_NET_FABRIC_TCP_AUTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/net/fabric/tcp/internal.h"
 #include "daemon/net/fabric/tcp/user.h"
 #include "shm/base/error.h"

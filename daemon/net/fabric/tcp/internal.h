@@ -14,8 +14,8 @@
  *
  * All run on the loop's thread. Functions that call the user's events are marked: whatever they were given may be
  * dropped when they return, but its memory stays until the loop's next turn. */
-#ifndef SFD_TCP_INTERNAL_H
-#define SFD_TCP_INTERNAL_H
+#ifndef SFD_NET_FABRIC_TCP_INTERNAL_H
+#define SFD_NET_FABRIC_TCP_INTERNAL_H
 
 #include <errno.h>
 #include <stdbool.h>

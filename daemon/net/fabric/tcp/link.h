@@ -1,7 +1,7 @@
 /* What the kernel knows of a TCP connection: its send queue, and how the network carries it. Apart from the other parts
  * of the tcp fabric because the kernel's header, which knows more than the C library's, does not go with it. */
-#ifndef SFD_TCP_LINK_H
-#define SFD_TCP_LINK_H
+#ifndef SFD_NET_FABRIC_TCP_LINK_H
+#define SFD_NET_FABRIC_TCP_LINK_H
 
 #include "daemon/net/fabric/fabric.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
+#include "daemon/base.h"
 #include "daemon/net/fabric/tcp/internal.h"
 #include "shm/base/error.h"
 

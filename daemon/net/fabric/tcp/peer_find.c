@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "daemon/base/text.h"
+#include "daemon/base.h"
 #include "daemon/net/fabric/tcp/peer_list.h"
 #include "shm/base/error.h"
 

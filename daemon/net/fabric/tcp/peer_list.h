@@ -1,7 +1,7 @@
 /* The daemons of a cluster as people write them: HOST:PORT, where HOST is an IPv4 address, an IPv6 address in brackets,
  * or a name. A node's number is its position in the list. */
-#ifndef SFD_PEER_LIST_H
-#define SFD_PEER_LIST_H
+#ifndef SFD_NET_FABRIC_TCP_PEER_LIST_H
+#define SFD_NET_FABRIC_TCP_PEER_LIST_H
 
 #include <netdb.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
  * A peer that died is noticed at once; one that became silent, because its host or the link died, within four seconds,
  * or five if nothing was being sent, and interruptions of up to two and a half seconds are survived (watch.c).
  * A peer that takes nothing is no silent one, if its host answers. An idle fabric wakes once a second to look. */
-#ifndef SFD_FABRIC_TCP_H
-#define SFD_FABRIC_TCP_H
+#ifndef SFD_NET_FABRIC_TCP_TCP_H
+#define SFD_NET_FABRIC_TCP_TCP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  *
  * Munged may let one wait. So it is asked in a thread of libuv's, for one connection at a time, so that the other
  * threads stay free for what else they do. The functions are called on the loop's thread. */
-#ifndef SFD_TCP_TICKET_H
-#define SFD_TCP_TICKET_H
+#ifndef SFD_NET_FABRIC_TCP_TICKET_H
+#define SFD_NET_FABRIC_TCP_TICKET_H
 
 #include <stdbool.h>
 #include <sys/queue.h>

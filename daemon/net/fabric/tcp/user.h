@@ -1,8 +1,8 @@
 /* Daemons without a key and without MUNGE: they serve on loopback only, and take each other for peers if they run as
  * the same user. A socket of TCP does not say who has its other end, but the kernel's table of sockets does, as long as
  * that end is on this host and in this network namespace. */
-#ifndef SFD_TCP_USER_H
-#define SFD_TCP_USER_H
+#ifndef SFD_NET_FABRIC_TCP_USER_H
+#define SFD_NET_FABRIC_TCP_USER_H
 
 #include <sf/sf_status.h>
 

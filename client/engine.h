@@ -1,0 +1,16 @@
+/* The room client/engine: operations: requests, protocols over lanes and trunks, progress and waiting. What other rooms
+ * may use of it; headers that are not here are private. */
+#ifndef SFC_ENGINE_H
+#define SFC_ENGINE_H
+
+#include "client/engine/barrier.h"
+#include "client/engine/lane_send.h"
+#include "client/engine/mismatch.h"
+#include "client/engine/operation.h"
+#include "client/engine/progress.h"
+#include "client/engine/request.h"
+#include "client/engine/start.h"
+#include "client/engine/thread.h"
+#include "client/engine/trunk.h"
+
+#endif

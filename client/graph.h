@@ -1,0 +1,15 @@
+/* The room client/graph: the graph object: lanes, trunks, life, failure, counters and traces. What other rooms may use
+ * of it; headers that are not here are private. */
+#ifndef SFC_GRAPH_H
+#define SFC_GRAPH_H
+
+#include "client/graph/combine_order.h"
+#include "client/graph/counters.h"
+#include "client/graph/failure.h"
+#include "client/graph/graph.h"
+#include "client/graph/neighbor_edges.h"
+#include "client/graph/retired_memory.h"
+#include "client/graph/trace.h"
+#include "client/graph/trunk_types.h"
+
+#endif

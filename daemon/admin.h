@@ -1,0 +1,15 @@
+/* The room daemon/admin: what tools ask: queries, metrics, traces, control. What other rooms may use of it; headers
+ * that are not here are private. */
+#ifndef SFD_ADMIN_H
+#define SFD_ADMIN_H
+
+#include "daemon/admin/admin.h"
+#include "daemon/admin/control.h"
+#include "daemon/admin/metrics_http.h"
+#include "daemon/admin/remote_answer.h"
+#include "daemon/admin/remote_query.h"
+#include "daemon/admin/stall.h"
+#include "daemon/admin/tool.h"
+#include "daemon/admin/trace.h"
+
+#endif

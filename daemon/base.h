@@ -1,0 +1,21 @@
+/* The room daemon/base: what every room uses: the daemon itself, log, options, workers. What other rooms may use of it;
+ * headers that are not here are private. */
+#ifndef SFD_BASE_H
+#define SFD_BASE_H
+
+#include "daemon/base/copy_costs.h"
+#include "daemon/base/daemon.h"
+#include "daemon/base/deferred_close.h"
+#include "daemon/base/fair_share.h"
+#include "daemon/base/id_map.h"
+#include "daemon/base/log.h"
+#include "daemon/base/node_board.h"
+#include "daemon/base/option_value.h"
+#include "daemon/base/options.h"
+#include "daemon/base/sd_notify.h"
+#include "daemon/base/shared_mapping.h"
+#include "daemon/base/sigbus_guard.h"
+#include "daemon/base/text.h"
+#include "daemon/base/worker_pool.h"
+
+#endif

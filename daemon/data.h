@@ -1,0 +1,15 @@
+/* The room daemon/data: payload: submission rings, trunks, and copies by workers. What other rooms may use of it;
+ * headers that are not here are private. */
+#ifndef SFD_DATA_H
+#define SFD_DATA_H
+
+#include "daemon/data/data.h"
+#include "daemon/data/device_slots.h"
+#include "daemon/data/edge_block.h"
+#include "daemon/data/match_offers.h"
+#include "daemon/data/submit_rings.h"
+#include "daemon/data/survey.h"
+#include "daemon/data/trunk_regions.h"
+#include "daemon/data/trunks.h"
+
+#endif

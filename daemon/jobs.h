@@ -1,0 +1,14 @@
+/* The room daemon/jobs: jobs, groups and graphs as objects, and agreement on the tree of their nodes. What other rooms
+ * may use of it; headers that are not here are private. */
+#ifndef SFD_JOBS_H
+#define SFD_JOBS_H
+
+#include "daemon/jobs/ended_jobs.h"
+#include "daemon/jobs/graph.h"
+#include "daemon/jobs/group.h"
+#include "daemon/jobs/job.h"
+#include "daemon/jobs/life.h"
+#include "daemon/jobs/node_tree.h"
+#include "daemon/jobs/tree_agreement.h"
+
+#endif

@@ -1,0 +1,13 @@
+/* The room daemon/setup: set-up of graphs: two rounds between the ranks. What other rooms may use of it; headers that
+ * are not here are private. */
+#ifndef SFD_SETUP_H
+#define SFD_SETUP_H
+
+#include "daemon/setup/barrier.h"
+#include "daemon/setup/call_compare.h"
+#include "daemon/setup/graph_requests.h"
+#include "daemon/setup/proposal.h"
+#include "daemon/setup/root_requests.h"
+#include "daemon/setup/setup.h"
+
+#endif
