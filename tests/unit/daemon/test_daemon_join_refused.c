@@ -1,0 +1,211 @@
+/* Hello that the daemon refuses: by rank, size, name, key, time-out and descriptors. Others go on joining. */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/membership/join.h"
+#include "daemon/net/channel.h"
+#include "shm/observe/counters.h"
+#include "tests/unit/daemon_fixture.h"
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+static sftest_daemon_t daemon_;
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+}
+
+static void teardown(void)
+{
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void expect_welcome(sftest_client_t *client, int32_t size)
+{
+  sfproto_incoming_t incoming;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  const Sfproto__Welcome *welcome = incoming.message->welcome;
+  ck_assert_str_eq(welcome->software, SFD_SOFTWARE);
+  ck_assert_uint_eq(welcome->n_local_ranks, (size_t)size);
+  for (int32_t r = 0; r < size; r++) {
+    ck_assert_int_eq(welcome->local_ranks[r]->rank, r);
+    ck_assert_int_eq(welcome->local_ranks[r]->pid, getpid());
+    ck_assert_uint_eq(welcome->local_ranks[r]->probe_address, 0x1000 + (uint64_t)r);
+  }
+  client->job_id = welcome->job_id;
+  sfproto_incoming_free(&incoming);
+}
+
+/* Sends a Hello to a job of size 2 that waits for its rank 1, and expects a refusal that leaves the job alone. */
+static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, const char *text)
+{
+  sftest_client_t first, refused, second;
+  sftest_join(&daemon_, &first, "job", 0, 2);
+  sftest_connect(&daemon_, &refused);
+  sftest_send_hello(&refused, hello);
+  sftest_expect_error(&refused, status, text);
+  sftest_expect_closed(&refused);
+  sftest_drop(&refused);
+  sftest_expect_nothing(&first);
+  ck_assert_uint_eq(daemon_.server->statistics.refused, 1);
+  sftest_join(&daemon_, &second, "job", 1, 2);
+  expect_welcome(&first, 2);
+  expect_welcome(&second, 2);
+  sftest_drop(&first);
+  sftest_drop(&second);
+}
+
+START_TEST(duplicate_rank_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 0, 2);
+  expect_refused(&hello, SF_ERR_EXISTS, "has a rank 0 already");
+}
+END_TEST
+
+START_TEST(other_size_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 3);
+  expect_refused(&hello, SF_ERR_ARG, "has 3 ranks, those before it said 2");
+}
+END_TEST
+
+START_TEST(other_key_is_refused)
+{
+  Sfproto__Hello hello;
+  char key[] = "wrong";
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.key = key;
+  expect_refused(&hello, SF_ERR_PERM, "another key");
+}
+END_TEST
+
+START_TEST(rank_out_of_range_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 2, 2);
+  expect_refused(&hello, SF_ERR_ARG, "rank 2");
+}
+END_TEST
+
+START_TEST(negative_rank_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", -1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "rank -1");
+}
+END_TEST
+
+START_TEST(missing_size_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.has_size = false;
+  expect_refused(&hello, SF_ERR_ARG, "without rank or size");
+}
+END_TEST
+
+START_TEST(too_large_job_is_refused)
+{
+  Sfproto__Hello hello;
+  daemon_.options.max_ranks = 4;
+  sftest_hello_init(&hello, "large", 1, 5);
+  expect_refused(&hello, SF_ERR_LIMIT, "max-ranks");
+}
+END_TEST
+
+START_TEST(bad_names_are_refused)
+{
+  static const char *const names[] = {"", "a\nb", "\xc3\xa4"};
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, names[_i], 1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "printable ASCII");
+}
+END_TEST
+
+START_TEST(long_names_are_refused)
+{
+  char name[300];
+  memset(name, 'x', sizeof name);
+  name[256] = '\0';
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, name, 1, 2);
+  expect_refused(&hello, SF_ERR_ARG, "1 to 255");
+}
+END_TEST
+
+START_TEST(negative_timeout_is_refused)
+{
+  Sfproto__Hello hello;
+  sftest_hello_init(&hello, "job", 1, 2);
+  hello.has_timeout_ms = true;
+  hello.timeout_ms = -5;
+  expect_refused(&hello, SF_ERR_ARG, "-5");
+}
+END_TEST
+
+/* A Hello for a new job with these descriptors. */
+static void expect_fds_refused(const int fds[], int nfds, sf_status_t status, const char *text)
+{
+  sftest_client_t client;
+  Sfproto__Hello hello;
+  sftest_connect(&daemon_, &client);
+  sftest_hello_init(&hello, "job", 0, 2);
+  Sfproto__Message message = sftest_message(&client);
+  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
+  message.hello = &hello;
+  sftest_send(&client, &message, fds, nfds);
+  sftest_expect_error(&client, status, text);
+  sftest_expect_closed(&client);
+  ck_assert_int_eq(daemon_.server->statistics.njobs, 0);
+  sftest_drop(&client);
+}
+
+START_TEST(descriptors_are_checked)
+{
+  int pair[2];
+  ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+  int inbox = sftest_region(SFSHM_REGION_INBOX, 4096);
+  int counters = sftest_region(SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t));
+  int small = sftest_region(SFSHM_REGION_COUNTERS, 4096);
+  expect_fds_refused((int[]){pair[0], inbox}, 2, SF_ERR_PROTO, "2 descriptors");
+  expect_fds_refused((int[]){inbox, inbox, counters}, 3, SF_ERR_ARG, "socket");
+  expect_fds_refused((int[]){pair[0], pair[1], counters}, 3, SF_ERR_PROTO, "inbox region");
+  expect_fds_refused((int[]){pair[0], inbox, inbox}, 3, SF_ERR_PROTO, "counters region");
+  expect_fds_refused((int[]){pair[0], inbox, small}, 3, SF_ERR_ARG, "counters region of 4096 bytes");
+  close(pair[0]);
+  close(pair[1]);
+  close(inbox);
+  close(counters);
+  close(small);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: refused to join");
+  TCase *tc = tcase_create("join");
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, duplicate_rank_is_refused);
+  tcase_add_test(tc, other_size_is_refused);
+  tcase_add_test(tc, other_key_is_refused);
+  tcase_add_test(tc, rank_out_of_range_is_refused);
+  tcase_add_test(tc, negative_rank_is_refused);
+  tcase_add_test(tc, missing_size_is_refused);
+  tcase_add_test(tc, too_large_job_is_refused);
+  tcase_add_loop_test(tc, bad_names_are_refused, 0, 3);
+  tcase_add_test(tc, long_names_are_refused);
+  tcase_add_test(tc, negative_timeout_is_refused);
+  tcase_add_test(tc, descriptors_are_checked);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

@@ -1,0 +1,179 @@
+/* Descriptors that clients send to hold the daemon up: too many of them, and such that take long to be closed. */
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/unit/daemon_graphs.h"
+#include "tests/unit/runner.h"
+
+static sftest_daemon_t daemon_;
+static sftest_client_t other[2]; /* a job that must not notice anything */
+
+static void setup(void)
+{
+  sftest_daemon_start(&daemon_);
+  sftest_join_all(&daemon_, other, "other", 2);
+}
+
+static void teardown(void)
+{
+  sftest_ring(other, 2); /* still served */
+  for (int r = 0; r < 2; r++)
+    sftest_expect_no_alert(&other[r]);
+  sftest_drop_all(other, 2);
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+static void send_bytes(sftest_client_t *client, const void *bytes, size_t n)
+{
+  ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+/* ---- Those who do not read ---- */
+
+/* Thousands of descriptors in one read, behind a message that ends the connection. */
+START_TEST(flood_of_descriptors)
+{
+  sftest_client_t client;
+  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
+  int fds[SFPROTO_MAX_FDS] = {0};
+  sftest_connect(&daemon_, &client);
+  int before = sftest_count_fds();
+  for (int i = 0; i < 100; i++) {
+    Sfproto__Message message = sftest_message(&client);
+    message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
+    message.goodbye = &goodbye;
+    ck_assert_int_eq(sfproto_conn_queue(client.conn, &message, fds, SFPROTO_MAX_FDS), SF_OK);
+    (void)sfproto_conn_flush(client.conn);
+  }
+  sftest_expect_error(&client, SF_ERR_PROTO, "before Hello");
+  for (int i = 0; i < 1000 && sftest_count_fds() >= before + SFPROTO_MAX_FDS; i++)
+    usleep(1000);
+  ck_assert_int_lt(sftest_count_fds(), before + SFPROTO_MAX_FDS);
+  sftest_drop(&client);
+}
+END_TEST
+
+/* ---- Descriptors that take long to be closed ---- */
+
+#define LINGER_S 3600
+
+/* A TCP connection whose close waits for somebody who does not read. *peer_p: the other end. */
+static int lingering_socket(int *peer_p)
+{
+  static const char bytes[65536];
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
+  socklen_t length = sizeof address;
+  int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+  ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, length), 0);
+  ck_assert_int_eq(listen(listener, 1), 0);
+  ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+  ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, length), 0);
+  *peer_p = accept(listener, NULL, NULL);
+  close(listener);
+  while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+    ;
+  ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+  return fd;
+}
+
+/* A frame with a descriptor, of which no other copy is left. */
+static void send_last_copy(sftest_client_t *client, int fd)
+{
+  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
+  message.goodbye = &goodbye;
+  ck_assert_int_eq(sfproto_conn_queue(client->conn, &message, &fd, 1), SF_OK);
+  ck_assert_int_eq(sfproto_conn_flush(client->conn), SF_OK);
+  close(fd);
+}
+
+START_TEST(lingering_descriptor_of_a_refused_frame)
+{
+  int peer;
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  send_last_copy(&client, lingering_socket(&peer));
+  sftest_expect_error(&client, SF_ERR_PROTO, "Goodbye before Hello");
+  sftest_drop(&client);
+  sftest_daemon_settle(&daemon_);
+  close(peer);
+}
+END_TEST
+
+/* Unread behind a frame that is refused; as many as the threads that close would have to wait for in turn. */
+START_TEST(lingering_descriptors_that_are_not_read)
+{
+  int peers[8];
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  send_bytes(&client, "garbage garbage garbage", 23);
+  for (int i = 0; i < 8; i++)
+    send_last_copy(&client, lingering_socket(&peers[i]));
+  sftest_expect_error(&client, SF_ERR_PROTO, "");
+  sftest_drop(&client);
+  sftest_daemon_settle(&daemon_);
+  for (int i = 0; i < 8; i++)
+    close(peers[i]);
+}
+END_TEST
+
+START_TEST(lingering_descriptor_in_an_alert_socket)
+{
+  int peer;
+  sftest_client_t client, sender;
+  sftest_join_all(&daemon_, &client, "job", 1);
+  sender = client;
+  sender.conn = client.alerts;
+  send_last_copy(&sender, lingering_socket(&peer));
+  sftest_drop(&client);
+  sftest_daemon_settle(&daemon_);
+  close(peer);
+}
+END_TEST
+
+/* It stays where it is instead of being closed while it is received. */
+START_TEST(lingering_descriptor_without_room)
+{
+  int peer;
+  struct rlimit limit, none;
+  sftest_client_t client;
+  sftest_connect(&daemon_, &client);
+  sftest_daemon_settle(&daemon_);
+  send_last_copy(&client, lingering_socket(&peer));
+  daemon_.server->max_fds = sftest_count_fds();
+  ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  none = limit;
+  none.rlim_cur = 0;
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+  sftest_expect_error(&client, SF_ERR_LIMIT, "has reached its limit of open files");
+  ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  sftest_drop(&client);
+  sftest_daemon_settle(&daemon_);
+  close(peer);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+  Suite *s = suite_create("daemon: harmful descriptors");
+  TCase *tc = tcase_create("hostile");
+  tcase_set_timeout(tc, 30);
+  tcase_add_checked_fixture(tc, setup, teardown);
+  tcase_add_test(tc, flood_of_descriptors);
+  tcase_add_test(tc, lingering_descriptor_of_a_refused_frame);
+  tcase_add_test(tc, lingering_descriptors_that_are_not_read);
+  tcase_add_test(tc, lingering_descriptor_in_an_alert_socket);
+  tcase_add_test(tc, lingering_descriptor_without_room);
+  suite_add_tcase(s, tc);
+  return s;
+}
+
+int main(void)
+{
+  return sftest_run(suite());
+}

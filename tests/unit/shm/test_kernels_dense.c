@@ -1,0 +1,76 @@
+/* Kernels on long ranges without gaps: every op against the model, and copies at any alignment. */
+#include "shm/kernels/kernels.h"
+#include "shm/kernels/kernels_dense.h"
+#include "tests/unit/kernel_model.h"
+#include "tests/unit/runner.h"
+#include "tests/unit/seed.h"
+
+#include <string.h>
+
+static unsigned seed;
+
+START_TEST(combine_long_ranges)
+{
+  sftest_kernel_start(seed, _i);
+  sfshm_base_t base = (sfshm_base_t)_i;
+  sfshm_pattern_t pattern = sfshm_pattern_contiguous(0, 1000);
+  sfshm_unit_t unit = {base, 1};
+  for (int op = 0; op < SFSHM_OP_COUNT; op++) {
+    if (!sfshm_op_applies((sfshm_op_t)op, base))
+      continue;
+    sftest_data_t array = sftest_data_new(unit, pattern.n);
+    sftest_data_t packed = sftest_data_new(unit, pattern.n);
+    unsigned char *expected = sftest_data_copy(&array);
+    for (int64_t i = 0; i < pattern.n; i++)
+      sftest_kernel_model(unit, (sfshm_op_t)op, sftest_vertex(expected, unit, i), sftest_vertex(packed.start, unit, i));
+    sfshm_kernels_find(unit, (sfshm_op_t)op)->unpack(unit, &pattern, 0, pattern.n, packed.start, array.start);
+    sftest_expect_data(&array, expected, unit, (sfshm_op_t)op);
+    free(expected);
+    free(packed.memory);
+    free(array.memory);
+  }
+}
+END_TEST
+
+/* Around the sizes at which the way of copying changes, from and to any place within a line; nothing beside is touched.
+ */
+START_TEST(copy_dense_ranges_at_any_alignment)
+{
+  enum { MOST_BYTES = (4 << 20) + 1, BESIDE = 96 };
+  static const size_t sizes[] = {0, 1, 31, 1023, 1024, 1025, 1056, 1151, 4096, 5000, 65536, MOST_BYTES - 1, MOST_BYTES};
+  size_t length = MOST_BYTES + 2 * BESIDE;
+  unsigned char *from = malloc(length), *to = malloc(length), *expected = malloc(length);
+  ck_assert(from != NULL && to != NULL && expected != NULL);
+  for (size_t i = 0; i < length; i++)
+    from[i] = (unsigned char)(i * 2654435761u >> 13);
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t skip = 0; skip < 64; skip += sizes[i] < 8192 ? 1 : 13) {
+      size_t bytes = sizes[i], room = bytes + 2 * BESIDE;
+      memset(to, 0xa5, room);
+      memset(expected, 0xa5, room);
+      memcpy(expected + BESIDE - skip, from + skip / 3, bytes);
+      sfshm_dense_copy((char *)to + BESIDE - skip, (const char *)from + skip / 3, bytes);
+      ck_assert_msg(memcmp(to, expected, room) == 0, "%zu bytes, %zu before the line's end", bytes, skip);
+    }
+  free(from);
+  free(to);
+  free(expected);
+}
+END_TEST
+
+static Suite *kernels_suite(void)
+{
+  Suite *suite = suite_create("kernels: dense ranges");
+  TCase *model = tcase_create("model");
+  tcase_set_timeout(model, 60);
+  tcase_add_loop_test(model, combine_long_ranges, 0, SFSHM_BASE_COUNT);
+  tcase_add_test(model, copy_dense_ranges_at_any_alignment);
+  suite_add_tcase(suite, model);
+  return suite;
+}
+
+int main(void)
+{
+  seed = sftest_seed(20240607);
+  return sftest_run(kernels_suite());
+}
