@@ -1,13 +1,13 @@
 /* Graphs that are made again with the same edges: whether their plans are shared, whatever the ranks do differently,
- * and whether what is shared carries the right data. On one node and over several. */
-#include <stdatomic.h>
+ * and whether what is shared carries the right data. On one node and over several. What must not be shared:
+ * test_again_bad.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/system/cluster.h"
-#include "tests/system/loop/cluster.h"
 #include "tests/system/model/graph.h"
+#include "tests/system/setup/plan_cluster.h"
 #include "tests/unit/runner.h"
 
 #define MODELS 3
@@ -17,46 +17,7 @@
 #define IDLE 2  /* regions of trunk maps that no plan needs */
 #define FEW 200 /* vertices whose maps come in messages */
 
-static sftest_cluster_t cluster;
 static uint64_t seed;
-
-static void start_one(void)
-{
-  sftest_cluster_start_logging(&cluster, 1, "debug");
-  sftest_cluster_warm(&cluster);
-}
-
-static void start_three(void)
-{
-  sftest_cluster_start_logging(&cluster, 3, "debug");
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
-/* How often daemons have said that, all together. */
-static int count_lines(const char *text)
-{
-  char line[1024];
-  int n = 0;
-  for (int32_t i = 0; i < cluster.nnodes; i++) {
-    FILE *log = fopen(cluster.nodes[i].log, "r");
-    ck_assert_ptr_nonnull(log);
-    while (fgets(line, sizeof line, log) != NULL)
-      n += strstr(line, text) != NULL;
-    fclose(log);
-  }
-  return n;
-}
-
-/* How often they have found a plan. */
-static int count_shared(void)
-{
-  return count_lines("has the plan of graph");
-}
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
@@ -191,20 +152,17 @@ static int follow_schedule(sftest_rank_t *self)
 
 static void run_schedule(const int32_t places[], int32_t size, schedule_t schedule, int *shared_p)
 {
-  int before = count_shared();
+  int before = sftest_count_shared_plans();
   sftest_use_seed(schedule.seed);
-  sftest_cluster_run(&cluster, places, size, follow_schedule, &schedule);
-  *shared_p = count_shared() - before;
+  sftest_cluster_run(&sftest_plan_cluster, places, size, follow_schedule, &schedule);
+  *shared_p = sftest_count_shared_plans() - before;
 }
-
-static const int32_t here[4] = {0, 0, 0, 0};
-static const int32_t spread[][4] = {{0, 1, 0, 1}, {2, 0, 0, 1}, {1, 1, 1, 2}};
 
 /* All but the first of each model share its plan; daemons of all nodes with ranks say so. */
 START_TEST(alike_on_one_node)
 {
   int shared;
-  run_schedule(here, 4, (schedule_t){seed, 40, true, MODELS, FEW}, &shared);
+  run_schedule(sftest_places_here, 4, (schedule_t){seed, 40, true, MODELS, FEW}, &shared);
   ck_assert_int_eq(shared, 40 - MODELS);
 }
 END_TEST
@@ -213,7 +171,7 @@ START_TEST(alike_over_nodes)
 {
   static const int nodes[] = {2, 3, 2};
   int shared;
-  run_schedule(spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true, MODELS, FEW}, &shared);
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true, MODELS, FEW}, &shared);
   ck_assert_int_eq(shared, (40 - MODELS) * nodes[_i]);
 }
 END_TEST
@@ -221,7 +179,7 @@ END_TEST
 START_TEST(unlike_on_one_node)
 {
   int shared;
-  run_schedule(here, 4, (schedule_t){seed + 10, 60, false, MODELS, FEW}, &shared);
+  run_schedule(sftest_places_here, 4, (schedule_t){seed + 10, 60, false, MODELS, FEW}, &shared);
   ck_assert_int_gt(shared, 0);
   ck_assert_int_lt(shared, 60 - MODELS);
 }
@@ -230,7 +188,7 @@ END_TEST
 START_TEST(unlike_over_nodes)
 {
   int shared;
-  run_schedule(spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false, MODELS, FEW}, &shared);
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false, MODELS, FEW}, &shared);
   ck_assert_int_gt(shared, 0);
 }
 END_TEST
@@ -239,67 +197,8 @@ END_TEST
 START_TEST(long_maps)
 {
   int shared;
-  run_schedule(spread[_i], 4, (schedule_t){seed + 30 + (uint64_t)_i, 60, false, MODELS_MAX, 50000}, &shared);
-}
-END_TEST
-
-/* ---- What must not be shared ------------------------------------------------------------------------------------- */
-
-/* A ring of n edges, the last of which rank 1 moves by so much. */
-static sf_status_t make_ring(sftest_rank_t *self, sf_group_t *group, int64_t n, int64_t moved, sf_graph_t **graph_p)
-{
-  int32_t size = sf_group_size(group), rank = sf_group_rank(group);
-  int32_t *ranks = malloc((size_t)n * sizeof *ranks);
-  int64_t *roots = malloc((size_t)n * sizeof *roots);
-  (void)self;
-  for (int64_t i = 0; i < n; i++) {
-    ranks[i] = (rank + 1) % size;
-    roots[i] = i * i % n;
-  }
-  if (rank == 1)
-    roots[n - 1] += moved;
-  sf_status_t status = sf_graph_create(group, n, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, graph_p);
-  free(ranks);
-  free(roots);
-  return status;
-}
-
-enum { N = 1000 };
-
-/* Rank 1 names a root that isn't there. */
-static void expect_bad(sftest_rank_t *self, sf_group_t *group, int64_t moved)
-{
-  sf_graph_t *bad = NULL;
-  SFTEST_EXPECT(self, make_ring(self, group, N, moved, &bad), SF_ERR_RANGE);
-  SFTEST_DETAIL(self, "rank 1, leaf 999");
-  SFTEST_REQUIRE(self, bad == NULL);
-}
-
-/* Good, bad and good ones take turns; nothing of one gets into another. */
-static int spoil_one(sftest_rank_t *self)
-{
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
-  sf_graph_t *graph = NULL;
-  for (int round = 0; round < 3; round++) {
-    sftest_at(self, "round %d", round);
-    SFTEST_OK(self, make_ring(self, world, N, 0, &graph));
-    SFTEST_OK(self, sf_graph_destroy(graph));
-    expect_bad(self, world, INT64_C(1) << 40);
-  }
-  sftest_leave(self, context);
-  return 0;
-}
-
-START_TEST(bad_after_good_on_one_node)
-{
-  sftest_cluster_run(&cluster, here, 4, spoil_one, NULL);
-}
-END_TEST
-
-START_TEST(bad_after_good_over_nodes)
-{
-  sftest_cluster_run(&cluster, spread[_i], 4, spoil_one, NULL);
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 30 + (uint64_t)_i, 60, false, MODELS_MAX, 50000},
+               &shared);
 }
 END_TEST
 
@@ -363,117 +262,32 @@ static int embed(sftest_rank_t *self)
 START_TEST(embedded_on_one_node)
 {
   sftest_use_seed(seed);
-  sftest_cluster_run(&cluster, here, 4, embed, &seed);
+  sftest_cluster_run(&sftest_plan_cluster, sftest_places_here, 4, embed, &seed);
 }
 END_TEST
 
 START_TEST(embedded_over_nodes)
 {
   sftest_use_seed(seed);
-  sftest_cluster_run(&cluster, spread[_i], 4, embed, &seed);
-}
-END_TEST
-
-/* ---- Late words -------------------------------------------------------------------------------------------------- */
-
-/* What test and ranks tell each other. */
-typedef struct shared {
-  _Atomic int ready;
-  _Atomic int held;
-  _Atomic int done; /* ranks of node 0 */
-} shared_t;
-
-/* A bad graph after a good one, then another good one. */
-static int be_refused(sftest_rank_t *self)
-{
-  shared_t *shared = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
-  sf_graph_t *first, *second;
-  SFTEST_OK(self, make_ring(self, world, N, 0, &first));
-  atomic_fetch_add(&shared->ready, 1);
-  sftest_await(&shared->held, 1);
-  expect_bad(self, world, -100000);
-  if (self->places[self->rank] == 0)
-    atomic_fetch_add(&shared->done, 1);
-  sftest_await(&shared->held, 2);
-  SFTEST_OK(self, make_ring(self, world, N, 0, &second));
-  SFTEST_OK(self, sf_graph_destroy(first));
-  SFTEST_OK(self, sf_graph_destroy(second));
-  sftest_leave(self, context);
-  return 0;
-}
-
-/* What node 0 says is held: node 1 finds the graph bad and says so, which is all that node 0 needs, before it hears
- * that node 0 wants an earlier graph again. Its refusal comes when node 0 is done with the graph. */
-START_TEST(late_refusal)
-{
-  static const int32_t places[] = {0, 1, 0};
-  static sftest_loop_cluster_t loop;
-  sftest_job_t job;
-  shared_t *shared = sftest_shared(sizeof *shared);
-  sftest_loop_cluster_start(&loop, 2, 0, 0);
-  sftest_job_start_over(&job, loop.nodes, places, 3, be_refused, shared);
-  sftest_job_await(&job, &shared->ready, 3);
-  sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 0, 1);
-  atomic_store(&shared->held, 1);
-  sftest_job_await(&job, &shared->done, 2);
-  sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
-  atomic_store(&shared->held, 2);
-  sftest_job_end_well(&job, sftest_limit_ms(20000));
-  sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(shared, sizeof *shared);
-}
-END_TEST
-
-/* More graphs than plans are kept, on groups that come and go: the oldest are made from their edges again. */
-static int forget(sftest_rank_t *self)
-{
-  sf_context_t *context = sftest_join(self);
-  const int32_t ranks[] = {2, 0, 3, 1};
-  for (int round = 0; round < 3; round++) {
-    sf_group_t *group;
-    SFTEST_OK(self, sf_group_create(context, 4, ranks, 5, &group));
-    for (int i = 0; i < 24; i++) {
-      sf_graph_t *graph = NULL;
-      sftest_at(self, "round %d, graph %d", round, i);
-      SFTEST_OK(self, make_ring(self, group, 10 + i % 12, 0, &graph)); /* 12 different ones: none is kept long enough */
-      SFTEST_OK(self, sf_graph_destroy(graph));
-    }
-    SFTEST_OK(self, sf_group_destroy(group));
-  }
-  sftest_leave(self, context);
-  return 0;
-}
-
-START_TEST(forgotten_plans)
-{
-  int before = count_shared();
-  sftest_cluster_run(&cluster, spread[1], 4, forget, NULL);
-  ck_assert_int_eq(count_shared(), before);
+  sftest_cluster_run(&sftest_plan_cluster, sftest_places_spread[_i], 4, embed, &seed);
 }
 END_TEST
 
 static Suite *again_suite(void)
 {
   Suite *suite = suite_create("graphs made again");
-  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes"), *late = tcase_create("late words");
-  tcase_add_unchecked_fixture(one, start_one, stop);
+  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes");
+  tcase_add_unchecked_fixture(one, sftest_plans_on_one_node, sftest_plans_stop);
   tcase_add_test(one, alike_on_one_node);
   tcase_add_test(one, unlike_on_one_node);
-  tcase_add_test(one, bad_after_good_on_one_node);
   tcase_add_test(one, embedded_on_one_node);
   suite_add_tcase(suite, one);
-  tcase_add_unchecked_fixture(nodes, start_three, stop);
+  tcase_add_unchecked_fixture(nodes, sftest_plans_on_three_nodes, sftest_plans_stop);
   tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, long_maps, 0, 3);
-  tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
   tcase_add_loop_test(nodes, embedded_over_nodes, 0, 3);
-  tcase_add_test(nodes, forgotten_plans);
   suite_add_tcase(suite, nodes);
-  tcase_add_test(late, late_refusal);
-  suite_add_tcase(suite, late);
   return suite;
 }
 

@@ -180,6 +180,7 @@ START_TEST(going_on_stops_after_some_pieces)
   ck_assert_int_eq(requests[0].sends_left, 0);
 }
 END_TEST
+
 static Suite *transfer_suite(void)
 {
   Suite *suite = suite_create("transfer");

@@ -160,6 +160,7 @@ START_TEST(edge_list_is_missing)
   expect_violation(&clients[0], "1 blocks with 0 descriptors");
 }
 END_TEST
+
 static void add_violations(Suite *s)
 {
   TCase *tc = tcase_create("violations");

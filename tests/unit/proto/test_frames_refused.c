@@ -245,6 +245,7 @@ START_TEST(end_of_stream_within_a_frame)
   expect_nothing_left();
 }
 END_TEST
+
 static TCase *refused(void)
 {
   TCase *tcase = tcase_create("refused");

@@ -268,6 +268,7 @@ START_TEST(counters_wrap_round)
   }
 }
 END_TEST
+
 static Suite *lane_suite(void)
 {
   Suite *suite = suite_create("lane");

@@ -282,6 +282,7 @@ START_TEST(random_instances_give_what_the_serial_model_gives)
   }
 }
 END_TEST
+
 static Suite *merge_suite(void)
 {
   Suite *suite = suite_create("merge");

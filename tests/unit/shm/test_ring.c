@@ -356,6 +356,7 @@ START_TEST(one_of_the_producers_wakes)
   free_ring();
 }
 END_TEST
+
 static Suite *ring_suite(void)
 {
   Suite *suite = suite_create("ring");

@@ -278,6 +278,7 @@ START_TEST(malformed_leaf_images)
   EXPECT_LEAF_MALFORMED(leaves.parts[1].from.offset = sizeof leaves);
 }
 END_TEST
+
 static Suite *trunk_suite(void)
 {
   Suite *suite = suite_create("trunk: images");

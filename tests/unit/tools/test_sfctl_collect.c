@@ -285,6 +285,7 @@ START_TEST(plan_cut_off)
   ck_assert_uint_eq(sftest_answers.count, 0);
 }
 END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: collect");
