@@ -1,9 +1,9 @@
 /* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
  * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE,
- * SF_FIRST, SF_STEP, SF_LOAD, SF_PAUSE and SF_ATOMIC_*: tests without a device run these.  Plain stores: in the plain
- * form no vertex occurs twice among the targets, and in the ordered form one thread has all contributions to a vertex
- * and combines them in their order (the atomic form is for who asks for it). So results are those of the host's kernels
- * bit by bit (compiled without contraction to fused multiply-add). */
+ * SF_FIRST, SF_STEP, SF_LOAD, SF_PAUSE, SF_RESULT and SF_ATOMIC_*: tests without a device run these.  Plain stores: in
+ * the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all contributions to
+ * a vertex and combines them in their order (the atomic form is for who asks for it). So results are those of the
+ * host's kernels bit by bit (compiled without contraction to fused multiply-add), except for the bits of a NaN. */
 #ifdef __cplusplus
 #define _Static_assert static_assert
 #endif
@@ -17,6 +17,7 @@
 #define SF_STEP ((int64_t)gridDim.x * blockDim.x)
 #define SF_LOAD(address) (*(const volatile uint32_t *)(address))
 #define SF_PAUSE() __nanosleep(200)
+#define SF_RESULT(real) (real)
 #define SF_ATOMIC_SUM(at, in) atomicAdd(at, in)
 #define SF_ATOMIC_MAX(at, in) atomicMax(at, in)
 #define SF_ATOMIC_MIN(at, in) atomicMin(at, in)
@@ -226,10 +227,10 @@ SFSHM_CUDA_INTEGERS(DEFINE_INTEGER)
     type present = *to, in = *from;                                                                                    \
     switch (op) {                                                                                                      \
     case SFSHM_OP_SUM:                                                                                                 \
-      *to = present + in;                                                                                              \
+      *to = SF_RESULT(present + in);                                                                                   \
       break;                                                                                                           \
     case SFSHM_OP_PROD:                                                                                                \
-      *to = present * in;                                                                                              \
+      *to = SF_RESULT(present * in);                                                                                   \
       break;                                                                                                           \
     case SFSHM_OP_MAX:                                                                                                 \
       *to = in > present ? in : present;                                                                               \
@@ -253,11 +254,11 @@ SFSHM_CUDA_REALS(DEFINE_REAL)
   {                                                                                                                    \
     element_##suffix##_t present = *to, in = *from;                                                                    \
     if (op == SFSHM_OP_SUM) {                                                                                          \
-      to->re = present.re + in.re;                                                                                     \
-      to->im = present.im + in.im;                                                                                     \
+      to->re = SF_RESULT(present.re + in.re);                                                                          \
+      to->im = SF_RESULT(present.im + in.im);                                                                          \
     } else if (op == SFSHM_OP_PROD) {                                                                                  \
-      to->re = present.re * in.re - present.im * in.im;                                                                \
-      to->im = present.re * in.im + present.im * in.re;                                                                \
+      to->re = SF_RESULT(present.re * in.re - present.im * in.im);                                                     \
+      to->im = SF_RESULT(present.re * in.im + present.im * in.re);                                                     \
     }                                                                                                                  \
   }                                                                                                                    \
   DEFINE_KERNELS(suffix, element_##suffix##_t)

@@ -1,6 +1,6 @@
 /* Device memory: interface of the plugin that lets everything else work on device memory as on host memory. Device
  * kernels have the same form as the host's (kernels.h), accept addresses of both kinds, and give bitwise the same
- * results. Any thread. */
+ * results, except that a NaN may have other bits. Any thread. */
 #ifndef SFSHM_DEVICE_DEVICE_H
 #define SFSHM_DEVICE_DEVICE_H
 

@@ -1,6 +1,7 @@
 /* Work on device streams, enqueued by operations that the host does not wait for: see sf/sf_streams.h. No function
  * waits, except prepare, pin, unpin and close, for which drivers may wait until all streams of the process are idle,
- * and the first open of a device. Results are bitwise those of the host's kernels. */
+ * and the first open of a device. Results are bitwise those of the host's kernels, NaNs
+ * excepted (see device.h). */
 #ifndef SFSHM_DEVICE_DEVICE_STREAMS_H
 #define SFSHM_DEVICE_DEVICE_STREAMS_H
 

@@ -16,6 +16,26 @@
 extern _Thread_local int64_t sftest_cuda_first;
 extern _Thread_local int64_t sftest_cuda_step;
 
+/* Devices have one NaN, whatever went in, and its bits are others than those of processors. */
+static inline float sftest_cuda_result_float(float real)
+{
+  union {
+    uint32_t bits;
+    float real;
+  } nan = {.bits = UINT32_C(0x7fffffff)};
+  return real == real ? real : nan.real;
+}
+
+static inline double sftest_cuda_result_double(double real)
+{
+  union {
+    uint64_t bits;
+    double real;
+  } nan = {.bits = UINT64_C(0x7fffffffffffffff)};
+  return real == real ? real : nan.real;
+}
+#define SF_RESULT(real) _Generic((real), float : sftest_cuda_result_float, double : sftest_cuda_result_double)(real)
+
 /* Threads of a kernel run one after the other. */
 #define SF_ATOMIC_SUM(at, in) (*(at) += (in))
 #define SF_ATOMIC_MAX(at, in) (*(at) = (in) > *(at) ? (in) : *(at))

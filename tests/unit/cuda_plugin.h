@@ -46,9 +46,10 @@ int64_t sftest_cuda_random(int64_t bound);
 /* An array, maybe on a device, with the same random values in both. */
 typedef struct sftest_array {
   size_t length_bytes;
-  char *host;   /* what must be in it */
-  char *actual; /* the array itself */
-  int where;    /* device, or that which takes its place where there are not so many; -1: host */
+  char *host;        /* what must be in it */
+  char *actual;      /* the array itself */
+  int where;         /* device, or that which takes its place where there are not so many; -1: host */
+  sfshm_base_t base; /* of numbers in it: NaNs compare as NaNs; 0: all bytes count */
 } sftest_array_t;
 
 sftest_array_t sftest_array_make(size_t length_bytes, int where);

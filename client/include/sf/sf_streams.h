@@ -4,9 +4,10 @@
  *
  * Order. begin enqueues packing, end enqueues waiting for messages and unpacking. Work that was enqueued before begin
  * may write the data. Work that is enqueued after end may use the results; the host may use them once the stream has
- * reached that point (for instance after sf_streams_wait). Results are bitwise those of sf_bcast and sf_reduce. Data on
- * devices must be registered (sf_register) and on the stream's device. Other data are in host memory; the host packs
- * and unpacks them when the stream reaches the operation. A rank whose data are on the host passes a stream as well.
+ * reached that point (for instance after sf_streams_wait). Results are bitwise those of sf_bcast and sf_reduce; only
+ * the bits of a NaN differ between processors and devices. Data on devices must be registered (sf_register) and on the
+ * stream's device. Other data are in host memory; the host packs and unpacks them when the stream reaches the
+ * operation. A rank whose data are on the host passes a stream as well.
  *
  * Matching. Operations are collective over the graph's group and matched by their order, separately from the operations
  * of sf.h. If ranks call different operations, they get SF_ERR_MISMATCH from this or a later call. (The check needs

@@ -73,6 +73,7 @@ static void try_kernels(sfshm_unit_t unit, int64_t max_n, int64_t space)
   sftest_array_t from = sftest_array_make((size_t)space * unit_bytes, random_place());
   sftest_array_t to = sftest_array_make((size_t)space * unit_bytes, random_place());
   sftest_array_t packed = sftest_array_make((size_t)n * unit_bytes, random_place());
+  from.base = to.base = packed.base = unit.base;
   const sfshm_kernels_t *tested = device->kernels(unit, op), *model = sfshm_kernels_find(unit, op);
   ck_assert_ptr_nonnull(tested);
   model->pack(unit, &from_pattern, first, some, from.host, packed.host);
