@@ -32,7 +32,7 @@ static void handle_error(sfd_session_t *session, const Sfproto__Message *message
 static const route_t routes[] = {
     BODY(HELLO) = {"Hello", SFD_SESSION_NEW, 0, 3, sfd_join_handle_hello},
     BODY(ERROR) = {"Error", SFD_SESSION_RUNNING, 0, 0, handle_error},
-    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_job_handle_goodbye},
+    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_leave_handle_goodbye},
     BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, 1, 1, sfd_segment_handle_add},
     BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_remove},
     BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_get},
@@ -46,16 +46,16 @@ static const route_t routes[] = {
     BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},
     BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
     BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
-    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_meeting_handle_meet},
+    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_barrier_handle_enter},
     BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
     BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
     BODY(TRUNK_ASK) = {"TrunkAsk", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_ask},
     BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_get},
     BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_have},
-    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submission_handle_open},
+    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submit_ring_handle_open},
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
-    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_claims},
-    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offload_handle_edges},
+    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offers_handle_claims},
+    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offers_handle_edges},
     BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_tool_handle_query},
 };
 
@@ -85,11 +85,11 @@ static const route_t *find_route(const Sfproto__Message *message)
  * the loop looks for that: being woken takes longer than most requests do. */
 static void expect_more(const sfd_session_t *session)
 {
-  if (session->state == SFD_SESSION_RUNNING && sfd_board_has_spare_core(session->server->board))
+  if (session->state == SFD_SESSION_RUNNING && sfd_node_board_has_spare_core(session->server->board))
     sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS);
 }
 
-void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming)
+void sfd_client_requests_handle(sfd_session_t *session, sfproto_incoming_t *incoming)
 {
   const Sfproto__Message *message = incoming->message;
   const route_t *route = find_route(message);

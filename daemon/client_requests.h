@@ -6,6 +6,6 @@
 
 /* Handles a message. What is malformed or out of place ends the connection. Handlers that keep a descriptor put -1 in
  * its place. */
-void sfd_dispatch(sfd_session_t *session, sfproto_incoming_t *incoming);
+void sfd_client_requests_handle(sfd_session_t *session, sfproto_incoming_t *incoming);
 
 #endif

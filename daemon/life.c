@@ -9,17 +9,17 @@
 
 static void close_submission(sfd_rank_t *rank)
 {
-  sfd_submission_close(rank->submission);
+  sfd_submit_ring_close(rank->submission);
 }
 
 static void close_offers(sfd_rank_t *rank)
 {
-  sfd_offload_close(rank->offers);
+  sfd_offers_close(rank->offers);
 }
 
 static void withdraw(sfd_job_t *job)
 {
-  sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
+  sfd_coordinator_client_withdraw(job, SF_ERR_RANK_FAILED);
 }
 
 static void fail_forming(sfd_job_t *job)
@@ -34,12 +34,12 @@ static void fail_setups(sfd_job_t *job)
 
 static void fail_meetings(sfd_job_t *job)
 {
-  sfd_meetings_fail(job, SF_ERR_RANK_FAILED, job->detail);
+  sfd_barriers_fail(job, SF_ERR_RANK_FAILED, job->detail);
 }
 
 static void free_trunk_regions(sfd_job_t *job)
 {
-  sfd_trunk_regions_let_go(job->trunk_regions);
+  sfd_trunk_regions_release(job->trunk_regions);
 }
 
 static void watch_calls(sfd_graph_t *graph)
@@ -56,7 +56,7 @@ static void let_streams_go(sfd_graph_t *graph, const char *detail)
 static void fail_meeting(sfd_graph_t *graph, const char *detail)
 {
   (void)detail;
-  sfd_meeting_graph_failed(graph);
+  sfd_barrier_graph_failed(graph);
 }
 
 static void free_trunks(sfd_graph_t *graph)
@@ -66,7 +66,7 @@ static void free_trunks(sfd_graph_t *graph)
 
 static void free_offload(sfd_graph_t *graph)
 {
-  sfd_offload_free(graph->offload);
+  sfd_offers_free(graph->offload);
 }
 
 static void free_calls(sfd_graph_t *graph)
@@ -108,7 +108,7 @@ const sfd_life_t sfd_life = {
     .job_freed = {free_trunk_regions},
     .member_gone = {sfd_setups_member_gone},
     .members_swept = {sfd_setups_sweep},
-    .group_freed = {sfd_kept_forget},
+    .group_freed = {sfd_proposal_free_plans},
     .graph_set_up =
         {
             sfd_setup_free, watch_calls, /* ranks that call different operations show from now on */
@@ -125,7 +125,7 @@ const sfd_life_t sfd_life = {
             free_trunks,
             free_offload,
             free_calls,
-            sfd_meeting_free,
+            sfd_barrier_free,
         },
     .graph_named = {sfd_calls_named},
     .unknown_graph_named = {sfd_calls_named_gone},

@@ -47,10 +47,10 @@ static void announce_ready(int64_t fd)
  * not to keep anybody waiting who connects. */
 static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
 {
-  sfshm_costs_t costs = sfd_default_costs;
+  sfshm_costs_t costs = sfd_copy_costs_default;
   sfd_server_t *server;
   if (options->calibrate)
-    sfd_calibrate(&costs);
+    sfd_copy_costs_measure(&costs);
   sf_status_t status = sfd_server_create(loop, options, listen_fd, &costs, &server);
   if (status != SF_OK) {
     sfd_listen_close(listen_fd);
@@ -59,12 +59,12 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   status = sfd_server_connect(server);
   if (status == SF_OK) {
     announce_ready(options->ready_fd);
-    sfd_notify_ready(sfd_listen_path());
+    sfd_sd_notify_ready(sfd_listen_path());
   } else {
     sfd_server_stop(server);
   }
   uv_run(loop, UV_RUN_DEFAULT);
-  sfd_notify_stopping();
+  sfd_sd_notify_stopping();
   sfd_listen_close(listen_fd);
   sfd_server_destroy(server);
   return status;
@@ -150,7 +150,7 @@ static sf_status_t run(sfd_options_t *options)
   if (status != SF_OK)
     return status;
   signal(SIGPIPE, SIG_IGN);
-  sfd_guard_begin();
+  sfd_sigbus_guard_begin();
   keep_memory();
   raise_descriptor_limit();
   return serve(options);

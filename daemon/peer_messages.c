@@ -22,25 +22,25 @@ typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpee
 
 /* clang-format off */
 static const handler_t handlers[] = {
-    BODY(JOB_JOIN) = sfd_assembly_handle_join,
-    BODY(JOB_WITHDRAW) = sfd_assembly_handle_withdraw,
-    BODY(JOB_REFUSE) = sfd_home_handle_refuse,
-    BODY(JOB_START) = sfd_home_handle_start,
-    BODY(JOB_MOVED) = sfd_assembly_handle_moved,
-    BODY(JOB_RUNS) = sfd_assembly_handle_runs,
-    BODY(JOB_FAIL) = sfd_home_handle_fail,
-    BODY(JOB_LEFT) = sfd_job_handle_peer_left,
+    BODY(JOB_JOIN) = sfd_coordinator_handle_join,
+    BODY(JOB_WITHDRAW) = sfd_coordinator_handle_withdraw,
+    BODY(JOB_REFUSE) = sfd_coordinator_client_handle_refuse,
+    BODY(JOB_START) = sfd_coordinator_client_handle_start,
+    BODY(JOB_MOVED) = sfd_coordinator_handle_moved,
+    BODY(JOB_RUNS) = sfd_coordinator_handle_runs,
+    BODY(JOB_FAIL) = sfd_coordinator_client_handle_fail,
+    BODY(JOB_LEFT) = sfd_leave_handle_peer_left,
     BODY(ARRIVE) = sfd_agreement_handle_arrive,
     BODY(RELEASE) = sfd_agreement_handle_release,
     BODY(GROUP_LEFT) = sfd_group_handle_peer_left,
     BODY(WANTED) = sfd_root_requests_handle_wanted,
     BODY(GRAPH_FAIL) = sfd_graph_handle_peer_fail,
     BODY(GRAPH_CALLS) = sfd_calls_handle,
-    BODY(GRAPH_MEET) = sfd_meeting_handle_peer_meet,
-    BODY(GRAPH_MET) = sfd_meeting_handle_peer_met,
+    BODY(GRAPH_MEET) = sfd_barrier_handle_peer_enter,
+    BODY(GRAPH_MET) = sfd_barrier_handle_peer_release,
     BODY(GRAPH_GONE) = sfd_calls_handle_gone,
-    BODY(ASK) = sfd_ask_handle,
-    BODY(TOLD) = sfd_remote_handle_told,
+    BODY(ASK) = sfd_remote_answer_handle,
+    BODY(TOLD) = sfd_remote_query_handle_told,
 };
 /* clang-format on */
 
@@ -114,7 +114,7 @@ static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *he
   sfd_job_t *job = sfd_job_find_id(server, head->job);
   *group_p = NULL;
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, head->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, head->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   *group_p = sfd_group_find(job, head->object);
@@ -213,11 +213,11 @@ static sf_status_t deliver(sfd_server_t *server, int32_t node, const sfd_message
 
 static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail)
 {
-  sfd_remotes_node_lost(server, node, detail);
+  sfd_remote_queries_node_lost(server, node, detail);
   if (refused)
     return sfd_refusal_handle(server, node, status, detail);
-  sfd_assemblies_node_lost(server, node, detail);
-  sfd_home_node_lost(server, node, detail);
+  sfd_coordinators_node_lost(server, node, detail);
+  sfd_coordinator_client_node_lost(server, node, detail);
   return sfd_jobs_fail_on(server, node, detail);
 }
 

@@ -32,12 +32,12 @@ static void on_busy(uv_idle_t *busy)
     return;
   sfd_idle_yield(&server->idle);
   if (sfd_idle_may_move(&server->idle))
-    sfd_submissions_keep_apart(server);
+    sfd_submit_rings_keep_apart(server);
 }
 
 static void tell_of_pages(void)
 {
-  uint32_t n = sfd_guard_take();
+  uint32_t n = sfd_sigbus_guard_take();
   if (n > 0)
     sfd_log(
         SFD_LOG_MEMORY, SFD_WARN,
@@ -51,7 +51,7 @@ static bool attend_all(sfd_server_t *server)
 {
   bool more = true;
   for (int round = 0; round < ATTENTION_ROUNDS && more; round++) {
-    more = sfd_submissions_take(server);
+    more = sfd_submit_rings_take(server);
     if (more)
       sfd_idle_moved(&server->idle);
     tell_of_pages();
@@ -73,7 +73,7 @@ static void on_attend(uv_prepare_t *prepare)
   awake |= sfd_network_flush(server->network, !awake);
   if (!awake) {
     sfd_idle_sleep(&server->idle);
-    awake = !sfd_submissions_arm(server);
+    awake = !sfd_submit_rings_arm(server);
   }
   if (awake)
     uv_idle_start(&server->busy, on_busy);
@@ -96,7 +96,7 @@ static sf_status_t init_handles(sfd_server_t *server, int listen_fd)
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "cannot receive signals: %s", uv_strerror(error));
   uv_signal_init(server->loop, &server->interrupt);
-  sf_status_t status = sfd_clients_create(server, listen_fd, sfd_dispatch);
+  sf_status_t status = sfd_clients_create(server, listen_fd, sfd_client_requests_handle);
   if (status != SF_OK) {
     uv_close((uv_handle_t *)&server->terminate, NULL);
     uv_close((uv_handle_t *)&server->interrupt, NULL);
@@ -133,12 +133,12 @@ static int64_t max_fds(void)
 /* Threads that copy for clients, as many as the options or the cores allow. Clients can do without. */
 static void make_workers(sfd_server_t *server)
 {
-  sfd_board_set_workers(server->board, (int32_t)server->options->offload_workers);
-  int32_t n = sfd_board_max_workers(server->board);
+  sfd_node_board_set_workers(server->board, (int32_t)server->options->offload_workers);
+  int32_t n = sfd_node_board_max_workers(server->board);
   if (n == 0 || sfd_workers_create(server->loop, n, &server->workers) == SF_OK)
     return;
   sfd_log(SFD_LOG_MAIN, SFD_WARN, "nothing will be offloaded: %s", sfshm_error_detail());
-  sfd_board_set_workers(server->board, 0);
+  sfd_node_board_set_workers(server->board, 0);
 }
 
 static void free_rooms(sfd_server_t *server)
@@ -182,19 +182,19 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
     goto err_rooms;
   server->max_fds = max_fds();
   server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections, and for what is under way */
-  status = sfd_board_create(costs, &server->board);
+  status = sfd_node_board_create(costs, &server->board);
   if (status != SF_OK)
     goto err_rooms;
   status = init_handles(server, listen_fd);
   if (status != SF_OK)
     goto err_board;
-  sfd_closing_begin();
+  sfd_deferred_close_begin();
   make_workers(server);
   start_handles(server);
   *server_p = server;
   return SF_OK;
 err_board:
-  sfd_board_destroy(server->board);
+  sfd_node_board_destroy(server->board);
 err_rooms:
   free_rooms(server);
   free(server);
@@ -204,7 +204,7 @@ err_rooms:
 sf_status_t sfd_server_connect(sfd_server_t *server)
 {
   sf_status_t status = sfd_network_create(server, &sfd_peer_ops, &server->network);
-  return status == SF_OK ? sfd_metrics_server_create(server, &server->admin->metrics) : status;
+  return status == SF_OK ? sfd_metrics_http_create(server, &server->admin->metrics) : status;
 }
 
 static void close_handles(sfd_server_t *server)
@@ -230,8 +230,8 @@ void sfd_server_stop(sfd_server_t *server)
     sfd_session_close(session);
   }
   sfd_devices_stop(server);
-  sfd_assemblies_free(server);
-  sfd_metrics_server_close(server->admin->metrics);
+  sfd_coordinators_free(server);
+  sfd_metrics_http_close(server->admin->metrics);
   server->admin->metrics = NULL;
   if (server->network != NULL)
     sfd_network_close(server->network, close_handles);
@@ -247,9 +247,9 @@ void sfd_server_destroy(sfd_server_t *server)
   sfd_network_destroy_abandoned(server);
   free(server->admin->unanswered);
   sfd_trace_forget(server);
-  sfd_board_destroy(server->board);
+  sfd_node_board_destroy(server->board);
   sfd_clients_destroy(server);
-  sfd_closing_end();
+  sfd_deferred_close_end();
   free_rooms(server);
   free(server);
 }

@@ -16,7 +16,7 @@
 /* ---- Who may ---- */
 
 /* "sfctl kill of uid 1000 (pid 77 on node 1)" */
-static void describe(const sfd_asker_t *asker, const char *command, char text[SFD_TEXT_SIZE])
+static void describe(const sfd_requester_t *asker, const char *command, char text[SFD_TEXT_SIZE])
 {
   snprintf(text, SFD_TEXT_SIZE, "sfctl %s of uid %u (pid %d", command, asker->uid, (int)asker->pid);
   if (asker->node >= 0)
@@ -24,12 +24,12 @@ static void describe(const sfd_asker_t *asker, const char *command, char text[SF
   sfd_text_append(text, SFD_TEXT_SIZE, ")");
 }
 
-static bool is_master(const sfd_server_t *server, const sfd_asker_t *asker)
+static bool is_master(const sfd_server_t *server, const sfd_requester_t *asker)
 {
   return asker->uid == 0 || asker->uid == server->uid;
 }
 
-static sf_status_t check_master(const sfd_server_t *server, const sfd_asker_t *asker, const char *command)
+static sf_status_t check_master(const sfd_server_t *server, const sfd_requester_t *asker, const char *command)
 {
   if (is_master(server, asker))
     return SF_OK;
@@ -39,7 +39,7 @@ static sf_status_t check_master(const sfd_server_t *server, const sfd_asker_t *a
 
 /* ---- Drain ---- */
 
-static sf_status_t drain(sfd_server_t *server, const sfd_asker_t *asker, bool undo, char text[SFD_TEXT_SIZE])
+static sf_status_t drain(sfd_server_t *server, const sfd_requester_t *asker, bool undo, char text[SFD_TEXT_SIZE])
 {
   sf_status_t status = check_master(server, asker, "drain");
   if (status != SF_OK)
@@ -59,7 +59,7 @@ static sf_status_t drain(sfd_server_t *server, const sfd_asker_t *asker, bool un
 
 /* ---- Kill ---- */
 
-static bool may_kill(const sfd_server_t *server, const sfd_asker_t *asker, const sfd_job_t *job)
+static bool may_kill(const sfd_server_t *server, const sfd_requester_t *asker, const sfd_job_t *job)
 {
   return is_master(server, asker) || job->uid == asker->uid;
 }
@@ -72,7 +72,7 @@ static bool has_number(const sfd_job_t *job, const char *word)
 }
 
 /* Names go before numbers. Counts those that match, and keeps one. */
-static int find_jobs(const sfd_server_t *server, const sfd_asker_t *asker, const char *word, bool by_name,
+static int find_jobs(const sfd_server_t *server, const sfd_requester_t *asker, const char *word, bool by_name,
                      sfd_job_t **job_p)
 {
   int count = 0;
@@ -87,7 +87,8 @@ static int find_jobs(const sfd_server_t *server, const sfd_asker_t *asker, const
   return count;
 }
 
-static sf_status_t find_job(const sfd_server_t *server, const sfd_asker_t *asker, const char *word, sfd_job_t **job_p)
+static sf_status_t find_job(const sfd_server_t *server, const sfd_requester_t *asker, const char *word,
+                            sfd_job_t **job_p)
 {
   int count = find_jobs(server, asker, word, true, job_p);
   if (count == 0)
@@ -100,7 +101,8 @@ static sf_status_t find_job(const sfd_server_t *server, const sfd_asker_t *asker
   return SF_OK;
 }
 
-static sf_status_t kill_job(sfd_server_t *server, const sfd_asker_t *asker, const char *word, char text[SFD_TEXT_SIZE])
+static sf_status_t kill_job(sfd_server_t *server, const sfd_requester_t *asker, const char *word,
+                            char text[SFD_TEXT_SIZE])
 {
   sfd_job_t *job;
   char by[SFD_TEXT_SIZE], detail[SFD_TEXT_SIZE];
@@ -133,7 +135,7 @@ static sf_status_t refuse_shutdown(const sfd_server_t *server)
                      server->statistics.njobs, server->statistics.njobs == 1 ? " is" : "s are", names);
 }
 
-static sf_status_t shut_down(sfd_server_t *server, const sfd_asker_t *asker, bool force, char text[SFD_TEXT_SIZE])
+static sf_status_t shut_down(sfd_server_t *server, const sfd_requester_t *asker, bool force, char text[SFD_TEXT_SIZE])
 {
   char by[SFD_TEXT_SIZE];
   sf_status_t status = check_master(server, asker, "shutdown");
@@ -149,7 +151,7 @@ static sf_status_t shut_down(sfd_server_t *server, const sfd_asker_t *asker, boo
 
 /* ---- Log ---- */
 
-static sf_status_t change_log(sfd_server_t *server, const sfd_asker_t *asker, const char *levels,
+static sf_status_t change_log(sfd_server_t *server, const sfd_requester_t *asker, const char *levels,
                               char text[SFD_TEXT_SIZE])
 {
   char spec[SFD_LOG_SPEC_SIZE];
@@ -169,7 +171,7 @@ static sf_status_t change_log(sfd_server_t *server, const sfd_asker_t *asker, co
 
 /* ---- Trace ---- */
 
-static sf_status_t trace(sfd_server_t *server, const sfd_asker_t *asker, bool start, char text[SFD_TEXT_SIZE])
+static sf_status_t trace(sfd_server_t *server, const sfd_requester_t *asker, bool start, char text[SFD_TEXT_SIZE])
 {
   char by[SFD_TEXT_SIZE];
   sf_status_t status = check_master(server, asker, start ? "trace start" : "trace stop");
@@ -187,7 +189,7 @@ static sf_status_t trace(sfd_server_t *server, const sfd_asker_t *asker, bool st
 
 /* ---- All ---- */
 
-sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, const Sfproto__Control *control,
+sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_requester_t *asker, const Sfproto__Control *control,
                               char text[SFD_TEXT_SIZE])
 {
   switch (control->action) {
@@ -222,7 +224,7 @@ static sf_status_t apply_here(sfd_session_t *session, const Sfproto__Message *me
 {
   char text[SFD_TEXT_SIZE];
   Sfproto__Controlled controlled;
-  const sfd_asker_t asker = {.uid = session->uid, .pid = session->pid, .node = -1};
+  const sfd_requester_t asker = {.uid = session->uid, .pid = session->pid, .node = -1};
   sf_status_t status = sfd_control_apply(session->server, &asker, message->control, text);
   if (status != SF_OK)
     return status;
@@ -243,7 +245,7 @@ void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message,
   (void)nfds;
   sf_status_t status = sfd_tool_check_idle(session);
   if (status == SF_OK && (message->control->has_node || message->control->all_nodes))
-    status = sfd_remote_begin(session, message);
+    status = sfd_remote_query_begin(session, message);
   else if (status == SF_OK)
     status = apply_here(session, message);
   if (status != SF_OK)

@@ -6,15 +6,15 @@
 #include "daemon/clients.h"
 
 /* Whoever wants something, for permissions and for texts. */
-typedef struct sfd_asker {
+typedef struct sfd_requester {
   uid_t uid;
   pid_t pid;
   int32_t node; /* where sfctl runs; -1: here */
-} sfd_asker_t;
+} sfd_requester_t;
 
 /* Does it and writes what has been done, for people. SF_ERR_PERM; SF_ERR_NOT_FOUND, SF_ERR_EXISTS: no such job, or
  * several; SF_ERR_STATE: it has failed already, or there are jobs that shutdown would end; SF_ERR_ARG. */
-sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_asker_t *asker, const Sfproto__Control *control,
+sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_requester_t *asker, const Sfproto__Control *control,
                               char text[SFD_TEXT_SIZE]);
 
 /* Whether the daemon is to end once its answer has been sent, after SF_OK of the above. */

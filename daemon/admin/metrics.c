@@ -50,7 +50,7 @@ static void ask(sfd_server_t *server, Sfproto__Query__What what, collecting_t *c
 {
   sfd_query_t query = {
       .server = server, .uid = server->uid, .active = true, .what = what, .tell = take, .context = collecting};
-  while (collecting->status == SF_OK && sfd_query_tell_next(&query))
+  while (collecting->status == SF_OK && sfd_query_send_next(&query))
     ;
 }
 

@@ -31,7 +31,7 @@ typedef union stream {
 /* One request, one answer. */
 typedef struct connection {
   LIST_ENTRY(connection) entry;
-  sfd_metrics_server_t *metrics;
+  sfd_metrics_http_t *metrics;
   stream_t stream;
   uv_timer_t timer;
   uv_write_t write;
@@ -43,7 +43,7 @@ typedef struct connection {
   char *body;
 } connection_t;
 
-struct sfd_metrics_server {
+struct sfd_metrics_http {
   sfd_server_t *server;
   stream_t listener;
   LIST_HEAD(, connection) connections;
@@ -54,7 +54,7 @@ struct sfd_metrics_server {
 
 /* ---- Connections ---- */
 
-static void free_if_done(sfd_metrics_server_t *metrics)
+static void free_if_done(sfd_metrics_http_t *metrics)
 {
   if (metrics->closed && metrics->nconnections == 0)
     free(metrics);
@@ -63,7 +63,7 @@ static void free_if_done(sfd_metrics_server_t *metrics)
 static void on_handle_closed(uv_handle_t *handle)
 {
   connection_t *connection = handle->data;
-  sfd_metrics_server_t *metrics = connection->metrics;
+  sfd_metrics_http_t *metrics = connection->metrics;
   if (--connection->nopen > 0)
     return;
   LIST_REMOVE(connection, entry);
@@ -182,7 +182,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
 
 /* ---- Listening ---- */
 
-static int init_stream(const sfd_metrics_server_t *metrics, stream_t *stream)
+static int init_stream(const sfd_metrics_http_t *metrics, stream_t *stream)
 {
   return metrics->is_pipe ? uv_pipe_init(metrics->server->loop, &stream->pipe, 0)
                           : uv_tcp_init(metrics->server->loop, &stream->tcp);
@@ -190,7 +190,7 @@ static int init_stream(const sfd_metrics_server_t *metrics, stream_t *stream)
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-  sfd_metrics_server_t *metrics = listener->data;
+  sfd_metrics_http_t *metrics = listener->data;
   connection_t *connection = status == 0 ? calloc(1, sizeof *connection) : NULL;
   if (connection == NULL)
     return;
@@ -231,7 +231,7 @@ static sf_status_t parse_port(const char *text, const char *digits, int *port_p)
   return SF_OK;
 }
 
-static sf_status_t bind_port(sfd_metrics_server_t *metrics, const char *text)
+static sf_status_t bind_port(sfd_metrics_http_t *metrics, const char *text)
 {
   static const char four[] = "127.0.0.1:", six[] = "[::1]:";
   struct sockaddr_storage address = {0};
@@ -266,7 +266,7 @@ static void remove_stale(const char *path)
     close(fd);
 }
 
-static sf_status_t bind_path(sfd_metrics_server_t *metrics, const char *path)
+static sf_status_t bind_path(sfd_metrics_http_t *metrics, const char *path)
 {
   struct sockaddr_un address;
   if (strlen(path) >= sizeof address.sun_path)
@@ -284,18 +284,18 @@ static sf_status_t bind_path(sfd_metrics_server_t *metrics, const char *path)
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-  sfd_metrics_server_t *metrics = handle->data;
+  sfd_metrics_http_t *metrics = handle->data;
   metrics->closed = true;
   free_if_done(metrics);
 }
 
-sf_status_t sfd_metrics_server_create(sfd_server_t *server, sfd_metrics_server_t **metrics_p)
+sf_status_t sfd_metrics_http_create(sfd_server_t *server, sfd_metrics_http_t **metrics_p)
 {
   const char *place = server->options->metrics;
   *metrics_p = NULL;
   if (place[0] == '\0')
     return SF_OK;
-  sfd_metrics_server_t *metrics = calloc(1, sizeof *metrics);
+  sfd_metrics_http_t *metrics = calloc(1, sizeof *metrics);
   if (metrics == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the metrics server");
   metrics->server = server;
@@ -312,7 +312,7 @@ sf_status_t sfd_metrics_server_create(sfd_server_t *server, sfd_metrics_server_t
     status = sfshm_error(error == UV_EADDRINUSE ? SF_ERR_EXISTS : SF_ERR_SYS,
                          "option metrics: cannot listen at %.100s: %s", place, uv_strerror(error));
   if (status != SF_OK) {
-    sfd_metrics_server_close(metrics);
+    sfd_metrics_http_close(metrics);
     return status;
   }
   sfd_log(SFD_LOG_MAIN, SFD_INFO, "metrics are served at %s", place);
@@ -320,7 +320,7 @@ sf_status_t sfd_metrics_server_create(sfd_server_t *server, sfd_metrics_server_t
   return SF_OK;
 }
 
-void sfd_metrics_server_close(sfd_metrics_server_t *metrics)
+void sfd_metrics_http_close(sfd_metrics_http_t *metrics)
 {
   if (metrics == NULL || metrics->closing)
     return;

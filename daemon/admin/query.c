@@ -27,7 +27,7 @@
 /* Keeps the answer about one rank below the size of a frame. */
 #define MAX_REGIONS_TOLD 8192
 
-void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds)
+void sfd_query_send(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds)
 {
   message->request = query->request;
   query->count++;
@@ -55,14 +55,14 @@ static void tell_status(sfd_query_t *query)
   status.socket = address.sun_path;
   status.uptime_s = age_s(server, server->started_ms);
   status.uid = server->uid;
-  status.cores = sfd_board_cores(server->board);
+  status.cores = sfd_node_board_cores(server->board);
   status.jobs = server->statistics.njobs;
   status.ranks = server->statistics.nranks;
   status.graphs = server->statistics.ngraphs;
   status.jobs_total = server->statistics.jobs_total;
   status.jobs_failed = server->statistics.jobs_failed;
   status.refused = server->statistics.refused;
-  status.costs_measured = sfd_board_costs_measured(server->board);
+  status.costs_measured = sfd_node_board_costs_measured(server->board);
   status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
   status.has_drained = true;
   status.drained = server->drained;
@@ -74,7 +74,7 @@ static void tell_status(sfd_query_t *query)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
   message.status_info = &status;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
 }
 
 /* ---- Jobs ---- */
@@ -151,7 +151,7 @@ static bool tell_next_job(sfd_query_t *query)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
   message.job_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
   return true;
 }
 
@@ -243,7 +243,7 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   info.has_ring_depth = rank->submission != NULL;
   info.ring_depth = rank->submission != NULL ? sfshm_ring_depth(&rank->submission->reader) : 0;
   info.has_offloaded_bytes = rank->offers != NULL;
-  info.offloaded_bytes = sfd_offload_bytes(rank->offers);
+  info.offloaded_bytes = sfd_offers_bytes(rank->offers);
   if (regions != NULL && pointers != NULL) {
     info.n_regions = describe_regions(rank, regions, pointers, max);
     info.regions = pointers;
@@ -252,7 +252,7 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
   message.rank_info = &info;
   void *counters = query->self_contained ? pack_counters(rank, &info) : NULL;
-  sfd_query_tell(query, &message, &rank->counters_fd, query->self_contained ? 0 : 1);
+  sfd_query_send(query, &message, &rank->counters_fd, query->self_contained ? 0 : 1);
   free(counters);
   free(pointers);
   free(regions);
@@ -266,7 +266,7 @@ static void tell_state(sfd_query_t *query, sfd_rank_t *rank)
     sfd_log(SFD_LOG_QUERY, SFD_DEBUG, "rank %d of job \"%s\": %s", rank->number, rank->job->name, sfshm_error_detail());
     return;
   }
-  sfd_query_tell(query, message, NULL, 0);
+  sfd_query_send(query, message, NULL, 0);
   sfproto__message__free_unpacked(message, NULL);
 }
 
@@ -298,7 +298,7 @@ static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, 
 
 /* ---- Graphs ---- */
 
-char *sfd_query_graph_state(const sfd_graph_t *graph)
+char *sfd_query_graph_state_name(const sfd_graph_t *graph)
 {
   static char setup[] = "setup", ready[] = "ready", failed[] = "failed", retiring[] = "retiring";
   if (graph->setup != NULL)
@@ -322,14 +322,14 @@ static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
   info.nroots = graph->nroots;
   info.nleaves = graph->nleaves;
   info.pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX;
-  info.state = sfd_query_graph_state(graph);
+  info.state = sfd_query_graph_state_name(graph);
   info.detail = graph->detail;
   info.job_ranks = ranks;
   info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
   message.graph_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
   free(ranks);
 }
 
@@ -366,13 +366,13 @@ static bool tell_clock(sfd_query_t *query)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_CLOCK_INFO;
   message.clock_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
   return true;
 }
 
 /* ---- Queries ---- */
 
-bool sfd_query_tell_next(sfd_query_t *query)
+bool sfd_query_send_next(sfd_query_t *query)
 {
   switch (query->what) {
   case SFPROTO__QUERY__WHAT__JOBS:
@@ -382,17 +382,17 @@ bool sfd_query_tell_next(sfd_query_t *query)
   case SFPROTO__QUERY__WHAT__STATES:
     return tell_next_rank(query, tell_state);
   case SFPROTO__QUERY__WHAT__TRACE:
-    return sfd_trace_tell_next(query);
+    return sfd_trace_send_next(query);
   case SFPROTO__QUERY__WHAT__CLOCK:
     return tell_clock(query);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return tell_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:
-    return sfd_query_tell_next_peer(query, sfd_network_channels(query->server));
+    return sfd_query_send_next_peer(query, sfd_network_channels(query->server));
   case SFPROTO__QUERY__WHAT__CONFIG:
-    return sfd_query_tell_next_option(query);
+    return sfd_query_send_next_option(query);
   case SFPROTO__QUERY__WHAT__PLAN:
-    return sfd_query_tell_next_plan(query);
+    return sfd_query_send_next_plan(query);
   default:
     if (query->count > 0)
       return false;

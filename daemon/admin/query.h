@@ -28,8 +28,8 @@ typedef struct sfd_query {
   uint64_t next_graph;
   int32_t next_rank;
   int32_t count;
-  bool self_contained;       /* counters go as bytes, not as descriptors */
-  struct sfd_remote *remote; /* NULL: of this node only */
+  bool self_contained;             /* counters go as bytes, not as descriptors */
+  struct sfd_remote_query *remote; /* NULL: of this node only */
 } sfd_query_t;
 
 /* Whether what is asked can be answered; who asks and whom to tell are in *query. SF_ERR_UNSUPPORTED; SF_ERR_NOT_FOUND:
@@ -37,12 +37,12 @@ typedef struct sfd_query {
 sf_status_t sfd_query_begin(sfd_query_t *query, const Sfproto__Query *asked);
 
 /* Tells the next message of the answer; whether there was one left. */
-bool sfd_query_tell_next(sfd_query_t *query);
+bool sfd_query_send_next(sfd_query_t *query);
 
 /* ---- For query_nodes.c and trace.c ---- */
 
 /* One message of the answer. */
-void sfd_query_tell(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds);
+void sfd_query_send(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds);
 
 /* The first job from that serial number on that who asks may see; NULL: there is none. */
 struct sfd_job *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial);
@@ -52,6 +52,6 @@ struct sfd_job *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial)
 struct sfd_rank *sfd_query_next_rank(sfd_query_t *query);
 
 /* setup, ready, failed, retiring */
-char *sfd_query_graph_state(const struct sfd_graph *graph);
+char *sfd_query_graph_state_name(const struct sfd_graph *graph);
 
 #endif

@@ -27,10 +27,10 @@ static void tell_option(sfd_query_t *query, size_t index)
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_CONFIG_INFO;
   message.config_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
 }
 
-bool sfd_query_tell_next_option(sfd_query_t *query)
+bool sfd_query_send_next_option(sfd_query_t *query)
 {
   size_t count;
   const sfd_option_t *table = sfd_options_table(&count);

@@ -7,6 +7,6 @@
 #include "daemon/admin/query.h"
 
 /* Tells of the next option. Whether there was one left. */
-bool sfd_query_tell_next_option(sfd_query_t *query);
+bool sfd_query_send_next_option(sfd_query_t *query);
 
 #endif

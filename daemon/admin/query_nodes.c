@@ -77,10 +77,10 @@ static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
   message.peer_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
 }
 
-bool sfd_query_tell_next_peer(sfd_query_t *query, const sfd_channels_t *channels)
+bool sfd_query_send_next_peer(sfd_query_t *query, const sfd_channels_t *channels)
 {
   int32_t *next = &query->next_rank;
   if (channels != NULL && *next == sfd_channels_node(channels))
@@ -110,7 +110,7 @@ bool sfd_query_has_graph(const sfd_query_t *query, uint64_t graph)
 static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
 {
   Sfproto__PlanSide side = SFPROTO__PLAN_SIDE__INIT;
-  sfd_side_survey_t survey;
+  sfd_trunk_survey_t survey;
   sfd_trunks_survey(trunks, number, &survey);
   bool as_root = survey.told->role == SFSHM_AS_ROOT;
   side.node = survey.told->node;
@@ -145,18 +145,18 @@ static void tell_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t fir
   info.job_id = group->job->id;
   info.job = group->job->name;
   info.size = group->size;
-  info.state = sfd_query_graph_state(graph);
+  info.state = sfd_query_graph_state_name(graph);
   info.node = group->nodes[group->node_position];
   info.sides = pointers;
   info.n_sides = n;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_PLAN_INFO;
   message.plan_info = &info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
 }
 
 /* At least one message, also of a graph without edges to other nodes. */
-bool sfd_query_tell_next_plan(sfd_query_t *query)
+bool sfd_query_send_next_plan(sfd_query_t *query)
 {
   const sfd_graph_t *graph = find_graph(query, query->next_graph);
   if (graph == NULL)

@@ -68,7 +68,7 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
     query.count = ask->from->count;
   }
   while (more && answer->portion.n < PORTION_MESSAGES && answer->portion.bytes < PORTION_BYTES)
-    more = sfd_query_tell_next(&query);
+    more = sfd_query_send_next(&query);
   if (answer->portion.lost)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an answer");
   answer->next = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
@@ -85,7 +85,7 @@ static sf_status_t answer_control(sfd_server_t *server, const Sfpeer__Ask *ask, 
 {
   char text[SFD_TEXT_SIZE];
   Sfproto__Controlled controlled;
-  const sfd_asker_t asker = {.uid = ask->uid, .pid = ask->pid, .node = node};
+  const sfd_requester_t asker = {.uid = ask->uid, .pid = ask->pid, .node = node};
   sf_status_t status = sfd_control_apply(server, &asker, control, text);
   if (status != SF_OK)
     return status;
@@ -141,8 +141,8 @@ static void make_answer(sfd_server_t *server, const Sfpeer__Ask *ask, int32_t no
   answer->told.n_messages = answer->portion.n;
 }
 
-void sfd_ask_here(sfd_server_t *server, const Sfpeer__Ask *ask, void (*told)(void *context, const Sfpeer__Told *told),
-                  void *context)
+void sfd_remote_answer_here(sfd_server_t *server, const Sfpeer__Ask *ask,
+                            void (*told)(void *context, const Sfpeer__Told *told), void *context)
 {
   answer_t *answer = malloc(sizeof *answer);
   if (answer == NULL) {
@@ -194,7 +194,7 @@ static void send_last_word(sfd_server_t *server, int32_t node, const Sfpeer__Mes
   sfd_network_send_payload(server, node, &head, word->packed, on_last_word_sent, word);
 }
 
-sf_status_t sfd_ask_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_remote_answer_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   answer_t *answer = malloc(sizeof *answer);
   if (answer == NULL)

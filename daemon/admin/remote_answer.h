@@ -8,10 +8,10 @@
 #include "daemon/base.h"
 #include "proto/sf_peer.pb-c.h"
 
-sf_status_t sfd_ask_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_remote_answer_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* The next portion of the answer, for the node itself; take is called once, with a Told. */
-void sfd_ask_here(sfd_server_t *server, const Sfpeer__Ask *ask, void (*take)(void *context, const Sfpeer__Told *told),
-                  void *context);
+void sfd_remote_answer_here(sfd_server_t *server, const Sfpeer__Ask *ask,
+                            void (*take)(void *context, const Sfpeer__Told *told), void *context);
 
 #endif

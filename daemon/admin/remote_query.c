@@ -42,8 +42,8 @@ typedef struct place {
   Sfpeer__Cursor cursor;
 } place_t;
 
-struct sfd_remote {
-  LIST_ENTRY(sfd_remote) entry;
+struct sfd_remote_query {
+  LIST_ENTRY(sfd_remote_query) entry;
   sfd_session_t *session;
   int32_t next_node, end_node; /* not asked yet; the node itself comes last, as it may end by what it is asked */
   bool here;                   /* it is still to be asked */
@@ -57,7 +57,7 @@ static uint64_t last_request;
 
 /* ---- Telling the tool -------------------------------------------------------------------------------------------- */
 
-static void tell(sfd_remote_t *remote, int32_t node, Sfproto__Message *message)
+static void tell(sfd_remote_query_t *remote, int32_t node, Sfproto__Message *message)
 {
   sfd_query_t *query = remote->session->query;
   message->request = query->request;
@@ -67,7 +67,7 @@ static void tell(sfd_remote_t *remote, int32_t node, Sfproto__Message *message)
   sfd_session_send(remote->session, message, NULL, 0);
 }
 
-static void tell_missing(sfd_remote_t *remote, int32_t node, sf_status_t status, const char *detail)
+static void tell_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t status, const char *detail)
 {
   Sfproto__NodeMissing missing = SFPROTO__NODE_MISSING__INIT;
   char text[SFD_TEXT_SIZE];
@@ -81,7 +81,7 @@ static void tell_missing(sfd_remote_t *remote, int32_t node, sf_status_t status,
   tell(remote, node, &message);
 }
 
-static void pass_on(sfd_remote_t *remote, int32_t node, const Sfpeer__Told *told)
+static void pass_on(sfd_remote_query_t *remote, int32_t node, const Sfpeer__Told *told)
 {
   for (size_t i = 0; i < told->n_messages; i++) {
     ProtobufCMessage *unpacked;
@@ -97,18 +97,18 @@ static void pass_on(sfd_remote_t *remote, int32_t node, const Sfpeer__Told *told
   }
 }
 
-static void end(sfd_remote_t *remote)
+static void end(sfd_remote_query_t *remote)
 {
   sfd_session_t *session = remote->session;
   uv_timer_stop(&session->timer);
   session->query->remote = NULL;
-  sfd_tool_tell_end(session);
-  sfd_remote_free(remote);
+  sfd_tool_send_end(session);
+  sfd_remote_query_free(remote);
 }
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
-static void take_told(sfd_remote_t *remote, place_t *place, const Sfpeer__Told *told)
+static void take_told(sfd_remote_query_t *remote, place_t *place, const Sfpeer__Told *told)
 {
   pass_on(remote, place->node, told);
   if (told->has_status && told->status < SF_OK)
@@ -126,7 +126,7 @@ static void take_told(sfd_remote_t *remote, place_t *place, const Sfpeer__Told *
 }
 
 typedef struct here {
-  sfd_remote_t *remote;
+  sfd_remote_query_t *remote;
   place_t *place;
 } here_t;
 
@@ -141,7 +141,7 @@ static bool has_many(const sfd_server_t *server, int32_t node)
   return server->admin->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
 }
 
-static void ask(sfd_remote_t *remote, place_t *place)
+static void ask(sfd_remote_query_t *remote, place_t *place)
 {
   const sfd_session_t *session = remote->session;
   sfd_server_t *server = session->server;
@@ -156,7 +156,7 @@ static void ask(sfd_remote_t *remote, place_t *place)
   message.ask = &question;
   place->state = WAITING;
   if (place->node == sfd_network_node(server)) {
-    sfd_ask_here(server, &question, take_told_here, &(here_t){remote, place});
+    sfd_remote_answer_here(server, &question, take_told_here, &(here_t){remote, place});
     return;
   }
   server->admin->unanswered[place->node]++;
@@ -164,7 +164,7 @@ static void ask(sfd_remote_t *remote, place_t *place)
 }
 
 /* The next node that has not been asked yet; -1: there is none, or it is not its turn. */
-static int32_t next_node(sfd_remote_t *remote, bool others_done)
+static int32_t next_node(sfd_remote_query_t *remote, bool others_done)
 {
   int32_t here = sfd_network_node(remote->session->server);
   if (remote->next_node == here && remote->next_node < remote->end_node) {
@@ -179,7 +179,7 @@ static int32_t next_node(sfd_remote_t *remote, bool others_done)
   return here;
 }
 
-static bool is_idle(const sfd_remote_t *remote)
+static bool is_idle(const sfd_remote_query_t *remote)
 {
   for (int i = 0; i < PLACES; i++)
     if (remote->places[i].state != FREE)
@@ -187,7 +187,7 @@ static bool is_idle(const sfd_remote_t *remote)
   return true;
 }
 
-static void fill_places(sfd_remote_t *remote)
+static void fill_places(sfd_remote_query_t *remote)
 {
   for (int i = 0; i < PLACES; i++) {
     place_t *place = &remote->places[i];
@@ -200,7 +200,7 @@ static void fill_places(sfd_remote_t *remote)
   }
 }
 
-void sfd_remote_continue(sfd_remote_t *remote)
+void sfd_remote_query_continue(sfd_remote_query_t *remote)
 {
   fill_places(remote);
   if (is_idle(remote)) {
@@ -212,7 +212,7 @@ void sfd_remote_continue(sfd_remote_t *remote)
       ask(remote, &remote->places[i]);
 }
 
-bool sfd_remote_waits(const sfd_remote_t *remote)
+bool sfd_remote_query_waits(const sfd_remote_query_t *remote)
 {
   bool waits = false;
   for (int i = 0; remote != NULL && i < PLACES; i++) {
@@ -229,7 +229,7 @@ bool sfd_remote_waits(const sfd_remote_t *remote)
 /* The node has so many questions to answer. Tools that have not been allowed to ask it are, if they may now. */
 static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
 {
-  sfd_remote_t *remote;
+  sfd_remote_query_t *remote;
   bool had_many = server->admin->unanswered != NULL && has_many(server, node);
   if (server->admin->unanswered != NULL)
     server->admin->unanswered[node] = n;
@@ -243,9 +243,9 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
   }
 }
 
-sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
-  sfd_remote_t *remote;
+  sfd_remote_query_t *remote;
   if (server->admin->unanswered != NULL && server->admin->unanswered[node] > 0)
     set_unanswered(server, node, server->admin->unanswered[node] - 1);
   LIST_FOREACH(remote, &server->admin->remotes, entry)
@@ -261,9 +261,9 @@ sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfp
   return SF_OK; /* who asked is gone, or has given up */
 }
 
-void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
-  sfd_remote_t *remote;
+  sfd_remote_query_t *remote;
   set_unanswered(server, node, 0);
   LIST_FOREACH(remote, &server->admin->remotes, entry)
   {
@@ -278,7 +278,7 @@ void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detai
   }
 }
 
-static void tell_late(sfd_remote_t *remote, const place_t *place)
+static void tell_late(sfd_remote_query_t *remote, const place_t *place)
 {
   char text[SFD_TEXT_SIZE];
   double limit_s = (double)remote->timeout_ms / 1000;
@@ -295,7 +295,7 @@ static void tell_late(sfd_remote_t *remote, const place_t *place)
 static void on_timeout(uv_timer_t *timer)
 {
   sfd_session_t *session = timer->data;
-  sfd_remote_t *remote = session->query != NULL ? session->query->remote : NULL;
+  sfd_remote_query_t *remote = session->query != NULL ? session->query->remote : NULL;
   if (remote == NULL)
     return;
   for (int i = 0; i < PLACES; i++)
@@ -334,7 +334,7 @@ static sf_status_t check_target(const sfd_server_t *server, const target_t *targ
   return sfshm_error(SF_ERR_NOT_FOUND, "there is no node %d: the nodes are 0 to %d", target->node, nnodes - 1);
 }
 
-sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *message)
+sf_status_t sfd_remote_query_begin(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_server_t *server = session->server;
   target_t target = target_of(message);
@@ -347,7 +347,7 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
                        bytes, QUESTION_MAX);
   if (server->admin->unanswered == NULL)
     server->admin->unanswered = calloc((size_t)sfd_network_nnodes(server), sizeof server->admin->unanswered[0]);
-  sfd_remote_t *remote = server->admin->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
+  sfd_remote_query_t *remote = server->admin->unanswered != NULL ? calloc(1, sizeof *remote + bytes) : NULL;
   if (remote == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a question to other nodes");
   sfproto__message__pack(message, remote->question);
@@ -368,7 +368,7 @@ sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *mes
   return SF_OK;
 }
 
-void sfd_remote_free(sfd_remote_t *remote)
+void sfd_remote_query_free(sfd_remote_query_t *remote)
 {
   if (remote == NULL)
     return;

@@ -10,23 +10,23 @@
 #include "daemon/clients.h"
 #include "proto/sf_peer.pb-c.h"
 
-typedef struct sfd_remote sfd_remote_t;
+typedef struct sfd_remote_query sfd_remote_query_t;
 
 /* Begins to answer a Query or Control that names nodes. SF_ERR_NOT_FOUND: no such node; SF_ERR_NOMEM. */
-sf_status_t sfd_remote_begin(sfd_session_t *session, const Sfproto__Message *message);
+sf_status_t sfd_remote_query_begin(sfd_session_t *session, const Sfproto__Message *message);
 
 /* The tool has read what there was: asks for more. */
-void sfd_remote_continue(sfd_remote_t *remote);
+void sfd_remote_query_continue(sfd_remote_query_t *remote);
 
 /* Whether there is nothing to do until a node answers. NULL is accepted, and waits for nobody. */
-bool sfd_remote_waits(const sfd_remote_t *remote);
+bool sfd_remote_query_waits(const sfd_remote_query_t *remote);
 
 /* NULL is accepted. */
-void sfd_remote_free(sfd_remote_t *remote);
+void sfd_remote_query_free(sfd_remote_query_t *remote);
 
-sf_status_t sfd_remote_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* A node is lost: those who wait for it are told. */
-void sfd_remotes_node_lost(sfd_server_t *server, int32_t node, const char *detail);
+void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
 #endif

@@ -12,7 +12,7 @@
 
 static bool has_more(const sfd_session_t *session)
 {
-  return session->query->active && !sfd_remote_waits(session->query->remote);
+  return session->query->active && !sfd_remote_query_waits(session->query->remote);
 }
 
 /* Tells the next portion. */
@@ -21,19 +21,19 @@ static void on_writable(sfd_session_t *session)
   if (!session->query->active)
     return;
   if (session->query->remote != NULL) {
-    sfd_remote_continue(session->query->remote);
+    sfd_remote_query_continue(session->query->remote);
     return;
   }
   for (int i = 0; i < PORTION; i++)
-    if (!sfd_query_tell_next(session->query)) {
-      sfd_tool_tell_end(session);
+    if (!sfd_query_send_next(session->query)) {
+      sfd_tool_send_end(session);
       return;
     }
 }
 
 static void on_closed(sfd_session_t *session)
 {
-  sfd_remote_free(session->query->remote);
+  sfd_remote_query_free(session->query->remote);
   free(session->query);
   session->query = NULL;
 }
@@ -54,7 +54,7 @@ sf_status_t sfd_tool_check_idle(const sfd_session_t *session)
   return sfshm_error(SF_ERR_STATE, "the query before is not answered yet");
 }
 
-sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, sfd_remote_t *remote)
+sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, sfd_remote_query_t *remote)
 {
   if (session->query == NULL)
     session->query = malloc(sizeof *session->query);
@@ -71,7 +71,7 @@ sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, sfd_remote_
   return SF_OK;
 }
 
-void sfd_tool_tell_end(sfd_session_t *session)
+void sfd_tool_send_end(sfd_session_t *session)
 {
   Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
   end.count = session->query->count;
@@ -90,7 +90,7 @@ static sf_status_t begin(sfd_session_t *session, const Sfproto__Message *message
   if (status != SF_OK)
     return status;
   if (asked->has_node || asked->all_nodes)
-    return sfd_remote_begin(session, message);
+    return sfd_remote_query_begin(session, message);
   status = sfd_tool_begin(session, message->request, NULL);
   return status == SF_OK ? sfd_query_begin(session->query, asked) : status;
 }

@@ -14,9 +14,9 @@ void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *messa
 sf_status_t sfd_tool_check_idle(const sfd_session_t *session);
 
 /* Begins a new question of the session: what is to be answered by remote, or, NULL, here. SF_ERR_NOMEM. */
-sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, struct sfd_remote *remote);
+sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, struct sfd_remote_query *remote);
 
 /* Ends the answer. */
-void sfd_tool_tell_end(sfd_session_t *session);
+void sfd_tool_send_end(sfd_session_t *session);
 
 #endif

@@ -35,8 +35,8 @@ sf_status_t sfd_trace_start(sfd_server_t *server)
     server->admin->trace_since_ns = sfshm_trace_now_ns();
     server->admin->trace_until_ns = 0;
   }
-  sfd_trace_ring = own;
-  sfd_board_trace(server->board, true);
+  sfd_event_ring = own;
+  sfd_node_board_set_tracing(server->board, true);
   return SF_OK;
 }
 
@@ -44,15 +44,15 @@ void sfd_trace_stop(sfd_server_t *server)
 {
   if (server->admin->trace_since_ns != 0 && server->admin->trace_until_ns == 0)
     server->admin->trace_until_ns = sfshm_trace_now_ns();
-  sfd_trace_ring = NULL;
-  sfd_board_trace(server->board, false);
+  sfd_event_ring = NULL;
+  sfd_node_board_set_tracing(server->board, false);
 }
 
 void sfd_trace_forget(sfd_server_t *server)
 {
   if (server->admin->trace_since_ns == 0)
     return;
-  sfd_trace_ring = NULL;
+  sfd_event_ring = NULL;
   forget_all_kept();
   free(own);
   own = NULL;
@@ -89,7 +89,7 @@ static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_TRACE_INFO;
   message.trace_info = info;
-  sfd_query_tell(query, &message, NULL, 0);
+  sfd_query_send(query, &message, NULL, 0);
   return last;
 }
 
@@ -176,7 +176,7 @@ static void forget_kept(uint32_t i)
 {
   if (kept[i] == NULL)
     return;
-  sfd_closing_received(kept[i]->counters_fd);
+  sfd_deferred_close_received(kept[i]->counters_fd);
   free(kept[i]);
   kept[i] = NULL;
 }
@@ -238,7 +238,7 @@ static bool tell_next_kept(sfd_query_t *query)
 
 /* Serial numbers of jobs begin with 1: 0 is the daemon's own trace. Then come the ranks that have gone, then the
  * others. next_graph is the number of the next event. */
-bool sfd_trace_tell_next(sfd_query_t *query)
+bool sfd_trace_send_next(sfd_query_t *query)
 {
   if (query->next_job == 0) {
     if (tell_own(query)) {

@@ -18,6 +18,6 @@ void sfd_trace_keep(sfd_rank_t *rank);
 void sfd_trace_forget(sfd_server_t *server);
 
 /* For queries: the next TraceInfo. */
-bool sfd_trace_tell_next(sfd_query_t *query);
+bool sfd_trace_send_next(sfd_query_t *query);
 
 #endif

@@ -29,7 +29,7 @@
 #define BOUNCES 2000u
 #define TURN_TIMEOUT_NS 20000000
 
-const sfshm_costs_t sfd_default_costs = {
+const sfshm_costs_t sfd_copy_costs_default = {
     .local_line_ps = 1500,
     .piece_stream_ps = 6200,
     .remote_line_ps = 20000,
@@ -302,8 +302,8 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   measure_local(bench, &lowest);
   bool done = measure_vm_read(bench, &lowest);
   if (!done) /* forbidden here, which is found out again where it matters */
-    lowest.vm_read_call_ps = sfd_default_costs.vm_read_call_ps,
-    lowest.vm_read_stream_ps = sfd_default_costs.vm_read_stream_ps;
+    lowest.vm_read_call_ps = sfd_copy_costs_default.vm_read_call_ps,
+    lowest.vm_read_stream_ps = sfd_copy_costs_default.vm_read_stream_ps;
   if (!start_helper(bench, &helper))
     return false;
   done = measure_remote(bench, &lowest);
@@ -319,12 +319,12 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   return true;
 }
 
-void sfd_calibrate(sfshm_costs_t *costs_p)
+void sfd_copy_costs_measure(sfshm_costs_t *costs_p)
 {
   cpu_set_t allowed;
   size_t length = 2 * SPREAD_BYTES + CELLS_BYTES;
   sfd_bench_t bench = {0};
-  *costs_p = sfd_default_costs;
+  *costs_p = sfd_copy_costs_default;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || !choose_cores(&allowed, bench.cores))
     return;
   bench.lines = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -43,7 +43,7 @@ typedef struct sfd_server {
   uid_t uid;
   uint64_t started_ms;
   uint64_t last_serial;
-  sfd_board_t *board;
+  sfd_node_board_t *board;
   struct sfd_workers *workers; /* NULL: nothing is offloaded */
   sfd_statistics_t statistics;
 

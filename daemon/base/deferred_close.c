@@ -141,7 +141,7 @@ static void close_elsewhere(lane_t *lane, int fd)
 
 /* ---- What is closed how ------------------------------------------------------------------------------------------ */
 
-void sfd_closing_received(int fd)
+void sfd_deferred_close_received(int fd)
 {
   struct stat info;
   struct linger none = {0};
@@ -156,7 +156,7 @@ void sfd_closing_received(int fd)
 }
 
 /* After the shutdown nothing more can come in. */
-void sfd_closing_connection(int fd)
+void sfd_deferred_close_connection(int fd)
 {
   int unread = -1;
   shutdown(fd, SHUT_RDWR);
@@ -168,12 +168,12 @@ void sfd_closing_connection(int fd)
 
 /* ---- Users ------------------------------------------------------------------------------------------------------- */
 
-void sfd_closing_charge(uid_t uid)
+void sfd_deferred_close_charge(uid_t uid)
 {
   closing.uid = uid;
 }
 
-size_t sfd_closing_waiting(uid_t uid)
+size_t sfd_deferred_close_waiting(uid_t uid)
 {
   const lane_t *lane = &closing.anything;
   size_t count = 0;
@@ -186,7 +186,7 @@ size_t sfd_closing_waiting(uid_t uid)
   return count;
 }
 
-bool sfd_closing_is_stuck(void)
+bool sfd_deferred_close_is_stuck(void)
 {
   pthread_mutex_lock(&closing.lock);
   int64_t began_ns = closing.anything.began_ns;
@@ -196,9 +196,9 @@ bool sfd_closing_is_stuck(void)
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
-void sfd_closing_begin(void)
+void sfd_deferred_close_begin(void)
 {
-  static const sfproto_closer_t closer = {sfd_closing_connection, sfd_closing_received};
+  static const sfproto_closer_t closer = {sfd_deferred_close_connection, sfd_deferred_close_received};
   if (closing.nusers++ > 0)
     return;
   pthread_mutex_lock(&closing.lock);
@@ -222,7 +222,7 @@ static void end_lane(lane_t *lane)
   *lane = (lane_t){0};
 }
 
-void sfd_closing_end(void)
+void sfd_deferred_close_end(void)
 {
   if (--closing.nusers > 0)
     return;

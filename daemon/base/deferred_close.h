@@ -16,24 +16,24 @@
 #include <sys/types.h>
 
 /* From now on connections of proto/conn.h, and what came over them, are closed as above. */
-void sfd_closing_begin(void);
+void sfd_deferred_close_begin(void);
 
-/* Closes what was received, on behalf of the user that sfd_closing_charge named last. */
-void sfd_closing_received(int fd);
+/* Closes what was received, on behalf of the user that sfd_deferred_close_charge named last. */
+void sfd_deferred_close_received(int fd);
 
 /* Closes a connection. What its other end has sent and nobody has read is lost. */
-void sfd_closing_connection(int fd);
+void sfd_deferred_close_connection(int fd);
 
 /* Who has sent what is closed next. */
-void sfd_closing_charge(uid_t uid);
+void sfd_deferred_close_charge(uid_t uid);
 
 /* How many descriptors of the user wait to be closed, and may block; and whether one of somebody has blocked for a
  * second. */
-size_t sfd_closing_waiting(uid_t uid);
-bool sfd_closing_is_stuck(void);
+size_t sfd_deferred_close_waiting(uid_t uid);
+bool sfd_deferred_close_is_stuck(void);
 
 /* Once for each begin: the last one waits at most a second until all is closed, and ends the threads. A thread that is
  * blocked then is left alone. */
-void sfd_closing_end(void);
+void sfd_deferred_close_end(void);
 
 #endif

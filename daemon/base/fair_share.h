@@ -10,13 +10,13 @@
 
 #include "daemon/base/daemon.h"
 
-static inline bool sfd_share_is_free(const sfd_server_t *server, uid_t uid)
+static inline bool sfd_fair_share_is_exempt(const sfd_server_t *server, uid_t uid)
 {
   return uid == 0 || uid == server->uid;
 }
 
 /* Whether a user who has some of all that are taken may have one more. */
-static inline bool sfd_share_allows(int64_t has, int64_t taken, int64_t most)
+static inline bool sfd_fair_share_allows(int64_t has, int64_t taken, int64_t most)
 {
   return has < 3 * (most - taken);
 }

@@ -11,18 +11,18 @@ static int compare(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-void *sfd_key_find(void *root, uint64_t key)
+void *sfd_id_map_find(void *root, uint64_t key)
 {
   void *const *node = tfind(&key, &root, compare);
   return node != NULL ? *node : NULL;
 }
 
-bool sfd_key_insert(void **root, void *object)
+bool sfd_id_map_insert(void **root, void *object)
 {
   return tsearch(object, root, compare) != NULL;
 }
 
-void sfd_key_remove(void **root, void *object)
+void sfd_id_map_remove(void **root, void *object)
 {
   tdelete(object, root, compare);
 }

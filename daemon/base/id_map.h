@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /* The struct with that key, or NULL. */
-void *sfd_key_find(void *root, uint64_t key);
+void *sfd_id_map_find(void *root, uint64_t key);
 
 /* Whether there was memory for it; the key must be new. */
-bool sfd_key_insert(void **root, void *object);
-void sfd_key_remove(void **root, void *object);
+bool sfd_id_map_insert(void **root, void *object);
+void sfd_id_map_remove(void **root, void *object);
 
 #endif

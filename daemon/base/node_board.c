@@ -36,12 +36,12 @@ static int32_t count(const sfd_cpus_t *cpus)
   return n;
 }
 
-static sfshm_board_t *memory(const sfd_board_t *board)
+static sfshm_board_t *memory(const sfd_node_board_t *board)
 {
   return board->region.base;
 }
 
-static int32_t count_workers(const sfd_board_t *board, int32_t participants)
+static int32_t count_workers(const sfd_node_board_t *board, int32_t participants)
 {
   int32_t spare = board->own_cores - participants;
   if (board->workers >= 0)
@@ -49,30 +49,30 @@ static int32_t count_workers(const sfd_board_t *board, int32_t participants)
   return spare < 0 ? 0 : spare < SFD_MAX_SPARE_WORKERS ? spare : SFD_MAX_SPARE_WORKERS;
 }
 
-int32_t sfd_board_max_workers(const sfd_board_t *board)
+int32_t sfd_node_board_max_workers(const sfd_node_board_t *board)
 {
   return count_workers(board, 1);
 }
 
 /* Hints for the clients' waiting: nothing depends on the order in which they are seen. */
-static void publish(sfd_board_t *board)
+static void publish(sfd_node_board_t *board)
 {
-  atomic_store_explicit(&memory(board)->cores, (uint32_t)sfd_board_cores(board), memory_order_relaxed);
+  atomic_store_explicit(&memory(board)->cores, (uint32_t)sfd_node_board_cores(board), memory_order_relaxed);
   atomic_store_explicit(&memory(board)->participants, (uint32_t)board->participants, memory_order_relaxed);
   atomic_store_explicit(&memory(board)->workers, (uint32_t)count_workers(board, board->participants),
                         memory_order_relaxed);
-  atomic_store_explicit(&memory(board)->crowded, !sfd_board_has_spare_core(board), memory_order_relaxed);
+  atomic_store_explicit(&memory(board)->crowded, !sfd_node_board_has_spare_core(board), memory_order_relaxed);
 }
 
-void sfd_board_set_workers(sfd_board_t *board, int32_t workers)
+void sfd_node_board_set_workers(sfd_node_board_t *board, int32_t workers)
 {
   board->workers = workers;
   publish(board);
 }
 
-sf_status_t sfd_board_create(const sfshm_costs_t *costs, sfd_board_t **board_p)
+sf_status_t sfd_node_board_create(const sfshm_costs_t *costs, sfd_node_board_t **board_p)
 {
-  sfd_board_t *board = calloc(1, sizeof *board);
+  sfd_node_board_t *board = calloc(1, sizeof *board);
   if (board == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the node board");
   sf_status_t status = sfshm_region_create("sfd-board", SFSHM_REGION_BOARD, sizeof(sfshm_board_t),
@@ -90,7 +90,7 @@ sf_status_t sfd_board_create(const sfshm_costs_t *costs, sfd_board_t **board_p)
   return SF_OK;
 }
 
-void sfd_board_destroy(sfd_board_t *board)
+void sfd_node_board_destroy(sfd_node_board_t *board)
 {
   if (board == NULL)
     return;
@@ -99,7 +99,7 @@ void sfd_board_destroy(sfd_board_t *board)
 }
 
 /* Adds a participant with its processors, or takes it away (by = -1). */
-static void change(sfd_board_t *board, const sfd_cpus_t *cpus, int by)
+static void change(sfd_node_board_t *board, const sfd_cpus_t *cpus, int by)
 {
   for (int word = 0; word < WORDS; word++)
     for (unsigned long rest = cpus->bits[word]; rest != 0; rest &= rest - 1) {
@@ -112,33 +112,33 @@ static void change(sfd_board_t *board, const sfd_cpus_t *cpus, int by)
   publish(board);
 }
 
-void sfd_board_enter(sfd_board_t *board, pid_t pid, sfd_cpus_t *cpus)
+void sfd_node_board_enter(sfd_node_board_t *board, pid_t pid, sfd_cpus_t *cpus)
 {
   affinity(pid, cpus);
   change(board, cpus, 1);
 }
 
-void sfd_board_leave(sfd_board_t *board, const sfd_cpus_t *cpus)
+void sfd_node_board_leave(sfd_node_board_t *board, const sfd_cpus_t *cpus)
 {
   change(board, cpus, -1);
 }
 
-int32_t sfd_board_cores(const sfd_board_t *board)
+int32_t sfd_node_board_cores(const sfd_node_board_t *board)
 {
   return board->participants > 0 ? board->cores : board->own_cores;
 }
 
-bool sfd_board_has_spare_core(const sfd_board_t *board)
+bool sfd_node_board_has_spare_core(const sfd_node_board_t *board)
 {
   return board->own_cores > board->participants;
 }
 
-void sfd_board_trace(sfd_board_t *board, bool on)
+void sfd_node_board_set_tracing(sfd_node_board_t *board, bool on)
 {
   atomic_store_explicit(&memory(board)->tracing, on, memory_order_relaxed);
 }
 
-bool sfd_board_costs_measured(const sfd_board_t *board)
+bool sfd_node_board_costs_measured(const sfd_node_board_t *board)
 {
   return memory(board)->costs.measured != 0;
 }

@@ -12,12 +12,12 @@ static void check(int result)
     sfd_log(SFD_LOG_MAIN, SFD_WARN, "cannot tell the service manager: %s", strerror(-result));
 }
 
-void sfd_notify_ready(const char *path)
+void sfd_sd_notify_ready(const char *path)
 {
   check(sd_notifyf(0, "READY=1\nSTATUS=Serving at %s", path));
 }
 
-void sfd_notify_stopping(void)
+void sfd_sd_notify_stopping(void)
 {
   check(sd_notify(0, "STOPPING=1\nSTATUS=Ending"));
 }

@@ -3,9 +3,9 @@
 #define SFD_BASE_SD_NOTIFY_H
 
 /* Clients are served, at the socket of that path. */
-void sfd_notify_ready(const char *path);
+void sfd_sd_notify_ready(const char *path);
 
 /* The daemon is about to end. */
-void sfd_notify_stopping(void);
+void sfd_sd_notify_stopping(void);
 
 #endif

@@ -3,22 +3,22 @@
 
 #include <stdlib.h>
 
-sfd_mapping_t *sfd_mapping_create(const sfshm_region_t *region)
+sfd_shared_mapping_t *sfd_shared_mapping_create(const sfshm_region_t *region)
 {
-  sfd_mapping_t *mapping = malloc(sizeof *mapping);
+  sfd_shared_mapping_t *mapping = malloc(sizeof *mapping);
   if (mapping != NULL)
-    *mapping = (sfd_mapping_t){.uses = 1, .region = *region};
+    *mapping = (sfd_shared_mapping_t){.uses = 1, .region = *region};
   return mapping;
 }
 
-sfd_mapping_t *sfd_mapping_hold(sfd_mapping_t *mapping)
+sfd_shared_mapping_t *sfd_shared_mapping_hold(sfd_shared_mapping_t *mapping)
 {
   if (mapping != NULL)
     mapping->uses++;
   return mapping;
 }
 
-void sfd_mapping_release(sfd_mapping_t *mapping)
+void sfd_shared_mapping_release(sfd_shared_mapping_t *mapping)
 {
   if (mapping == NULL || --mapping->uses > 0)
     return;

@@ -5,16 +5,16 @@
 
 #include "shm/region/region.h"
 
-typedef struct sfd_mapping {
+typedef struct sfd_shared_mapping {
   int64_t uses;
   sfshm_region_t region;
-} sfd_mapping_t;
+} sfd_shared_mapping_t;
 
 /* Takes over a region, for one use; NULL without memory, and the region stays the caller's. */
-sfd_mapping_t *sfd_mapping_create(const sfshm_region_t *region);
+sfd_shared_mapping_t *sfd_shared_mapping_create(const sfshm_region_t *region);
 
 /* One use more, and one less; NULL is accepted by both. */
-sfd_mapping_t *sfd_mapping_hold(sfd_mapping_t *mapping);
-void sfd_mapping_release(sfd_mapping_t *mapping);
+sfd_shared_mapping_t *sfd_shared_mapping_hold(sfd_shared_mapping_t *mapping);
+void sfd_shared_mapping_release(sfd_shared_mapping_t *mapping);
 
 #endif

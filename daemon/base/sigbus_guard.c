@@ -84,7 +84,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
   errno = saved;
 }
 
-void sfd_guard_begin(void)
+void sfd_sigbus_guard_begin(void)
 {
   struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
   page_bytes = sfshm_page_bytes();
@@ -92,7 +92,7 @@ void sfd_guard_begin(void)
   sigaction(SIGBUS, &action, NULL);
 }
 
-uint32_t sfd_guard_take(void)
+uint32_t sfd_sigbus_guard_take(void)
 {
   return atomic_load_explicit(&nreplaced, memory_order_relaxed) != 0
              ? atomic_exchange_explicit(&nreplaced, 0, memory_order_relaxed)

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /* From now on, for all threads. Other reasons for a SIGBUS end the process as ever. */
-void sfd_guard_begin(void);
+void sfd_sigbus_guard_begin(void);
 
 /* Pages that have been replaced since the last call. */
-uint32_t sfd_guard_take(void);
+uint32_t sfd_sigbus_guard_take(void);
 
 #endif

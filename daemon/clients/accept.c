@@ -73,7 +73,7 @@ static int64_t count_sessions(const sfd_server_t *server, uid_t uid)
 static void check_room(sfd_server_t *server, sfd_session_t *session)
 {
   int64_t most = server->options->max_clients, others = server->clients->nsessions - 1;
-  bool is_free = sfd_share_is_free(server, session->uid);
+  bool is_free = sfd_fair_share_is_exempt(server, session->uid);
   if (!is_free && sfd_session_is_out_of_fds(session)) {
     sfd_session_refuse(session, 0, SF_ERR_LIMIT, SFD_TOO_MANY_FILES, (long long)server->max_fds);
     return;
@@ -82,10 +82,10 @@ static void check_room(sfd_server_t *server, sfd_session_t *session)
     sfd_session_refuse(session, 0, SF_ERR_LIMIT, SFD_TOO_MANY_CLIENTS, (long long)most);
     return;
   }
-  if (is_free || sfd_share_allows(others, others, most))
+  if (is_free || sfd_fair_share_allows(others, others, most))
     return;
   int64_t has = count_sessions(server, session->uid) - 1;
-  if (!sfd_share_allows(has, others, most))
+  if (!sfd_fair_share_allows(has, others, most))
     sfd_session_refuse(session, 0, SF_ERR_LIMIT,
                        "uid %u has %lld of %lld connections (option max-clients), the rest is for other users",
                        session->uid, (long long)has, (long long)most);
@@ -108,7 +108,7 @@ static bool accept_one(sfd_server_t *server)
   int fd = accept4(server->clients->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) {
     if (server->stopping)
-      sfd_closing_connection(fd); /* who comes now is not to wait for a daemon that ends */
+      sfd_deferred_close_connection(fd); /* who comes now is not to wait for a daemon that ends */
     else
       begin_session(server, fd);
     return true;

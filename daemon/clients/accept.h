@@ -29,7 +29,7 @@ typedef struct sfd_clients {
   bool accepting;
   struct sfd_session_list sessions;
   struct sfd_session_list attention; /* marked in this turn of the loop, see session.h */
-  struct sfd_stranger_list strangers;
+  struct sfd_admission_list strangers;
   int32_t nsessions;
 } sfd_clients_t;
 

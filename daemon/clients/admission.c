@@ -47,7 +47,7 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
 {
   sfd_crowd_t all = {0}, of_user = {0}, of_process = {0};
   sfd_session_t *session;
-  LIST_FOREACH(session, &server->clients->strangers, stranger_entry)
+  LIST_FOREACH(session, &server->clients->strangers, admission_entry)
   {
     bool sibling = session != newest && same_process(session, newest);
     if (sibling)
@@ -66,20 +66,20 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
   return all.count > most ? choose(&all) : NULL;
 }
 
-sfd_session_t *sfd_strangers_add(sfd_session_t *session)
+sfd_session_t *sfd_admission_add(sfd_session_t *session)
 {
-  session->is_stranger = true;
-  LIST_INSERT_HEAD(&session->server->clients->strangers, session, stranger_entry);
+  session->is_unadmitted = true;
+  LIST_INSERT_HEAD(&session->server->clients->strangers, session, admission_entry);
   sfd_session_t *surplus = find_surplus(session->server, session);
   if (surplus != NULL)
-    sfd_strangers_remove(surplus); /* the next one to come must not find it again */
+    sfd_admission_remove(surplus); /* the next one to come must not find it again */
   return surplus;
 }
 
-void sfd_strangers_remove(sfd_session_t *session)
+void sfd_admission_remove(sfd_session_t *session)
 {
-  if (!session->is_stranger)
+  if (!session->is_unadmitted)
     return;
-  session->is_stranger = false;
-  LIST_REMOVE(session, stranger_entry);
+  session->is_unadmitted = false;
+  LIST_REMOVE(session, admission_entry);
 }

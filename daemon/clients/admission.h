@@ -9,12 +9,12 @@
 #include <sys/queue.h>
 
 struct sfd_session;
-LIST_HEAD(sfd_stranger_list, sfd_session); /* the newest first */
+LIST_HEAD(sfd_admission_list, sfd_session); /* the newest first */
 
 /* A new connection. Returns the one that has to go for it; NULL: there is room. */
-struct sfd_session *sfd_strangers_add(struct sfd_session *session);
+struct sfd_session *sfd_admission_add(struct sfd_session *session);
 
 /* It has said Hello, or goes. May be told more than once. */
-void sfd_strangers_remove(struct sfd_session *session);
+void sfd_admission_remove(struct sfd_session *session);
 
 #endif

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void sfd_peer_credentials(int fd, uid_t *uid_p, pid_t *pid_p)
+void sfd_credentials_read(int fd, uid_t *uid_p, pid_t *pid_p)
 {
   struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
   socklen_t length = sizeof peer;
@@ -14,12 +14,12 @@ void sfd_peer_credentials(int fd, uid_t *uid_p, pid_t *pid_p)
   *pid_p = peer.pid;
 }
 
-int sfd_peer_pidfd(pid_t pid)
+int sfd_credentials_pidfd(pid_t pid)
 {
   return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-bool sfd_peer_is_unix_stream(int fd)
+bool sfd_credentials_is_unix_stream(int fd)
 {
   int domain = 0;
   int type = 0;

@@ -335,7 +335,7 @@ void sfd_listen_close(int fd)
   if (is_ours())
     unlink(listener.address.sun_path);
   for (int waiting; (waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-    sfd_closing_connection(waiting);
+    sfd_deferred_close_connection(waiting);
   close(fd);
   release_lock();
 }

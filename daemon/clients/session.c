@@ -30,7 +30,7 @@
 static void free_session(sfd_session_t *session)
 {
   sfd_server_t *server = session->server;
-  sfd_closing_charge(session->uid);
+  sfd_deferred_close_charge(session->uid);
   sfproto_conn_destroy(session->conn);
   sfproto_conn_destroy(session->alerts);
   if (session->pidfd >= 0)
@@ -61,7 +61,7 @@ void sfd_session_close(sfd_session_t *session)
   if (session->attention)
     TAILQ_REMOVE(&server->clients->attention, session, attention_entry);
   TAILQ_REMOVE(&server->clients->sessions, session, entry);
-  sfd_strangers_remove(session);
+  sfd_admission_remove(session);
   close_handle((uv_handle_t *)&session->poll);
   close_handle((uv_handle_t *)&session->timer);
   close_handle((uv_handle_t *)&session->retry);
@@ -133,11 +133,11 @@ void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t st
 static bool must_pause(sfd_session_t *session)
 {
   size_t most = session->state == SFD_SESSION_NEW ? MAX_CLOSING : 4 * MAX_CLOSING;
-  session->paused = sfd_closing_waiting(session->uid) >= most;
+  session->paused = sfd_deferred_close_waiting(session->uid) >= most;
   if (!session->paused)
     return false;
   sfd_session_retry_in(session, SFPROTO_CROWDED_MS);
-  if (sfd_closing_is_stuck())
+  if (sfd_deferred_close_is_stuck())
     sfd_session_refuse(session, 0, SF_ERR_LIMIT, "more than %zu descriptors that uid %u has sent cannot be closed",
                        most - 1, session->uid);
   return true;
@@ -148,7 +148,7 @@ static void receive(sfd_session_t *session)
   char detail[SFD_TEXT_SIZE] = "";
   if (!sfd_session_serves(session) || must_pause(session))
     return;
-  sfd_closing_charge(session->uid);
+  sfd_deferred_close_charge(session->uid);
   sfproto_conn_look_first(session->conn, sfd_clients_lack_fds(session->server));
   sf_status_t status = sfproto_conn_read(session->conn);
   if (status != SF_OK)
@@ -330,13 +330,13 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
 {
   sfd_session_t *session = calloc(1, sizeof *session);
   if (session == NULL) {
-    sfd_closing_connection(fd);
+    sfd_deferred_close_connection(fd);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a connection");
   }
   *session = (sfd_session_t){.server = server, .pidfd = -1};
   sf_status_t status = sfproto_conn_create(fd, &session->conn);
   if (status != SF_OK) {
-    sfd_closing_connection(fd);
+    sfd_deferred_close_connection(fd);
     goto err_free;
   }
   sfproto_conn_limit_fds(session->conn, CLIENT_FDS);
@@ -348,11 +348,11 @@ sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **ses
   session->timer.data = session->retry.data = session;
   session->nhandles += 2;
   uv_timer_start(&session->timer, on_timeout, (uint64_t)server->options->hello_timeout_ms, 0);
-  sfd_peer_credentials(fd, &session->uid, &session->pid);
+  sfd_credentials_read(fd, &session->uid, &session->pid);
   TAILQ_INSERT_TAIL(&server->clients->sessions, session, entry);
   server->clients->nsessions++;
   sfd_session_mark(session);
-  sfd_session_t *surplus = sfd_strangers_add(session);
+  sfd_session_t *surplus = sfd_admission_add(session);
   if (surplus != NULL)
     crowd_out(surplus);
   *session_p = session;
@@ -367,7 +367,7 @@ err_free:
 /* A process of another pid namespace, or a kernel without pidfds, leaves the socket to tell of its death. */
 static void watch_process(sfd_session_t *session)
 {
-  int fd = sfd_peer_pidfd(session->pid);
+  int fd = sfd_credentials_pidfd(session->pid);
   if (fd < 0) {
     sfd_log(SFD_LOG_SESSION, SFD_INFO, "no pidfd for pid %d: only its connection will tell of its death",
             (int)session->pid);
@@ -383,14 +383,14 @@ static void watch_process(sfd_session_t *session)
 
 sf_status_t sfd_session_watch_client(sfd_session_t *session, int alert_fd)
 {
-  if (!sfd_peer_is_unix_stream(alert_fd)) {
-    sfd_closing_received(alert_fd);
+  if (!sfd_credentials_is_unix_stream(alert_fd)) {
+    sfd_deferred_close_received(alert_fd);
     return sfshm_error(SF_ERR_ARG, "the first descriptor of Hello, for alerts, is not a Unix stream socket");
   }
   sfproto_conn_t *alerts;
   sf_status_t status = sfproto_conn_create(alert_fd, &alerts);
   if (status != SF_OK) {
-    sfd_closing_received(alert_fd);
+    sfd_deferred_close_received(alert_fd);
     return status;
   }
   status = init_poll(session, &session->alert_poll, alert_fd, "an alert socket");

@@ -50,10 +50,10 @@ typedef struct sfd_session {
   sfd_server_t *server;
   TAILQ_ENTRY(sfd_session) entry;
   TAILQ_ENTRY(sfd_session) attention_entry;
-  LIST_ENTRY(sfd_session) stranger_entry;
+  LIST_ENTRY(sfd_session) admission_entry;
   bool attention;
-  bool is_stranger; /* see admission.h */
-  bool has_sibling; /* while it was a stranger, its process had another one */
+  bool is_unadmitted; /* see admission.h */
+  bool has_sibling;   /* while it was a stranger, its process had another one */
   sfd_session_state_t state;
   sfproto_conn_t *conn;
   sfproto_conn_t *alerts; /* NULL until it is a client */
@@ -95,7 +95,7 @@ void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert);
 void sfd_session_release_alerts(sfd_session_t *session);
 
 /* sfd_session_send_error with a text in printf's way. */
-void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
+void sfd_session_send_errorf(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Sends a last Error and ends the connection; refuse, for what it sent or wanted, counts it, logs it, and lets its job

@@ -53,7 +53,7 @@ void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_
   sfd_session_send(session, &message, NULL, 0);
 }
 
-void sfd_session_answer(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
+void sfd_session_send_errorf(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
 {
   char detail[SFD_TEXT_SIZE];
   va_list args;

@@ -8,7 +8,7 @@
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
-sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
+sfd_route_t *sfd_route_create(sfd_shared_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
                               sfshm_operation_t operation)
 {
   sfd_route_t *route = calloc(1, sizeof *route);
@@ -26,7 +26,7 @@ void sfd_route_release(sfd_route_t *route)
     return;
   if (route->tried && route->status == SF_OK)
     sfshm_edges_close(&route->edges);
-  sfd_mapping_release(route->list);
+  sfd_shared_mapping_release(route->list);
   pthread_mutex_destroy(&route->lock);
   free(route);
 }

@@ -18,7 +18,7 @@
  * long for long lists. */
 typedef struct sfd_route {
   int64_t uses; /* the daemon's thread counts */
-  sfd_mapping_t *list;
+  sfd_shared_mapping_t *list;
   uint64_t offset; /* of the block */
   int64_t nedges;
   int64_t nvalues;
@@ -34,7 +34,7 @@ typedef struct sfd_route {
 } sfd_route_t;
 
 /* Takes over the list, for one use of the route. NULL without memory, and the list stays the caller's. */
-sfd_route_t *sfd_route_create(sfd_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
+sfd_route_t *sfd_route_create(sfd_shared_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
                               sfshm_operation_t operation);
 void sfd_route_release(sfd_route_t *route); /* NULL is accepted */
 

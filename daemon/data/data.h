@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-struct sfd_submission;
+struct sfd_submit_ring;
 struct sfd_account;
 struct sfd_trunks;
-TAILQ_HEAD(sfd_submission_list, sfd_submission);
+TAILQ_HEAD(sfd_submit_ring_list, sfd_submit_ring);
 LIST_HEAD(sfd_account_list, sfd_account);
 
 typedef struct sfd_data {
-  struct sfd_submission_list submissions;
+  struct sfd_submit_ring_list submissions;
   struct sfd_account_list accounts; /* of users, see slots.c */
   struct sfd_trunks **arriving;     /* by node: of which a message is arriving now, or NULL; NULL: alone */
   int64_t nlists;                   /* edge lists that are mapped for workers: routes.h */

@@ -141,13 +141,13 @@ static bool may_use(const sfd_trunks_t *trunks)
 /* The first ones that nobody has begun to write. Streams know that all are. */
 static void choose_first(const sfd_trunks_t *trunks, uint32_t number)
 {
-  const sfd_side_t *side = &trunks->sides[number];
+  const sfd_trunk_side_t *side = &trunks->sides[number];
   sfd_first_messages_t *first = &trunks->devices->first[number];
   bool is_arriving = trunks->server->data->arriving[side->told.node] == trunks;
   *first = (sfd_first_messages_t){1, 1};
   if (trunks->devices->of_streams)
     return;
-  first->sent = sfd_side_granted(side) + 1;
+  first->sent = sfd_trunk_side_granted(side) + 1;
   first->received = side->arrived + 1 + is_arriving;
   if ((trunks->devices->where[number] & SFSHM_SLOTS_SEND) != 0)
     atomic_store_explicit(&side->flow->send_from, first->sent, memory_order_relaxed);
@@ -245,7 +245,7 @@ static sfd_trunks_t *find_trunks(sfd_session_t *session, uint64_t request, uint6
 {
   const sfd_graph_t *graph = sfd_graph_find_ready(session, request, id, local_p);
   if (graph != NULL && graph->trunks == NULL)
-    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "graph %" PRIu64 " has no edges to other nodes", id);
+    sfd_session_send_errorf(session, request, SF_ERR_NOT_FOUND, "graph %" PRIu64 " has no edges to other nodes", id);
   return graph != NULL ? graph->trunks : NULL;
 }
 
@@ -258,8 +258,8 @@ static sfd_slots_user_t *find_user(sfd_session_t *session, uint64_t request, uin
     return NULL;
   if (trunks->devices != NULL && trunks->devices->users[local].has_asked)
     return &trunks->devices->users[local];
-  sfd_session_answer(session, request, SF_ERR_STATE, "rank %d has not asked for slots of graph %" PRIu64,
-                     session->rank->number, id);
+  sfd_session_send_errorf(session, request, SF_ERR_STATE, "rank %d has not asked for slots of graph %" PRIu64,
+                          session->rank->number, id);
   return NULL;
 }
 

@@ -31,13 +31,13 @@ char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t 
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
 
-static const sfd_slots_user_t *member_of(const sfd_trunks_t *trunks, const sfd_side_t *side, int32_t k)
+static const sfd_slots_user_t *member_of(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side, int32_t k)
 {
   return &trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])];
 }
 
 /* What other ranks contribute to the same roots is added up by the last of them: on streams that is the host. */
-static bool has_staging(const sfd_trunks_t *trunks, const sfd_side_t *side)
+static bool has_staging(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side)
 {
   const sfshm_image_header_t *image = (const void *)((const char *)trunks->plan->map.base + side->told.image);
   return side->told.role == SFSHM_AS_LEAF && image->nlayers > 0;
@@ -54,7 +54,7 @@ const sfd_slots_user_t *sfd_device_slots_owner(const sfd_trunks_t *trunks)
 }
 
 /* Kernels of other devices may write what is sent; but what comes is read only where it has come to. */
-static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
+static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side)
 {
   const sfd_trunk_devices_t *devices = trunks->devices;
   const sfshm_device_identity_t *device = &sfd_device_slots_owner(trunks)->device;
@@ -70,7 +70,7 @@ static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_side_t *side)
   return (uint8_t)((sends ? SFSHM_SLOTS_SEND : 0) | (receives ? SFSHM_SLOTS_RECEIVE : 0));
 }
 
-static void note_users(const sfd_trunks_t *trunks, const sfd_side_t *side)
+static void note_users(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side)
 {
   for (int32_t k = 0; k < side->told.nmembers; k++)
     trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])].uses_some = true;

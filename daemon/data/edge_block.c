@@ -24,8 +24,8 @@ static sf_status_t check_block(const char *what, const Sfproto__EdgeBlock *block
   return SF_OK;
 }
 
-sf_status_t sfd_blocks_check(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int64_t nleaves,
-                             int32_t size, int32_t place)
+sf_status_t sfd_edge_blocks_check(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int64_t nleaves,
+                                  int32_t size, int32_t place)
 {
   int64_t left = nleaves;
   int32_t previous = -1;
@@ -42,7 +42,8 @@ sf_status_t sfd_blocks_check(const char *what, Sfproto__EdgeBlock *const blocks[
   return SF_OK;
 }
 
-sf_status_t sfd_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int32_t place, int fd)
+sf_status_t sfd_edge_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int32_t place,
+                                       int fd)
 {
   size_t length;
   sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, &length);
@@ -53,23 +54,23 @@ sf_status_t sfd_blocks_check_list(const char *what, Sfproto__EdgeBlock *const bl
   return status;
 }
 
-sf_status_t sfd_blocks_copy(Sfproto__EdgeBlock *const blocks[], size_t n, sfd_block_t **blocks_p)
+sf_status_t sfd_edge_blocks_copy(Sfproto__EdgeBlock *const blocks[], size_t n, sfd_edge_block_t **blocks_p)
 {
   *blocks_p = NULL;
   if (n == 0)
     return SF_OK;
-  sfd_block_t *copies = calloc(n, sizeof *copies);
+  sfd_edge_block_t *copies = calloc(n, sizeof *copies);
   if (copies == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for %zu edge blocks", n);
   for (size_t i = 0; i < n; i++) {
     const Sfproto__EdgeBlock *block = blocks[i];
-    copies[i] = (sfd_block_t){.rank = block->rank,
-                              .offset = block->offset,
-                              .nedges = block->nedges,
-                              .nvalues = block->nvalues,
-                              .root_max = block->has_root_max ? block->root_max : -1,
-                              .segment = block->has_segment ? block->segment : 0,
-                              .length = block->has_segment ? block->length : 0};
+    copies[i] = (sfd_edge_block_t){.rank = block->rank,
+                                   .offset = block->offset,
+                                   .nedges = block->nedges,
+                                   .nvalues = block->nvalues,
+                                   .root_max = block->has_root_max ? block->root_max : -1,
+                                   .segment = block->has_segment ? block->segment : 0,
+                                   .length = block->has_segment ? block->length : 0};
   }
   *blocks_p = copies;
   return SF_OK;

@@ -21,7 +21,7 @@
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
 
-struct sfd_offer_rank {
+struct sfd_offers_rank {
   int64_t uses;
   sfshm_region_t claims_region;
   sfshm_region_t inbox;
@@ -31,7 +31,7 @@ struct sfd_offer_rank {
   uint64_t bytes;
 };
 
-static void release_offers(sfd_offer_rank_t *offers)
+static void release_offers(sfd_offers_rank_t *offers)
 {
   if (offers == NULL || --offers->uses > 0)
     return;
@@ -40,17 +40,17 @@ static void release_offers(sfd_offer_rank_t *offers)
   free(offers);
 }
 
-void sfd_offload_close(sfd_offer_rank_t *offers)
+void sfd_offers_close(sfd_offers_rank_t *offers)
 {
   release_offers(offers);
 }
 
-uint64_t sfd_offload_bytes(const sfd_offer_rank_t *offers)
+uint64_t sfd_offers_bytes(const sfd_offers_rank_t *offers)
 {
   return offers != NULL ? offers->bytes : 0;
 }
 
-static sf_status_t map_rank(sfd_offer_rank_t *offers, const sfd_rank_t *rank, int fd)
+static sf_status_t map_rank(sfd_offers_rank_t *offers, const sfd_rank_t *rank, int fd)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, 0);
   if (segment == NULL)
@@ -63,12 +63,12 @@ static sf_status_t map_rank(sfd_offer_rank_t *offers, const sfd_rank_t *rank, in
   return status;
 }
 
-static sf_status_t open_offers(const sfd_rank_t *rank, int fd, sfd_offer_rank_t **offers_p)
+static sf_status_t open_offers(const sfd_rank_t *rank, int fd, sfd_offers_rank_t **offers_p)
 {
-  sfd_offer_rank_t *offers = calloc(1, sizeof *offers);
+  sfd_offers_rank_t *offers = calloc(1, sizeof *offers);
   if (offers == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the claims of rank %d", rank->number);
-  *offers = (sfd_offer_rank_t){.uses = 1, .claims_region.fd = -1, .inbox.fd = -1};
+  *offers = (sfd_offers_rank_t){.uses = 1, .claims_region.fd = -1, .inbox.fd = -1};
   sf_status_t status = map_rank(offers, rank, fd);
   if (status != SF_OK) {
     release_offers(offers);
@@ -80,7 +80,7 @@ static sf_status_t open_offers(const sfd_rank_t *rank, int fd, sfd_offer_rank_t 
   return SF_OK;
 }
 
-void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_offers_handle_claims(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   sfd_rank_t *rank = session->rank;
   sf_status_t status = SF_OK;
@@ -99,8 +99,8 @@ void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *m
 
 /* ---- Graphs ------------------------------------------------------------------------------------------------------ */
 
-struct sfd_offload {
-  sfd_lists_t *lists;
+struct sfd_offers {
+  sfd_routes_t *lists;
   void *pairs; /* tsearch */
 };
 
@@ -126,22 +126,22 @@ typedef struct pair {
 } pair_t;
 
 /* Made at first use; NULL without memory. */
-static sfd_offload_t *offload_of(sfd_graph_t *graph)
+static sfd_offers_t *offload_of(sfd_graph_t *graph)
 {
   if (graph->offload != NULL)
     return graph->offload;
-  sfd_offload_t *offload = calloc(1, sizeof *offload);
-  sfd_lists_t *lists = offload != NULL ? sfd_lists_create(graph->group) : NULL;
+  sfd_offers_t *offload = calloc(1, sizeof *offload);
+  sfd_routes_t *lists = offload != NULL ? sfd_routes_create(graph->group) : NULL;
   if (lists == NULL) {
     free(offload);
     return NULL;
   }
-  *offload = (sfd_offload_t){.lists = lists};
+  *offload = (sfd_offers_t){.lists = lists};
   graph->offload = offload;
   return offload;
 }
 
-void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const sfd_rank_t *rank = session->rank;
   const Sfproto__GraphEdges *edges = message->graph_edges;
@@ -154,42 +154,42 @@ void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *me
     return;
   }
   if (place < 0) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, rank->number,
-                       edges->graph);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, rank->number,
+                            edges->graph);
     return;
   }
-  sfd_offload_t *offload = offload_of(graph);
-  sf_status_t status = offload != NULL ? sfd_lists_add(offload->lists, place, edges, fds[0]) : SF_ERR_NOMEM;
+  sfd_offers_t *offload = offload_of(graph);
+  sf_status_t status = offload != NULL ? sfd_routes_add_list(offload->lists, place, edges, fds[0]) : SF_ERR_NOMEM;
   if (status == SF_OK)
     sfd_session_send_done(session, message->request);
   else if (status == SF_ERR_PROTO)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
   else
-    sfd_session_answer(session, message->request, status, "edge list of graph %" PRIu64 " for offloading",
-                       edges->graph);
+    sfd_session_send_errorf(session, message->request, status, "edge list of graph %" PRIu64 " for offloading",
+                            edges->graph);
 }
 
-void sfd_offload_free(sfd_offload_t *offload)
+void sfd_offers_free(sfd_offers_t *offload)
 {
   if (offload == NULL)
     return;
   tdestroy(offload->pairs, free);
-  sfd_lists_free(offload->lists);
+  sfd_routes_free(offload->lists);
   free(offload);
 }
 
 /* The pair of an operation, made at first use; NULL without memory. */
-static pair_t *find_pair(sfd_offload_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
+static pair_t *find_pair(sfd_offers_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
-  uint64_t key = sfd_lists_key(writer, reader, operation);
-  pair_t *pair = sfd_key_find(offload->pairs, key);
+  uint64_t key = sfd_routes_key(writer, reader, operation);
+  pair_t *pair = sfd_id_map_find(offload->pairs, key);
   if (pair != NULL)
     return pair;
   pair = calloc(1, sizeof *pair);
   if (pair == NULL)
     return NULL;
   *pair = (pair_t){.key = key, .writer = writer, .reader = reader};
-  if (sfd_key_insert(&offload->pairs, pair))
+  if (sfd_id_map_insert(&offload->pairs, pair))
     return pair;
   free(pair);
   return NULL;
@@ -201,10 +201,10 @@ typedef struct job {
   sfd_work_t work; /* first */
   sfd_copy_t copy;
   uint64_t bytes; /* copied */
-  sfd_offer_rank_t *writer;
-  sfd_offer_rank_t *reader;
-  sfd_mapping_t *source;
-  sfd_mapping_t *target;
+  sfd_offers_rank_t *writer;
+  sfd_offers_rank_t *reader;
+  sfd_shared_mapping_t *source;
+  sfd_shared_mapping_t *target;
 } job_t;
 
 static void run_job(sfd_work_t *work)
@@ -216,8 +216,8 @@ static void run_job(sfd_work_t *work)
 static void free_job(job_t *job)
 {
   sfd_route_release(job->copy.route);
-  sfd_mapping_release(job->source);
-  sfd_mapping_release(job->target);
+  sfd_shared_mapping_release(job->source);
+  sfd_shared_mapping_release(job->target);
   release_offers(job->writer);
   release_offers(job->reader);
   free(job);
@@ -232,7 +232,8 @@ static void end_job(sfd_work_t *work)
 }
 
 /* Where an offer's buffer is, if it is in memory of the rank that the daemon has mapped. */
-static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mapping_t **mapping_p, sfd_extent_t *extent_p)
+static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_shared_mapping_t **mapping_p,
+                        sfd_extent_t *extent_p)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, offer->segment);
   if (segment == NULL || segment->mapping == NULL || offer->offset > segment->length)
@@ -242,7 +243,7 @@ static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_mappin
   return true;
 }
 
-static sfd_claimant_t claimant(const sfd_offer_rank_t *offers, const offer_t *offer)
+static sfd_claimant_t claimant(const sfd_offers_rank_t *offers, const offer_t *offer)
 {
   return (sfd_claimant_t){&offers->claims->claims[offer->claim], offer->ticket, offers->wake};
 }
@@ -265,8 +266,8 @@ static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_
   copy->route->uses++;
   copy->writer = claimant(writer->offers, source);
   copy->reader = claimant(reader->offers, target);
-  sfd_mapping_hold(job->source);
-  sfd_mapping_hold(job->target);
+  sfd_shared_mapping_hold(job->source);
+  sfd_shared_mapping_hold(job->target);
   job->writer = writer->offers;
   job->writer->uses++;
   job->reader = reader->offers;
@@ -287,7 +288,7 @@ static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writ
   bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
   if (same && pair->route == NULL)
     pair->route =
-        sfd_lists_route(graph->offload->lists, pair->writer, pair->reader, sfshm_desc_direction(source->desc));
+        sfd_routes_find(graph->offload->lists, pair->writer, pair->reader, sfshm_desc_direction(source->desc));
   if (same && pair->route != NULL && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
     submit_job(graph->group->job->server, pair, writer, source, reader, target);
   source->sequence = target->sequence = 0;
@@ -322,7 +323,7 @@ static offer_t read_offer(const sfshm_ring_entry_t *entry)
                    .claim = entry->b};
 }
 
-void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
+void sfd_offers_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
   if (graph == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL || !is_sound(entry) ||

@@ -28,29 +28,29 @@ struct sfd_graph;
 /* ---- Ranks ---- */
 
 /* A rank that offers work; NULL is accepted by the functions. Lives until its jobs are over. */
-typedef struct sfd_offer_rank sfd_offer_rank_t;
+typedef struct sfd_offers_rank sfd_offers_rank_t;
 
 /* ClaimsOpen: takes a rank's claims, which it may do once. */
-void sfd_offload_handle_claims(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_offers_handle_claims(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* Bytes that workers have put into the rank's memory. */
-uint64_t sfd_offload_bytes(const sfd_offer_rank_t *offers);
+uint64_t sfd_offers_bytes(const sfd_offers_rank_t *offers);
 
 /* The rank is gone. */
-void sfd_offload_close(sfd_offer_rank_t *offers);
+void sfd_offers_close(sfd_offers_rank_t *offers);
 
 /* ---- Graphs ---- */
 
 /* GraphEdges: a rank gives its edge list, which it may do once for each graph, before its first offer there of what
  * needs the list. */
-void sfd_offload_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* What is kept for a graph; NULL is accepted. */
-typedef struct sfd_offload sfd_offload_t;
-void sfd_offload_free(sfd_offload_t *offload);
+typedef struct sfd_offers sfd_offers_t;
+void sfd_offers_free(sfd_offers_t *offload);
 
 /* An entry of a ring that concerns this: SOURCE or TARGET. Whatever does not fit is ignored: it can only be
  * that the rank is wrong, or late, and then the owner does the work. */
-void sfd_offload_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
+void sfd_offers_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
 
 #endif

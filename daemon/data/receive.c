@@ -11,8 +11,8 @@
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 
-sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
-                                 sfd_trunks_t **trunks_p)
+sfd_trunk_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
+                                       sfd_trunks_t **trunks_p)
 {
   const sfd_job_t *job = sfd_job_find_id(server, head->job);
   const sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, head->object) : NULL;
@@ -35,13 +35,13 @@ sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_m
 }
 
 /* 0: the payload is not that of any unit. */
-static uint64_t unit_bytes_of(const sfd_side_t *side, const sfd_message_head_t *head)
+static uint64_t unit_bytes_of(const sfd_trunk_side_t *side, const sfd_message_head_t *head)
 {
   uint64_t values = (uint64_t)side->told.receive_values;
   return values > 0 && head->payload_bytes % values == 0 ? head->payload_bytes / values : 0;
 }
 
-static sf_status_t check_data(const sfd_side_t *side, int32_t node, const sfd_message_head_t *head)
+static sf_status_t check_data(const sfd_trunk_side_t *side, int32_t node, const sfd_message_head_t *head)
 {
   uint64_t unit_bytes = unit_bytes_of(side, head), class_bytes = unit_bytes > 0 ? sfshm_exchange_class(unit_bytes) : 0;
   if ((uint32_t)(side->arrived + 1) != head->number ||
@@ -60,9 +60,9 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
 {
   sfd_trunks_t *trunks;
   sfd_exchange_t *exchange;
-  const sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  const sfd_trunk_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side == NULL) {
-    SFD_TELL(server->life->unknown_graph_named, server, node, head);
+    SFD_CALL_LISTENERS(server->life->unknown_graph_named, server, node, head);
     return SFD_PLACE_NOWHERE;
   }
   if (check_data(side, node, head) != SF_OK)
@@ -95,15 +95,15 @@ static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)
 sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
 {
   sfd_trunks_t *held = take_arriving(server, node), *trunks;
-  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  sfd_trunk_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side != NULL && trunks == held) {
     uint64_t message = ++side->arrived;
-    if (sfd_trace_ring != NULL)
-      sfd_trace_message(SFSHM_TRACE_ARRIVE, node, head, message);
+    if (sfd_event_ring != NULL)
+      sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, node, head, message);
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
-    sfd_side_wake(trunks, side);
-    SFD_TELL(server->life->graph_named, trunks->graph);
+    sfd_trunk_side_wake(trunks, side);
+    SFD_CALL_LISTENERS(server->life->graph_named, trunks->graph);
   }
   sfd_trunks_release(held);
   return SF_OK;
@@ -117,19 +117,19 @@ void sfd_trunks_data_lost(sfd_server_t *server, int32_t node)
 sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
 {
   sfd_trunks_t *trunks;
-  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  sfd_trunk_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side != NULL) {
     atomic_store_explicit(&side->flow->awaited, head->desc, memory_order_relaxed);
-    sfd_side_wake(trunks, side);
-    SFD_TELL(server->life->graph_named, trunks->graph);
+    sfd_trunk_side_wake(trunks, side);
+    SFD_CALL_LISTENERS(server->life->graph_named, trunks->graph);
   } else if (sfshm_desc_method(head->desc) != SFSHM_DESC_OF_MULTI) {
-    SFD_TELL(server->life->unknown_graph_named, server, node, head);
+    SFD_CALL_LISTENERS(server->life->unknown_graph_named, server, node, head);
   }
   return SF_OK;
 }
 
 /* The descriptor of the last message that has arrived; 0: none has. */
-static uint64_t last_arrived(const sfd_side_t *side)
+static uint64_t last_arrived(const sfd_trunk_side_t *side)
 {
   return side->arrived > 0
              ? atomic_load_explicit(&side->flow->descs[side->arrived % SFSHM_TRUNK_SLOTS], memory_order_relaxed)
@@ -139,7 +139,7 @@ static uint64_t last_arrived(const sfd_side_t *side)
 uint64_t sfd_trunks_named(const sfd_trunks_t *trunks, uint64_t operations, int32_t *node_p)
 {
   for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
-    const sfd_side_t *side = &trunks->sides[i];
+    const sfd_trunk_side_t *side = &trunks->sides[i];
     uint64_t asked = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed), sent = last_arrived(side);
     *node_p = side->told.node;
     if (sent != 0 && sfshm_desc_is_later(sent, operations))

@@ -15,8 +15,8 @@
 
 /* The edges of one member of this node. */
 typedef struct list {
-  sfd_mapping_t *mapping; /* NULL: not given */
-  sfd_block_t *blocks;
+  sfd_shared_mapping_t *mapping; /* NULL: not given */
+  sfd_edge_block_t *blocks;
   int32_t nblocks;
 } list_t;
 
@@ -25,7 +25,7 @@ typedef struct way {
   sfd_route_t *route;
 } way_t;
 
-struct sfd_lists {
+struct sfd_routes {
   const sfd_group_t *group;
   void *ways; /* tsearch */
   int32_t n;
@@ -34,9 +34,9 @@ struct sfd_lists {
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
-sfd_lists_t *sfd_lists_create(const sfd_group_t *group)
+sfd_routes_t *sfd_routes_create(const sfd_group_t *group)
 {
-  sfd_lists_t *lists = calloc(1, sizeof *lists + (size_t)group->nlocals * sizeof lists->of[0]);
+  sfd_routes_t *lists = calloc(1, sizeof *lists + (size_t)group->nlocals * sizeof lists->of[0]);
   if (lists == NULL)
     return NULL;
   lists->group = group;
@@ -51,14 +51,14 @@ static void free_way(void *opaque)
   free(way);
 }
 
-void sfd_lists_free(sfd_lists_t *lists)
+void sfd_routes_free(sfd_routes_t *lists)
 {
   if (lists == NULL)
     return;
   tdestroy(lists->ways, free_way);
   for (int32_t i = 0; i < lists->n; i++) {
     lists->group->job->server->data->nlists -= lists->of[i].mapping != NULL;
-    sfd_mapping_release(lists->of[i].mapping);
+    sfd_shared_mapping_release(lists->of[i].mapping);
     free(lists->of[i].blocks);
   }
   free(lists);
@@ -67,19 +67,19 @@ void sfd_lists_free(sfd_lists_t *lists)
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 /* Workers open and check the blocks that they use. */
-static sf_status_t check(const sfd_lists_t *lists, const list_t *list, int32_t place, const Sfproto__GraphEdges *edges,
+static sf_status_t check(const sfd_routes_t *lists, const list_t *list, int32_t place, const Sfproto__GraphEdges *edges,
                          int fd)
 {
   if (list->mapping != NULL)
     return sfshm_error(SF_ERR_PROTO, "second GraphEdges of group rank %d", place);
   sf_status_t status =
-      sfd_blocks_check("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
+      sfd_edge_blocks_check("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
   if (status != SF_OK)
     return status;
-  return sfd_blocks_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
+  return sfd_edge_blocks_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
 }
 
-static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
+static sf_status_t map(sfd_server_t *server, int fd, sfd_shared_mapping_t **mapping_p)
 {
   sfshm_region_t region;
   if (server->data->nlists >= MAPPED_MAX || server->data->nlists >= server->max_held_fds / 4)
@@ -87,7 +87,7 @@ static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
   sf_status_t status = sfshm_region_map(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &region);
   if (status != SF_OK)
     return status;
-  *mapping_p = sfd_mapping_create(&region);
+  *mapping_p = sfd_shared_mapping_create(&region);
   if (*mapping_p != NULL) {
     server->data->nlists++;
     return SF_OK;
@@ -96,12 +96,12 @@ static sf_status_t map(sfd_server_t *server, int fd, sfd_mapping_t **mapping_p)
   return sfshm_error(SF_ERR_NOMEM, "no memory for an edge list");
 }
 
-sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd)
+sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd)
 {
   list_t *list = &lists->of[sfd_group_local(lists->group, place)];
   sf_status_t status = check(lists, list, place, edges, fd);
   if (status == SF_OK)
-    status = sfd_blocks_copy(edges->blocks, edges->n_blocks, &list->blocks);
+    status = sfd_edge_blocks_copy(edges->blocks, edges->n_blocks, &list->blocks);
   if (status != SF_OK)
     return status;
   list->nblocks = (int32_t)edges->n_blocks;
@@ -115,7 +115,7 @@ sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__Grap
 
 /* ---- Ways -------------------------------------------------------------------------------------------------------- */
 
-static const sfd_block_t *find_block(const list_t *list, int32_t owner)
+static const sfd_edge_block_t *find_block(const list_t *list, int32_t owner)
 {
   int32_t low = 0, high = list->nblocks;
   while (low < high) {
@@ -128,28 +128,28 @@ static const sfd_block_t *find_block(const list_t *list, int32_t owner)
   return low < list->nblocks && list->blocks[low].rank == owner ? &list->blocks[low] : NULL;
 }
 
-static sfd_route_t *make_route(sfd_lists_t *lists, int32_t owner, int32_t leaf, sfshm_operation_t operation)
+static sfd_route_t *make_route(sfd_routes_t *lists, int32_t owner, int32_t leaf, sfshm_operation_t operation)
 {
   const list_t *list = &lists->of[sfd_group_local(lists->group, leaf)];
-  const sfd_block_t *block = find_block(list, owner);
+  const sfd_edge_block_t *block = find_block(list, owner);
   if (block == NULL)
     return NULL;
   sfd_route_t *route =
-      sfd_route_create(sfd_mapping_hold(list->mapping), block->offset, block->nedges, block->nvalues, operation);
+      sfd_route_create(sfd_shared_mapping_hold(list->mapping), block->offset, block->nedges, block->nvalues, operation);
   if (route == NULL)
-    sfd_mapping_release(list->mapping);
+    sfd_shared_mapping_release(list->mapping);
   return route;
 }
 
-uint64_t sfd_lists_key(int32_t writer, int32_t reader, sfshm_operation_t operation)
+uint64_t sfd_routes_key(int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
   return (uint64_t)operation << 62 | (uint64_t)(uint32_t)writer << 31 | (uint32_t)reader;
 }
 
-sfd_route_t *sfd_lists_route(sfd_lists_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation)
+sfd_route_t *sfd_routes_find(sfd_routes_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
-  uint64_t key = sfd_lists_key(writer, reader, operation);
-  way_t *way = sfd_key_find(lists->ways, key);
+  uint64_t key = sfd_routes_key(writer, reader, operation);
+  way_t *way = sfd_id_map_find(lists->ways, key);
   if (way != NULL)
     return way->route;
   bool bcast = operation == SFSHM_BCAST;
@@ -160,7 +160,7 @@ sfd_route_t *sfd_lists_route(sfd_lists_t *lists, int32_t writer, int32_t reader,
     return NULL;
   }
   *way = (way_t){key, route};
-  if (sfd_key_insert(&lists->ways, way))
+  if (sfd_id_map_insert(&lists->ways, way))
     return route;
   free_way(way);
   return NULL;

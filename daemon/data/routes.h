@@ -9,21 +9,21 @@
 #include "daemon/data/copy.h"
 #include "daemon/jobs.h"
 
-typedef struct sfd_lists sfd_lists_t;
+typedef struct sfd_routes sfd_routes_t;
 
 /* No lists yet. NULL: there is no memory. */
-sfd_lists_t *sfd_lists_create(const sfd_group_t *group);
-void sfd_lists_free(sfd_lists_t *lists); /* NULL is accepted */
+sfd_routes_t *sfd_routes_create(const sfd_group_t *group);
+void sfd_routes_free(sfd_routes_t *lists); /* NULL is accepted */
 
 /* Takes the list of the member at that place of the group. SF_ERR_PROTO: it is malformed, or the second one;
  * SF_ERR_LIMIT: the daemon has as many as it may have; SF_ERR_NOMEM. */
-sf_status_t sfd_lists_add(sfd_lists_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
+sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
 
 /* The way from the roots of one rank to the leaves of another or back, both by place in the group; made at first use,
  * and the lists'. NULL: there is none, or the leaves' owner has not given its list. */
-sfd_route_t *sfd_lists_route(sfd_lists_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation);
+sfd_route_t *sfd_routes_find(sfd_routes_t *lists, int32_t writer, int32_t reader, sfshm_operation_t operation);
 
 /* What a pair of ranks is found by in search trees, per operation. */
-uint64_t sfd_lists_key(int32_t writer, int32_t reader, sfshm_operation_t operation);
+uint64_t sfd_routes_key(int32_t writer, int32_t reader, sfshm_operation_t operation);
 
 #endif

@@ -13,21 +13,21 @@
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-static void grant(sfd_trunks_t *trunks, sfd_side_t *side)
+static void grant(sfd_trunks_t *trunks, sfd_trunk_side_t *side)
 {
-  uint64_t granted = sfd_side_granted(side);
+  uint64_t granted = sfd_trunk_side_granted(side);
   if (trunks->letting_go || granted == atomic_load_explicit(&side->flow->granted, memory_order_relaxed))
     return;
   atomic_store_explicit(&side->flow->granted, granted, memory_order_release);
   if (trunks->graph != NULL)
-    sfd_side_wake(trunks, side);
+    sfd_trunk_side_wake(trunks, side);
 }
 
 static void on_sent(void *context, sf_status_t status)
 {
   const sfd_departure_t *departure = context;
   sfd_trunks_t *trunks = departure->trunks;
-  sfd_side_t *side = &trunks->sides[departure->side];
+  sfd_trunk_side_t *side = &trunks->sides[departure->side];
   (void)status; /* the channel's end fails the job */
   side->done++;
   grant(trunks, side);
@@ -38,7 +38,7 @@ static void on_sent(void *context, sf_status_t status)
 static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t bytes,
                          const void *slot)
 {
-  sfd_side_t *side = &trunks->sides[number];
+  sfd_trunk_side_t *side = &trunks->sides[number];
   sfd_message_head_t head = {
       .kind = SFD_PEER_DATA,
       .flags = sfd_other_role(side->told.role),
@@ -49,8 +49,8 @@ static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submit
       .desc = submitted->desc,
   };
   sfd_trunks_hold(trunks);
-  if (sfd_trace_ring != NULL)
-    sfd_trace_message(SFSHM_TRACE_DEPART, side->told.node, &head, side->sent);
+  if (sfd_event_ring != NULL)
+    sfd_event_ring_add_message(SFSHM_TRACE_DEPART, side->told.node, &head, side->sent);
   sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
 }
 
@@ -72,7 +72,7 @@ static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t uni
 /* Sends what is next, as far as it has been submitted. */
 static void advance(sfd_trunks_t *trunks, uint32_t number)
 {
-  sfd_side_t *side = &trunks->sides[number];
+  sfd_trunk_side_t *side = &trunks->sides[number];
   for (;;) {
     sfd_submitted_t *next = &side->submitted[(side->sent + 1) % SFSHM_TRUNK_SLOTS];
     const char *slot;
@@ -98,8 +98,8 @@ static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t statu
 
 static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
-  sfd_side_t *side = &trunks->sides[entry->a];
-  uint64_t granted = sfd_side_granted(side);
+  sfd_trunk_side_t *side = &trunks->sides[entry->a];
+  uint64_t granted = sfd_trunk_side_granted(side);
   sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
   uint64_t bytes;
   uint64_t class_bytes = sfshm_exchange_class(entry->size);
@@ -127,7 +127,7 @@ static void on_asked(void *context, sf_status_t status);
 
 static void ask(sfd_trunks_t *trunks, uint32_t number)
 {
-  sfd_side_t *side = &trunks->sides[number];
+  sfd_trunk_side_t *side = &trunks->sides[number];
   sfd_message_head_t head = {
       .kind = SFD_PEER_AWAIT,
       .flags = sfd_other_role(side->told.role),
@@ -145,7 +145,7 @@ static void on_asked(void *context, sf_status_t status)
 {
   const sfd_departure_t *departure = context;
   sfd_trunks_t *trunks = departure->trunks;
-  sfd_side_t *side = &trunks->sides[departure->side];
+  sfd_trunk_side_t *side = &trunks->sides[departure->side];
   side->asking = false;
   if (side->asks_again && status == SF_OK && trunks->graph != NULL && trunks->graph->state != SFD_GRAPH_FAILED &&
       !trunks->letting_go)
@@ -157,7 +157,7 @@ static void on_asked(void *context, sf_status_t status)
  * that of others, too, and ends when too much waits for it. */
 static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 {
-  sfd_side_t *side = &trunks->sides[entry->a];
+  sfd_trunk_side_t *side = &trunks->sides[entry->a];
   side->asked = entry->desc;
   if (side->asking)
     side->asks_again = true;
@@ -171,7 +171,7 @@ static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
  * slots can't be waited for. */
 static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
-  sfd_side_t *side = &trunks->sides[entry->a];
+  sfd_trunk_side_t *side = &trunks->sides[entry->a];
   if (entry->message <= side->consumed)
     return; /* the rings of two ranks are not read in the order of what they say */
   if (entry->message > side->arrived) {
@@ -195,7 +195,7 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
 sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
 {
   sfd_trunks_t *trunks;
-  sfd_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
+  sfd_trunk_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side == NULL)
     return SF_OK;
   uint64_t credited = sfd_message_number(head->number, side->credited);

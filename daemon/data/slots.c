@@ -171,8 +171,8 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
   (void)fds;
   (void)nfds;
   if (graph == NULL || graph->trunks == NULL || sfd_group_rank_of(graph->group, session->rank->number) < 0) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64 " over nodes",
-                       session->rank->number, get->graph);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64 " over nodes",
+                            session->rank->number, get->graph);
     return;
   }
   if (get->class_bytes != 0 && !is_class(get->class_bytes)) {
@@ -182,7 +182,7 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
   }
   sf_status_t status = find_fd(graph->trunks, get->class_bytes, &fd);
   if (status != SF_OK) {
-    sfd_session_answer(session, message->request, status, "%s", sfshm_error_detail());
+    sfd_session_send_errorf(session, message->request, status, "%s", sfshm_error_detail());
     return;
   }
   Sfproto__Exchange answer = SFPROTO__EXCHANGE__INIT;

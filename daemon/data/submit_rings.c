@@ -17,7 +17,7 @@
 /* What woke the loop is all that matters; the rings are read before it sleeps again. */
 static void on_doorbell(uv_poll_t *poll, int status, int events)
 {
-  const sfd_submission_t *submission = poll->data;
+  const sfd_submit_ring_t *submission = poll->data;
   uint64_t rung;
   (void)status;
   (void)events;
@@ -27,12 +27,12 @@ static void on_doorbell(uv_poll_t *poll, int status, int events)
 
 static void on_closed(uv_handle_t *handle)
 {
-  sfd_submission_t *submission = handle->data;
+  sfd_submit_ring_t *submission = handle->data;
   close(submission->doorbell);
   free(submission);
 }
 
-void sfd_submission_close(sfd_submission_t *submission)
+void sfd_submit_ring_close(sfd_submit_ring_t *submission)
 {
   if (submission == NULL)
     return;
@@ -41,9 +41,9 @@ void sfd_submission_close(sfd_submission_t *submission)
   uv_close((uv_handle_t *)&submission->poll, on_closed);
 }
 
-static sf_status_t open_ring(sfd_session_t *session, int fd, sfd_submission_t **submission_p)
+static sf_status_t open_ring(sfd_session_t *session, int fd, sfd_submit_ring_t **submission_p)
 {
-  sfd_submission_t *submission = calloc(1, sizeof *submission);
+  sfd_submit_ring_t *submission = calloc(1, sizeof *submission);
   if (submission == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a submission ring");
   submission->rank = session->rank;
@@ -73,7 +73,7 @@ err_free:
   return status;
 }
 
-void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_submit_ring_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   sfd_rank_t *rank = session->rank;
   (void)nfds;
@@ -97,12 +97,12 @@ void sfd_submission_handle_open(sfd_session_t *session, const Sfproto__Message *
 static void carry_out(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET)
-    sfd_offload_submit(rank, entry);
+    sfd_offers_submit(rank, entry);
   else
     sfd_trunks_submit(rank, entry);
 }
 
-void sfd_submission_take_all(sfd_submission_t *submission)
+void sfd_submit_ring_take_all(sfd_submit_ring_t *submission)
 {
   sfshm_ring_entry_t entry;
   uint32_t left = submission != NULL ? sfshm_ring_depth(&submission->reader) : 0;
@@ -112,10 +112,10 @@ void sfd_submission_take_all(sfd_submission_t *submission)
     carry_out(submission->rank, &entry);
 }
 
-bool sfd_submissions_take(sfd_server_t *server)
+bool sfd_submit_rings_take(sfd_server_t *server)
 {
   bool taken = false;
-  sfd_submission_t *submission;
+  sfd_submit_ring_t *submission;
   sfshm_ring_entry_t entry;
   TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
@@ -125,10 +125,10 @@ bool sfd_submissions_take(sfd_server_t *server)
   return taken;
 }
 
-bool sfd_submissions_arm(sfd_server_t *server)
+bool sfd_submit_rings_arm(sfd_server_t *server)
 {
   bool empty = true;
-  sfd_submission_t *submission;
+  sfd_submit_ring_t *submission;
   TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
     sfshm_ring_arm(&submission->reader);
@@ -139,7 +139,7 @@ bool sfd_submissions_arm(sfd_server_t *server)
 
 static bool is_shared(const sfd_server_t *server, int cpu)
 {
-  const sfd_submission_t *submission;
+  const sfd_submit_ring_t *submission;
   TAILQ_FOREACH(submission, &server->data->submissions, entry)
   {
     if (sfshm_ring_cpu(&submission->reader) == cpu)
@@ -148,10 +148,10 @@ static bool is_shared(const sfd_server_t *server, int cpu)
   return false;
 }
 
-void sfd_submissions_keep_apart(sfd_server_t *server)
+void sfd_submit_rings_keep_apart(sfd_server_t *server)
 {
   sfd_cpus_t taken = {0};
-  const sfd_submission_t *submission;
+  const sfd_submit_ring_t *submission;
   if (!is_shared(server, sched_getcpu()))
     return;
   TAILQ_FOREACH(submission, &server->data->submissions, entry)

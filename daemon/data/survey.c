@@ -29,15 +29,15 @@ static int64_t in_box(const sfd_trunks_t *trunks, uint64_t image, const sfshm_st
   return pattern.row > 0 ? pattern.n : 0;
 }
 
-void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_side_survey_t *survey_p)
+void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_trunk_survey_t *survey_p)
 {
-  const sfd_side_t *from = &trunks->sides[side];
+  const sfd_trunk_side_t *from = &trunks->sides[side];
   const sfshm_image_header_t *header = at(trunks, from->told.image);
   uint64_t image = from->told.image, parts = image + header->parts;
-  sfd_side_survey_t survey = {.told = &from->told,
-                              .sent = from->sent,
-                              .received = from->arrived,
-                              .on_device = sfd_trunk_devices_where(trunks, side)};
+  sfd_trunk_survey_t survey = {.told = &from->told,
+                               .sent = from->sent,
+                               .received = from->arrived,
+                               .on_device = sfd_trunk_devices_where(trunks, side)};
   if (from->told.role == SFSHM_AS_ROOT) {
     const sfshm_root_part_t *part = at(trunks, parts);
     for (uint32_t i = 0; i < header->nparts; i++) {

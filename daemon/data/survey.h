@@ -6,7 +6,7 @@
 
 #include "daemon/data/trunks.h"
 
-typedef struct sfd_side_survey {
+typedef struct sfd_trunk_survey {
   const sfshm_trunk_side_t *told; /* stays the trunks' */
   int64_t values_before; /* what the ranks here want of the other node, each for itself; AS_ROOT: 0, not known here */
   int64_t contiguous_values; /* of a bcast's positions (AS_LEAF: of values_before), those that need no index array */
@@ -14,9 +14,9 @@ typedef struct sfd_side_survey {
   uint64_t sent;             /* messages, since the graph was made */
   uint64_t received;
   uint8_t on_device; /* which slots: SFSHM_SLOTS_SEND, SFSHM_SLOTS_RECEIVE */
-} sfd_side_survey_t;
+} sfd_trunk_survey_t;
 
 /* Goes through the parts of the side's image, one for each member. side: below sfd_trunks_nsides. */
-void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_side_survey_t *survey_p);
+void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_trunk_survey_t *survey_p);
 
 #endif

@@ -50,7 +50,7 @@ static void release(sfd_trunk_regions_t *pool)
   free(pool);
 }
 
-void sfd_trunk_regions_let_go(sfd_trunk_regions_t *pool)
+void sfd_trunk_regions_release(sfd_trunk_regions_t *pool)
 {
   if (pool == NULL)
     return;

@@ -41,6 +41,6 @@ int sfd_trunk_memory_fd(const sfd_trunk_memory_t *memory);
 uint64_t sfd_trunk_memory_offset(const sfd_trunk_memory_t *memory);
 
 /* The job ends. NULL is accepted. */
-void sfd_trunk_regions_let_go(sfd_trunk_regions_t *regions);
+void sfd_trunk_regions_release(sfd_trunk_regions_t *regions);
 
 #endif

@@ -117,11 +117,11 @@ static sf_status_t find_wakes(const sfd_trunks_t *trunks)
   sf_status_t status = SF_OK;
   for (uint32_t i = 0; i < trunks->nsides; i++)
     for (int32_t k = 0; k < trunks->sides[i].told.nmembers && status == SF_OK; k++)
-      status = sfd_rank_find_wake(sfd_group_member(trunks->graph->group, trunks->sides[i].members[k]));
+      status = sfd_segment_find_wake(sfd_group_member(trunks->graph->group, trunks->sides[i].members[k]));
   return status;
 }
 
-void sfd_side_wake(const sfd_trunks_t *trunks, const sfd_side_t *side)
+void sfd_trunk_side_wake(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side)
 {
   sfshm_publish_barrier();
   for (int32_t i = 0; i < side->told.nmembers; i++) {
@@ -186,7 +186,7 @@ static void free_trunks(sfd_trunks_t *trunks)
 {
   sfd_trunk_devices_free(trunks);
   sfd_trunk_exchanges_free(trunks);
-  sfd_trunk_plan_let_go(trunks->plan);
+  sfd_trunk_plan_release(trunks->plan);
   sfd_trunk_regions_give(&trunks->board);
   free(trunks->departures);
   free(trunks);
@@ -279,7 +279,7 @@ sfd_trunk_plan_t *sfd_trunks_hold_plan(const sfd_trunks_t *trunks)
   return trunks->plan;
 }
 
-void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan)
+void sfd_trunk_plan_release(sfd_trunk_plan_t *plan)
 {
   if (plan == NULL || --plan->nholders > 0)
     return;

@@ -33,7 +33,7 @@ sf_status_t sfd_trunks_create(sfd_graph_t *graph, const sfd_trunk_source_t sourc
 /* What does not change of trunks, for graphs that are made again. NULL is accepted, and held as NULL. */
 typedef struct sfd_trunk_plan sfd_trunk_plan_t;
 sfd_trunk_plan_t *sfd_trunks_hold_plan(const sfd_trunks_t *trunks);
-void sfd_trunk_plan_let_go(sfd_trunk_plan_t *plan);
+void sfd_trunk_plan_release(sfd_trunk_plan_t *plan);
 
 /* As sfd_trunks_create, out of the plan of an earlier graph of the group; NULL: it has no trunks. */
 sf_status_t sfd_trunks_create_again(sfd_graph_t *graph, sfd_trunk_plan_t *plan);

@@ -27,7 +27,7 @@ typedef struct sfd_departure {
 
 /* One side. Messages are numbered from 1; of those sent: done <= sent, credited <= sent, sent < granted; of those
  * received: consumed <= arrived <= consumed + SFSHM_TRUNK_SLOTS. */
-typedef struct sfd_side {
+typedef struct sfd_trunk_side {
   sfshm_trunk_side_t told; /* as in the map */
   const int32_t *members;  /* the plan's */
   sfshm_flow_t *flow;
@@ -41,7 +41,7 @@ typedef struct sfd_side {
   uint64_t asked;        /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
   bool asking;           /* a question is on its way to the channel's end */
   bool asks_again;       /* members have asked since */
-} sfd_side_t;
+} sfd_trunk_side_t;
 
 /* Slots for one class of units. */
 typedef struct sfd_exchange {
@@ -64,17 +64,17 @@ struct sfd_trunks {
   struct sfd_trunk_devices *devices; /* NULL: nobody has asked for slots on a device */
   sfd_departure_t *departures;       /* by side */
   uint32_t nsides;
-  sfd_side_t sides[]; /* by (node, role) */
+  sfd_trunk_side_t sides[]; /* by (node, role) */
 };
 
 /* The side of a graph that a message from a node concerns; head->flags is the role here. NULL: there is no such graph
  * (any more). */
-sfd_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
-                                 sfd_trunks_t **trunks_p);
+sfd_trunk_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
+                                       sfd_trunks_t **trunks_p);
 
 /* Messages up to this may be written by members: the other node has consumed what was in their slots, and it has left.
  */
-static inline uint64_t sfd_side_granted(const sfd_side_t *side)
+static inline uint64_t sfd_trunk_side_granted(const sfd_trunk_side_t *side)
 {
   return (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
 }
@@ -90,7 +90,7 @@ void sfd_trunks_release(sfd_trunks_t *trunks);
 void sfd_trunks_departed(sfd_trunks_t *trunks);
 
 /* Wakes the members of a side that sleep. */
-void sfd_side_wake(const sfd_trunks_t *trunks, const sfd_side_t *side);
+void sfd_trunk_side_wake(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side);
 
 /* Fails the graph on all nodes. */
 void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail);

@@ -30,26 +30,26 @@ typedef struct sfd_ended_job {
   bool failed;
 } sfd_ended_job_t;
 
-typedef struct sfd_ended {
+typedef struct sfd_ended_jobs {
   sfd_ended_job_t jobs[SFD_ENDED];
   uint64_t n; /* so far */
   sfd_ended_graph_t graphs[SFD_ENDED];
   uint64_t ngraphs;
-} sfd_ended_t;
+} sfd_ended_jobs_t;
 
 /* The job of that id has ended here, or, failed, will never begin. */
-void sfd_ended_note(sfd_ended_t *ended, uint64_t job, bool failed);
+void sfd_ended_jobs_add(sfd_ended_jobs_t *ended, uint64_t job, bool failed);
 
 /* What the handler of a message of another node says if there is no such job: SF_OK if it has ended, SF_ERR_NOT_FOUND
  * if it may begin yet. */
-sf_status_t sfd_ended_answer(const sfd_ended_t *ended, uint64_t job);
+sf_status_t sfd_ended_jobs_status(const sfd_ended_jobs_t *ended, uint64_t job);
 
 /* Whether it has ended without having failed, of which all nodes hear. */
-bool sfd_ended_well(const sfd_ended_t *ended, uint64_t job);
+bool sfd_ended_jobs_ended_well(const sfd_ended_jobs_t *ended, uint64_t job);
 
-void sfd_ended_note_graph(sfd_ended_t *ended, const sfd_ended_graph_t *graph);
+void sfd_ended_jobs_add_graph(sfd_ended_jobs_t *ended, const sfd_ended_graph_t *graph);
 
 /* NULL: it is not known any more. */
-const sfd_ended_graph_t *sfd_ended_find_graph(const sfd_ended_t *ended, uint64_t job, uint64_t id);
+const sfd_ended_graph_t *sfd_ended_jobs_find_graph(const sfd_ended_jobs_t *ended, uint64_t job, uint64_t id);
 
 #endif

@@ -30,7 +30,7 @@ sfd_graph_t *sfd_graph_create(sfd_group_t *group)
 sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id)
 {
   graph->id = id;
-  if (sfd_key_insert(&graph->group->job->graphs_by_id, graph))
+  if (sfd_id_map_insert(&graph->group->job->graphs_by_id, graph))
     return SF_OK;
   graph->id = 0;
   return sfshm_error(SF_ERR_NOMEM, "no memory for a graph");
@@ -49,7 +49,7 @@ void sfd_graph_set_up(sfd_graph_t *graph)
   if (graph->state != SFD_GRAPH_FAILED)
     graph->state = SFD_GRAPH_READY;
   unlist_setup(graph);
-  SFD_TELL(server->life->graph_set_up, graph);
+  SFD_CALL_LISTENERS(server->life->graph_set_up, graph);
   sfd_network_begun(server);
 }
 
@@ -57,10 +57,10 @@ void sfd_graph_free(sfd_graph_t *graph)
 {
   sfd_job_t *job = graph->group->job;
   unlist_setup(graph);
-  SFD_TELL(job->server->life->graph_freed, graph);
+  SFD_CALL_LISTENERS(job->server->life->graph_freed, graph);
   TAILQ_REMOVE(&job->graphs, graph, entry);
   if (graph->id != 0)
-    sfd_key_remove(&job->graphs_by_id, graph);
+    sfd_id_map_remove(&job->graphs_by_id, graph);
   job->ngraphs--;
   job->server->statistics.ngraphs--;
   sfd_group_release(graph->group);
@@ -70,7 +70,7 @@ void sfd_graph_free(sfd_graph_t *graph)
 
 sfd_graph_t *sfd_graph_find(const sfd_job_t *job, uint64_t id)
 {
-  return sfd_key_find(job->graphs_by_id, id);
+  return sfd_id_map_find(job->graphs_by_id, id);
 }
 
 void sfd_graph_alert_members(const sfd_graph_t *graph, Sfproto__Alert *alert,
@@ -97,11 +97,12 @@ sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint
   int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, session->rank->number) : -1;
   int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
   if (local < 0 || graph->destroyed[local]) {
-    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, session->rank->number, id);
+    sfd_session_send_errorf(session, request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, session->rank->number,
+                            id);
     return NULL;
   }
   if (graph->setup != NULL) {
-    sfd_session_answer(session, request, SF_ERR_STATE, "graph %" PRIu64 " is being set up", id);
+    sfd_session_send_errorf(session, request, SF_ERR_STATE, "graph %" PRIu64 " is being set up", id);
     return NULL;
   }
   *local_p = local;
@@ -127,7 +128,7 @@ static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *detail
   graph->failure = status;
   graph->detail = strdup(detail);
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" failed: %s", graph->id, job->name, detail);
-  SFD_TELL(job->server->life->graph_failed, graph, detail);
+  SFD_CALL_LISTENERS(job->server->life->graph_failed, graph, detail);
 }
 
 static void tell_nodes(const sfd_graph_t *graph, const int32_t nodes[], int32_t n, sf_status_t status,

@@ -51,7 +51,7 @@ static bool place_members(sfd_group_t *group)
 
 static void free_group(sfd_group_t *group)
 {
-  SFD_TELL(group->job->server->life->group_freed, group);
+  SFD_CALL_LISTENERS(group->job->server->life->group_freed, group);
   free(group->nodes);
   free(group->locals);
   free(group);
@@ -95,7 +95,7 @@ sf_status_t sfd_group_create_world(sfd_job_t *job)
     return SF_ERR_NOMEM;
   group->id = job->id;
   complete(group);
-  if (!sfd_key_insert(&job->groups_by_id, group)) {
+  if (!sfd_id_map_insert(&job->groups_by_id, group)) {
     free_group(group);
     return SF_ERR_NOMEM;
   }
@@ -107,7 +107,7 @@ sf_status_t sfd_group_create_world(sfd_job_t *job)
 
 sfd_group_t *sfd_group_find(const sfd_job_t *job, uint64_t id)
 {
-  return sfd_key_find(job->groups_by_id, id);
+  return sfd_id_map_find(job->groups_by_id, id);
 }
 
 int32_t sfd_group_rank_of(const sfd_group_t *group, int32_t job_rank)
@@ -158,7 +158,7 @@ void sfd_group_release(sfd_group_t *group)
 void sfd_group_unlist(sfd_group_t *group)
 {
   sfd_job_t *job = group->job;
-  sfd_key_remove(&job->groups_by_id, group);
+  sfd_id_map_remove(&job->groups_by_id, group);
   TAILQ_REMOVE(&job->groups, group, entry);
   job->ngroups--;
   if (group == job->world)
@@ -175,8 +175,8 @@ bool sfd_group_complete(const sfd_group_t *group, sfd_rank_t *rank, uint64_t req
     i++;
   char text[SFD_TEXT_SIZE];
   sfd_job_describe_rank(group->job, group->members[i].rank, text, sizeof text);
-  sfd_session_answer(rank->session, request, SF_ERR_STATE, "%.400s has %s", text,
-                     group->job->left[group->members[i].rank] ? "left" : "destroyed the group");
+  sfd_session_send_errorf(rank->session, request, SF_ERR_STATE, "%.400s has %s", text,
+                          group->job->left[group->members[i].rank] ? "left" : "destroyed the group");
   return false;
 }
 
@@ -254,7 +254,7 @@ static sfd_group_t *begin_forming(sfd_job_t *job, const sfd_group_key_t *key)
     return NULL;
   group->hash = key->hash;
   if (job->ngroups >= SFD_MAX_GROUPS)
-    sfd_setup_error_note(&group->forming.error, SF_ERR_LIMIT, -1, -1, "the job has too many groups");
+    sfd_agreement_error_note(&group->forming.error, SF_ERR_LIMIT, -1, -1, "the job has too many groups");
   TAILQ_INSERT_TAIL(&job->forming, group, entry);
   job->ngroups++;
   return group;
@@ -321,10 +321,10 @@ static void formed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   (void)number;
   sfd_job_t *job = group->job;
-  sfd_setup_error_t *error = &group->forming.error;
+  sfd_agreement_error_t *error = &group->forming.error;
   group->id = id;
-  if (error->status == SF_OK && !sfd_key_insert(&job->groups_by_id, group))
-    sfd_setup_error_note(error, SF_ERR_NOMEM, -1, -1, "no memory for the group");
+  if (error->status == SF_OK && !sfd_id_map_insert(&job->groups_by_id, group))
+    sfd_agreement_error_note(error, SF_ERR_NOMEM, -1, -1, "no memory for the group");
   if (error->status != SF_OK) {
     sfd_group_fail_forming(group, error->status, error->detail);
     return;
@@ -358,7 +358,7 @@ static sf_status_t find_untold(sfd_job_t *job, int32_t node, const Sfpeer__Arriv
     return SF_OK;
   TAILQ_FOREACH(group, &job->forming, entry)
   {
-    if (is_formed_by(group, &key) && !sfd_agreement_heard(group, &group->forming, node))
+    if (is_formed_by(group, &key) && !sfd_agreement_has_arrived(group, &group->forming, node))
       break;
   }
   if (group == NULL)
@@ -394,7 +394,7 @@ static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, ui
       continue;
     char text[SFD_TEXT_SIZE];
     sfd_job_describe_rank(rank->job, create->ranks[i], text, sizeof text);
-    sfd_session_answer(rank->session, request, SF_ERR_STATE, "%.400s has left", text);
+    sfd_session_send_errorf(rank->session, request, SF_ERR_STATE, "%.400s has left", text);
     return false;
   }
   return true;

@@ -10,11 +10,11 @@
 #include "daemon/jobs/job.h"
 #include "daemon/jobs/tree_agreement.h"
 
-typedef struct sfd_kept sfd_kept_t;
-TAILQ_HEAD(sfd_kept_list, sfd_kept);
+typedef struct sfd_kept_plan sfd_kept_plan_t;
+TAILQ_HEAD(sfd_kept_plan_list, sfd_kept_plan);
 
-typedef struct sfd_meeting sfd_meeting_t;
-TAILQ_HEAD(sfd_meeting_list, sfd_meeting);
+typedef struct sfd_barrier sfd_barrier_t;
+TAILQ_HEAD(sfd_barrier_list, sfd_barrier);
 
 typedef struct sfd_group_member {
   int32_t rank;     /* of the job */
@@ -39,8 +39,8 @@ typedef struct sfd_group {
   int32_t nlocals;
   sfd_agreement_t forming;          /* while it is */
   struct sfd_graph_list setups;     /* graphs that are being set up, in order of creation */
-  struct sfd_meeting_list meetings; /* of graphs on it, see barrier.h */
-  struct sfd_kept_list kept;        /* trunks for graphs that are made again, see proposal.h */
+  struct sfd_barrier_list meetings; /* of graphs on it, see barrier.h */
+  struct sfd_kept_plan_list kept;   /* trunks for graphs that are made again, see proposal.h */
   int32_t nkept;
   sfd_group_member_t members[];
 } sfd_group_t;

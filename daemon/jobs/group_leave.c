@@ -12,7 +12,7 @@ static void remove_member(sfd_group_t *group, int32_t place, const char *text)
 {
   if (place < 0 || !group->members[place].here)
     return;
-  SFD_TELL(group->job->server->life->member_gone, group, place, text);
+  SFD_CALL_LISTENERS(group->job->server->life->member_gone, group, place, text);
   sfd_group_mark_gone(group, place);
 }
 
@@ -64,7 +64,7 @@ static void sweep(sfd_job_t *job)
   for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
     next = TAILQ_NEXT(group, entry);
     if (group->nhere < group->size)
-      SFD_TELL(job->server->life->members_swept, group);
+      SFD_CALL_LISTENERS(job->server->life->members_swept, group);
   }
 }
 
@@ -96,7 +96,7 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
   sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
   int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, left->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, left->job);
   if (group == NULL && job->state == SFD_JOB_RUNNING)
     return SF_ERR_NOT_FOUND;
   if (place < 0)
@@ -150,11 +150,12 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   (void)fds;
   (void)nfds;
   if (place < 0 || !group->members[place].here) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number, id);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number,
+                            id);
     return;
   }
   if (group == rank->job->world) {
-    sfd_session_answer(session, message->request, SF_ERR_ARG, "the group of all ranks cannot be destroyed");
+    sfd_session_send_errorf(session, message->request, SF_ERR_ARG, "the group of all ranks cannot be destroyed");
     return;
   }
   char text[SFD_TEXT_SIZE];

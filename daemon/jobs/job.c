@@ -34,12 +34,12 @@ sfd_job_t *sfd_job_find(const sfd_server_t *server, uid_t uid, const char *name)
 
 sfd_job_t *sfd_job_find_id(const sfd_server_t *server, uint64_t id)
 {
-  return sfd_key_find(server->jobs->by_id, id);
+  return sfd_id_map_find(server->jobs->by_id, id);
 }
 
 bool sfd_job_goes_well(const sfd_server_t *server, const sfd_job_t *job, uint64_t id)
 {
-  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_well(&server->jobs->ended, id);
+  return job != NULL ? job->state == SFD_JOB_RUNNING : sfd_ended_jobs_ended_well(&server->jobs->ended, id);
 }
 
 void sfd_job_forget(sfd_job_t *job)
@@ -76,7 +76,7 @@ static sfd_job_t *new_job(sfd_server_t *server, uid_t uid, const char *name, con
 
 static void free_job(sfd_job_t *job)
 {
-  SFD_TELL(job->server->life->job_freed, job);
+  SFD_CALL_LISTENERS(job->server->life->job_freed, job);
   free(job->left);
   free(job->rank_nodes);
   free(job->incarnations);
@@ -107,7 +107,7 @@ sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes)
   job->id = id;
   job->rank_nodes = rank_nodes;
   uv_timer_stop(&job->timer);
-  if (sfd_group_create_world(job) != SF_OK || !sfd_key_insert(&job->server->jobs->by_id, job))
+  if (sfd_group_create_world(job) != SF_OK || !sfd_id_map_insert(&job->server->jobs->by_id, job))
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", job->size);
   job->state = SFD_JOB_RUNNING;
   sfd_network_begun(job->server);
@@ -152,7 +152,7 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
   session->rank = rank;
   session->role = &rank_role;
   job->server->statistics.nranks++;
-  sfd_board_enter(job->server->board, session->pid, &rank->cpus);
+  sfd_node_board_enter(job->server->board, session->pid, &rank->cpus);
   *rank_p = rank;
   return SF_OK;
 }
@@ -161,11 +161,11 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
 
 static void free_rank(sfd_rank_t *rank)
 {
-  SFD_TELL(rank->job->server->life->rank_freed, rank);
+  SFD_CALL_LISTENERS(rank->job->server->life->rank_freed, rank);
   sfshm_region_destroy(&rank->inbox);
   sfshm_region_destroy(&rank->counters);
   if (rank->counters_fd >= 0)
-    sfd_closing_received(rank->counters_fd);
+    sfd_deferred_close_received(rank->counters_fd);
   free(rank);
 }
 
@@ -180,8 +180,8 @@ static void end_job(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_INFO, "job \"%s\" (%" PRIu64 ") of uid %u is over", job->name, job->id, job->uid);
   sfd_job_forget(job);
   if (sfd_job_find_id(server, job->id) == job) {
-    sfd_key_remove(&server->jobs->by_id, job);
-    sfd_ended_note(&server->jobs->ended, job->id, job->state == SFD_JOB_FAILED);
+    sfd_id_map_remove(&server->jobs->by_id, job);
+    sfd_ended_jobs_add(&server->jobs->ended, job->id, job->state == SFD_JOB_FAILED);
   }
   TAILQ_REMOVE(&server->jobs->list, job, entry);
   server->statistics.njobs--;
@@ -199,7 +199,7 @@ void sfd_job_retire_rank(sfd_rank_t *rank, sfd_rank_state_t state)
     return;
   rank->state = state;
   rank->job->server->statistics.nranks--;
-  sfd_board_leave(rank->job->server->board, &rank->cpus);
+  sfd_node_board_leave(rank->job->server->board, &rank->cpus);
 }
 
 void sfd_job_detach(sfd_rank_t *rank)
@@ -239,10 +239,10 @@ static int64_t count_held_fds(const sfd_server_t *server, uid_t uid)
 static sf_status_t check_share(const sfd_server_t *server, uid_t uid)
 {
   int64_t most = server->max_held_fds, held = server->nheld_fds;
-  if (sfd_share_is_free(server, uid) || sfd_share_allows(held, held, most))
+  if (sfd_fair_share_is_exempt(server, uid) || sfd_fair_share_allows(held, held, most))
     return SF_OK;
   int64_t has = count_held_fds(server, uid);
-  if (sfd_share_allows(has, held, most))
+  if (sfd_fair_share_allows(has, held, most))
     return SF_OK;
   return sfshm_error(SF_ERR_LIMIT,
                      "the daemon keeps %lld descriptors for jobs of uid %u and %lld in all, out of at most %lld, and "
@@ -276,7 +276,7 @@ void sfd_job_close_fd(sfd_job_t *job, int fd)
 {
   if (fd < 0)
     return;
-  sfd_closing_received(fd);
+  sfd_deferred_close_received(fd);
   sfd_job_drop_fd(job->server, job);
 }
 
@@ -314,12 +314,12 @@ bool sfd_rank_may_wait(sfd_rank_t *rank, uint64_t request)
 {
   if (rank->npending < SFD_MAX_PENDING)
     return true;
-  sfd_session_answer(rank->session, request, SF_ERR_LIMIT, "%d requests of this rank are waiting for other ranks",
-                     SFD_MAX_PENDING);
+  sfd_session_send_errorf(rank->session, request, SF_ERR_LIMIT, "%d requests of this rank are waiting for other ranks",
+                          SFD_MAX_PENDING);
   return false;
 }
 
-void sfd_job_tell_nodes(const sfd_job_t *job, const Sfpeer__Message *message)
+void sfd_job_send_to_nodes(const sfd_job_t *job, const Sfpeer__Message *message)
 {
   const sfd_group_t *world = job->world;
   for (int32_t i = 0; world != NULL && i < world->nnodes; i++)
@@ -333,7 +333,7 @@ void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
   if (rank->state != SFD_RANK_JOINED)
     return;
   sfd_job_retire_rank(rank, SFD_RANK_FAILED);
-  SFD_TELL(job->server->life->rank_lost, rank);
+  SFD_CALL_LISTENERS(job->server->life->rank_lost, rank);
   if (job->state == SFD_JOB_FAILED)
     return;
   sfd_rank_describe(rank, job->detail, sizeof job->detail);

@@ -39,7 +39,7 @@
 
 struct sfd_segment;
 struct sfd_region;
-struct sfd_offer_rank;
+struct sfd_offers_rank;
 struct sfd_group;
 struct sfd_graph;
 struct sfd_trunk_regions;
@@ -65,12 +65,12 @@ typedef struct sfd_rank {
   char program[SFD_NAME_SIZE];
   sfd_cpus_t cpus;
   int counters_fd;
-  sfshm_region_t counters;           /* mapped when somebody looks into them often */
-  sfshm_region_t inbox;              /* mapped when the rank is to be woken */
-  sfshm_wake_t *wake;                /* in it; NULL before */
-  struct sfd_submission *submission; /* NULL: it has no ring */
-  struct sfd_offer_rank *offers;     /* NULL: it offers no work */
-  void *segments_by_number;          /* tsearch */
+  sfshm_region_t counters;            /* mapped when somebody looks into them often */
+  sfshm_region_t inbox;               /* mapped when the rank is to be woken */
+  sfshm_wake_t *wake;                 /* in it; NULL before */
+  struct sfd_submit_ring *submission; /* NULL: it has no ring */
+  struct sfd_offers_rank *offers;     /* NULL: it offers no work */
+  void *segments_by_number;           /* tsearch */
   struct sfd_segment_list segments;
   int64_t nsegments;
   void *regions_by_number; /* tsearch */
@@ -101,7 +101,7 @@ typedef struct sfd_job {
   int32_t *rank_nodes;     /* by rank; NULL: all are here */
   uint64_t *incarnations;  /* serials of the job on its nodes, in their order; NULL: all ranks are here */
   int32_t home;            /* node; see coordinator_client.h */
-  bool home_knows;         /* that ranks have come here */
+  bool coordinator_knows;  /* that ranks have come here */
   int32_t nattached;       /* sessions */
   int64_t nheld_fds;       /* that its ranks make the daemon keep */
   uint64_t device_bytes;   /* of devices, that the daemon has allocated */
@@ -124,7 +124,7 @@ typedef struct sfd_jobs {
   void *by_name;            /* tsearch */
   void *by_id;              /* tsearch; those that run */
   struct sfd_job_list list; /* by serial number */
-  sfd_ended_t ended;
+  sfd_ended_jobs_t ended;
 } sfd_jobs_t;
 
 /* The job of that user and name, or NULL. */
@@ -156,7 +156,7 @@ void sfd_job_retire_rank(sfd_rank_t *rank, sfd_rank_state_t state);
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
 
 /* Goodbye. */
-void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* All ranks have come: rank_nodes is taken over (NULL: all are here). SF_ERR_NOMEM. */
 sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
@@ -165,7 +165,7 @@ sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
 int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number);
 
 /* To all other nodes that have ranks of the running job. */
-void sfd_job_tell_nodes(const sfd_job_t *job, const Sfpeer__Message *message);
+void sfd_job_send_to_nodes(const sfd_job_t *job, const Sfpeer__Message *message);
 
 /* Something made the job impossible: all are told, and nothing new can begin. */
 void sfd_job_fail(sfd_job_t *job, const char *detail);
@@ -179,7 +179,7 @@ void sfd_job_dismiss_joining(sfd_job_t *job);
 bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail);
 
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_leave_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* Lets go of the name: who comes with it from now on founds a new job. */
 void sfd_job_forget(sfd_job_t *job);

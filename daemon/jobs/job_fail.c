@@ -62,9 +62,9 @@ static void fail_here(sfd_job_t *job)
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   uv_timer_stop(&job->timer);
   if (joining)
-    SFD_TELL(job->server->life->joining_failed, job);
+    SFD_CALL_LISTENERS(job->server->life->joining_failed, job);
   else
-    SFD_TELL(job->server->life->job_failed, job);
+    SFD_CALL_LISTENERS(job->server->life->job_failed, job);
 }
 
 void sfd_job_fail(sfd_job_t *job, const char *detail)
@@ -83,7 +83,7 @@ sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const S
   const Sfpeer__JobFail *fail = message->job_fail;
   sfd_job_t *job = sfd_job_find_id(server, fail->job);
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, fail->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, fail->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);

@@ -39,7 +39,7 @@ typedef struct sfd_life {
 } sfd_life_t;
 
 /* Calls all functions of a list. */
-#define SFD_TELL(listeners, ...)                                                                                       \
+#define SFD_CALL_LISTENERS(listeners, ...)                                                                             \
   do {                                                                                                                 \
     for (int i_ = 0; (listeners)[i_] != NULL; i_++)                                                                    \
       (listeners)[i_](__VA_ARGS__);                                                                                    \

@@ -14,7 +14,7 @@
 /* ---- What was said ----------------------------------------------------------------------------------------------- */
 
 /* Whether a comes before b: of two errors of one place, too, all nodes have to choose the same. */
-static bool comes_before(const sfd_setup_error_t *a, const sfd_setup_error_t *b)
+static bool comes_before(const sfd_agreement_error_t *a, const sfd_agreement_error_t *b)
 {
   if (a->rank != b->rank)
     return a->rank < b->rank;
@@ -23,9 +23,10 @@ static bool comes_before(const sfd_setup_error_t *a, const sfd_setup_error_t *b)
   return a->status != b->status ? a->status < b->status : strcmp(a->detail, b->detail) < 0;
 }
 
-void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
+void sfd_agreement_error_note(sfd_agreement_error_t *error, sf_status_t status, int32_t rank, int64_t leaf,
+                              const char *detail)
 {
-  sfd_setup_error_t other = {.status = status, .rank = rank, .leaf = leaf};
+  sfd_agreement_error_t other = {.status = status, .rank = rank, .leaf = leaf};
   sfd_text_printable(other.detail, sizeof other.detail, detail);
   if (error->status == SF_OK || comes_before(&other, error))
     *error = other;
@@ -79,7 +80,7 @@ static void judge_flags(sfd_agreement_t *agreement)
     return;
   snprintf(text, sizeof text, "graph flags differ: 0x%x on group rank %d, 0x%x on group rank %d", agreement->flags,
            agreement->lowest, agreement->odd_flags, agreement->odd);
-  sfd_setup_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
+  sfd_agreement_error_note(&agreement->error, SF_ERR_MISMATCH, INT32_MAX, -1, text);
 }
 
 void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_t nleaves, int64_t npairs)
@@ -94,7 +95,7 @@ void sfd_agreement_add_again(sfd_agreement_t *agreement, uint64_t again)
   if (agreement->again == 0)
     agreement->again = again;
   else if (agreement->again != again)
-    sfd_setup_error_note(&agreement->error, SF_ERR_NOT_FOUND, -1, -1, "ranks name different earlier graphs");
+    sfd_agreement_error_note(&agreement->error, SF_ERR_NOT_FOUND, -1, -1, "ranks name different earlier graphs");
 }
 
 /* ---- The tree ---------------------------------------------------------------------------------------------------- */
@@ -125,7 +126,7 @@ static uint8_t child_bit(const sfd_group_t *group, int32_t node)
   return (uint8_t)(child < 0 ? 0 : 1u << child);
 }
 
-bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
+bool sfd_agreement_has_arrived(const sfd_group_t *group, const sfd_agreement_t *agreement, int32_t node)
 {
   uint8_t bit = child_bit(group, node);
   return bit == 0 || (agreement->children & bit) != 0;
@@ -133,7 +134,7 @@ bool sfd_agreement_heard(const sfd_group_t *group, const sfd_agreement_t *agreem
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-Sfpeer__SetupError *sfd_setup_error_fill(Sfpeer__SetupError *to, sfd_setup_error_t *from)
+Sfpeer__SetupError *sfd_agreement_error_fill(Sfpeer__SetupError *to, sfd_agreement_error_t *from)
 {
   if (from->status == SF_OK)
     return NULL;
@@ -181,7 +182,7 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.has_both = sfd_agreement_is_pair(group);
   arrive.both = agreement->children != 0;
   arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
-  arrive.error = sfd_setup_error_fill(&error, &agreement->error);
+  arrive.error = sfd_agreement_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
   message.arrive = &arrive;
   sfd_network_send(group->job->server, node, &message);
@@ -209,7 +210,7 @@ static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   release.nleaves = agreement->nleaves;
   release.npairs = agreement->npairs;
   release.has_two_rounds = release.two_rounds = agreement->two_rounds;
-  release.error = sfd_setup_error_fill(&error, &agreement->error);
+  release.error = sfd_agreement_error_fill(&error, &agreement->error);
   message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
   message.release = &release;
   for (int32_t i = 0; i < n; i++)
@@ -325,8 +326,8 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
   }
   agreement->two_rounds |= arrive->two_rounds;
   if (arrive->error != NULL)
-    sfd_setup_error_note(&agreement->error, arrive->error->status, arrive->error->rank, arrive->error->leaf,
-                         arrive->error->detail);
+    sfd_agreement_error_note(&agreement->error, arrive->error->status, arrive->error->rank, arrive->error->leaf,
+                             arrive->error->detail);
 }
 
 /* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to;
@@ -369,7 +370,7 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   if (ops == NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement of kind %d", node, (int)arrive->kind);
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, arrive->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK; /* its ranks here have ended; the others learn that otherwise */
   sf_status_t status = ops->find(job, node, arrive, &group, &agreement);
@@ -409,8 +410,8 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
   agreement->two_rounds = release->two_rounds;
   agreement->error.status = SF_OK;
   if (release->error != NULL)
-    sfd_setup_error_note(&agreement->error, release->error->status, release->error->rank, release->error->leaf,
-                         release->error->detail);
+    sfd_agreement_error_note(&agreement->error, release->error->status, release->error->rank, release->error->leaf,
+                             release->error->detail);
   release_here(group, release->kind, release->number, release->id, agreement);
   return SF_OK;
 }

@@ -23,18 +23,19 @@
 struct sfd_job;
 struct sfd_group;
 
-typedef struct sfd_setup_error {
+typedef struct sfd_agreement_error {
   sf_status_t status; /* SF_OK: none */
   int32_t rank;       /* of the group */
   int64_t leaf;
   char detail[SFD_TEXT_SIZE];
-} sfd_setup_error_t;
+} sfd_agreement_error_t;
 
 /* The lower (rank, leaf) of two errors stays; of two of one place the same one, whichever came first. */
-void sfd_setup_error_note(sfd_setup_error_t *error, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
+void sfd_agreement_error_note(sfd_agreement_error_t *error, sf_status_t status, int32_t rank, int64_t leaf,
+                              const char *detail);
 
 /* As a message tells it: to, or NULL if there is none. The text stays where it is. */
-Sfpeer__SetupError *sfd_setup_error_fill(Sfpeer__SetupError *to, sfd_setup_error_t *from);
+Sfpeer__SetupError *sfd_agreement_error_fill(Sfpeer__SetupError *to, sfd_agreement_error_t *from);
 
 typedef struct sfd_agreement {
   bool here;        /* the members of this node have come */
@@ -49,9 +50,9 @@ typedef struct sfd_agreement {
   uint64_t again; /* GRAPH_AGAIN: the earlier graph; 0: nobody has named one yet */
   int64_t nroots; /* sums of what has come */
   int64_t nleaves;
-  int64_t npairs;          /* of distinct ranks with edges */
-  bool two_rounds;         /* GRAPH_EDGES: somewhere the graph isn't ready without the second one */
-  sfd_setup_error_t error; /* of all that came */
+  int64_t npairs;              /* of distinct ranks with edges */
+  bool two_rounds;             /* GRAPH_EDGES: somewhere the graph isn't ready without the second one */
+  sfd_agreement_error_t error; /* of all that came */
 } sfd_agreement_t;
 
 /* What is agreed on: one table for each kind of Arrive, listed in life.h. */
@@ -80,7 +81,7 @@ void sfd_agreement_add_counts(sfd_agreement_t *agreement, int64_t nroots, int64_
 bool sfd_agreement_is_pair(const struct sfd_group *group);
 
 /* Whether the subtree of a child has come; also true of a node that is no child. */
-bool sfd_agreement_heard(const struct sfd_group *group, const sfd_agreement_t *agreement, int32_t node);
+bool sfd_agreement_has_arrived(const struct sfd_group *group, const sfd_agreement_t *agreement, int32_t node);
 
 /* The members of this node have come. */
 void sfd_agreement_arrive(struct sfd_group *group, Sfpeer__Arrive__Kind kind, uint64_t number,

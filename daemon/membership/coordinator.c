@@ -20,23 +20,23 @@
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 #define ASK_AFTER_MS 1000 /* ranks have been missing for so long: see sfd_refusal_ask */
 
-sfd_assembly_t *sfd_assembly_find(const sfd_server_t *server, uint32_t uid, const char *name)
+sfd_coordinator_t *sfd_coordinator_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
-  sfd_assembly_t *assembly;
+  sfd_coordinator_t *assembly;
   TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
-    if (assembly->state != SFD_ASSEMBLY_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
+    if (assembly->state != SFD_COORDINATOR_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
       return assembly;
   }
   return NULL;
 }
 
-static sfd_assembly_t *find_starting(const sfd_server_t *server, uint64_t job)
+static sfd_coordinator_t *find_starting(const sfd_server_t *server, uint64_t job)
 {
-  sfd_assembly_t *assembly;
+  sfd_coordinator_t *assembly;
   TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
-    if (assembly->state == SFD_ASSEMBLY_STARTING && assembly->job == job)
+    if (assembly->state == SFD_COORDINATOR_STARTING && assembly->job == job)
       break;
   }
   return assembly;
@@ -44,26 +44,26 @@ static sfd_assembly_t *find_starting(const sfd_server_t *server, uint64_t job)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-  sfd_assembly_t *assembly = handle->data;
+  sfd_coordinator_t *assembly = handle->data;
   free(assembly->incarnations);
   free(assembly->refused);
   free(assembly);
 }
 
-void sfd_assembly_forget(sfd_assembly_t *assembly)
+void sfd_coordinator_forget(sfd_coordinator_t *assembly)
 {
   TAILQ_REMOVE(&assembly->server->membership->assemblies, assembly, entry);
   uv_close((uv_handle_t *)&assembly->timer, on_timer_closed);
 }
 
-void sfd_assemblies_free(sfd_server_t *server)
+void sfd_coordinators_free(sfd_server_t *server)
 {
   while (!TAILQ_EMPTY(&server->membership->assemblies))
-    sfd_assembly_forget(TAILQ_FIRST(&server->membership->assemblies));
+    sfd_coordinator_forget(TAILQ_FIRST(&server->membership->assemblies));
 }
 
 /* The lowest rank on each node, -1: none. Free it. NULL: no memory. */
-static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
+static int32_t *find_lowest_ranks(const sfd_coordinator_t *assembly)
 {
   int32_t nnodes = sfd_network_nnodes(assembly->server);
   int32_t *ranks = malloc((size_t)nnodes * sizeof *ranks);
@@ -75,7 +75,7 @@ static int32_t *find_lowest_ranks(const sfd_assembly_t *assembly)
   return ranks;
 }
 
-int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node)
+int32_t sfd_coordinator_find_rank_on(const sfd_coordinator_t *assembly, int32_t node)
 {
   for (int32_t r = 0; r < assembly->size; r++)
     if (assembly->rank_nodes[r] == node)
@@ -83,23 +83,23 @@ int32_t sfd_assembly_find_rank_on(const sfd_assembly_t *assembly, int32_t node)
   return -1;
 }
 
-void sfd_assembly_send_to_all(const sfd_assembly_t *assembly, sfd_home_handler_t handler,
-                              const Sfpeer__Message *message, uint64_t *incarnation_p)
+void sfd_coordinator_send_to_all(const sfd_coordinator_t *assembly, sfd_coordinator_handler_t handler,
+                                 const Sfpeer__Message *message, uint64_t *incarnation_p)
 {
   int32_t nnodes = sfd_network_nnodes(assembly->server);
   int32_t *ranks = find_lowest_ranks(assembly);
   for (int32_t node = 0; node < nnodes; node++) {
-    int32_t rank = ranks != NULL ? ranks[node] : sfd_assembly_find_rank_on(assembly, node);
+    int32_t rank = ranks != NULL ? ranks[node] : sfd_coordinator_find_rank_on(assembly, node);
     if (rank < 0)
       continue;
     if (incarnation_p != NULL)
       *incarnation_p = assembly->incarnations[rank];
-    sfd_home_send(assembly->server, node, handler, message);
+    sfd_coordinator_client_send(assembly->server, node, handler, message);
   }
   free(ranks);
 }
 
-void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
+void sfd_coordinator_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -114,10 +114,10 @@ void sfd_assembly_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__
   refusal.incarnation = join->incarnation;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  sfd_home_send(server, node, sfd_home_handle_refuse, &message);
+  sfd_coordinator_client_send(server, node, sfd_coordinator_client_handle_refuse, &message);
 }
 
-void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+void sfd_coordinator_send_refused(const sfd_coordinator_t *assembly, sf_status_t status, const char *detail)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -127,31 +127,32 @@ void sfd_assembly_tell_refused(const sfd_assembly_t *assembly, sf_status_t statu
   refusal.detail = (char *)(uintptr_t)detail;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
   message.job_refuse = &refusal;
-  sfd_assembly_send_to_all(assembly, sfd_home_handle_refuse, &message, &refusal.incarnation);
+  sfd_coordinator_send_to_all(assembly, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
 }
 
-void sfd_assembly_refuse(sfd_assembly_t *assembly, sf_status_t status, const char *detail)
+void sfd_coordinator_refuse(sfd_coordinator_t *assembly, sf_status_t status, const char *detail)
 {
-  sfd_assembly_tell_refused(assembly, status, detail);
-  sfd_assembly_forget(assembly);
+  sfd_coordinator_send_refused(assembly, status, detail);
+  sfd_coordinator_forget(assembly);
 }
 
 static bool is_missing(const void *context, int32_t rank)
 {
-  return ((const sfd_assembly_t *)context)->rank_nodes[rank] < 0;
+  return ((const sfd_coordinator_t *)context)->rank_nodes[rank] < 0;
 }
 
-static int32_t position_of(const sfd_assembly_t *assembly)
+static int32_t position_of(const sfd_coordinator_t *assembly)
 {
-  return sfd_home_position(assembly->server, assembly->uid, assembly->name, sfd_network_node(assembly->server));
+  return sfd_coordinator_client_position(assembly->server, assembly->uid, assembly->name,
+                                         sfd_network_node(assembly->server));
 }
 
 static void on_timeout(uv_timer_t *timer)
 {
-  sfd_assembly_t *assembly = timer->data;
+  sfd_coordinator_t *assembly = timer->data;
   char missing[SFD_TEXT_SIZE / 2], text[SFD_TEXT_SIZE];
   int32_t nmissing = assembly->size - assembly->ncame;
-  int32_t first = sfd_home_first(assembly->server, assembly->uid, assembly->name);
+  int32_t first = sfd_coordinator_client_first_node(assembly->server, assembly->uid, assembly->name);
   sfd_text_ranges(missing, sizeof missing, assembly->size, is_missing, assembly);
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
            assembly->size, assembly->name, nmissing > 1 ? "s" : "", missing);
@@ -159,11 +160,11 @@ static void on_timeout(uv_timer_t *timer)
     sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
                     sfd_network_node(assembly->server), first, sfd_network_why_lost(assembly->server, first));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-  sfd_assembly_refuse(assembly, SF_ERR_TIMEOUT, text);
+  sfd_coordinator_refuse(assembly, SF_ERR_TIMEOUT, text);
 }
 
 /* The nodes that ranks have come to, with the incarnations that these named. */
-static sf_status_t list_nodes(const sfd_assembly_t *assembly, Sfpeer__JobStart *started)
+static sf_status_t list_nodes(const sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
 {
   size_t nnodes = (size_t)sfd_network_nnodes(assembly->server), n = 0;
   int32_t *ranks = find_lowest_ranks(assembly);
@@ -180,7 +181,7 @@ static sf_status_t list_nodes(const sfd_assembly_t *assembly, Sfpeer__JobStart *
   return done ? SF_OK : SF_ERR_NOMEM;
 }
 
-static void send_start(sfd_assembly_t *assembly, Sfpeer__JobStart *started)
+static void send_start(sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
 {
   sfd_server_t *server = assembly->server;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -196,31 +197,31 @@ static void send_start(sfd_assembly_t *assembly, Sfpeer__JobStart *started)
   if (sfpeer__message__get_packed_size(&message) > SFD_CHANNEL_CONTROL_MAX) {
     snprintf(text, sizeof text, "job \"%.64s\" has %d ranks on %zu nodes: no message holds where each of them is",
              assembly->name, assembly->size, started->n_nodes);
-    sfd_assembly_refuse(assembly, SF_ERR_LIMIT, text);
+    sfd_coordinator_refuse(assembly, SF_ERR_LIMIT, text);
     return;
   }
   uv_timer_stop(&assembly->timer);
-  assembly->state = SFD_ASSEMBLY_STARTING;
+  assembly->state = SFD_COORDINATOR_STARTING;
   assembly->job = started->job;
   assembly->root = started->nodes[0];
-  sfd_home_send(server, assembly->root, sfd_home_handle_start, &message);
+  sfd_coordinator_client_send(server, assembly->root, sfd_coordinator_client_handle_start, &message);
 }
 
-static void start(sfd_assembly_t *assembly)
+static void start(sfd_coordinator_t *assembly)
 {
   Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
   if (list_nodes(assembly, &started) == SF_OK)
     send_start(assembly, &started);
   else
-    sfd_assembly_refuse(assembly, SF_ERR_NOMEM, "no memory for the list of nodes");
+    sfd_coordinator_refuse(assembly, SF_ERR_NOMEM, "no memory for the list of nodes");
   free(started.nodes);
   free(started.incarnations);
 }
 
-sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
-                             sfd_assembly_t **assembly_p)
+sf_status_t sfd_coordinator_create(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
+                                   sfd_coordinator_t **assembly_p)
 {
-  sfd_assembly_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
+  sfd_coordinator_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
   uint64_t *incarnations = calloc((size_t)size + 1, sizeof *incarnations);
   if (assembly == NULL || incarnations == NULL) {
     free(assembly);
@@ -244,20 +245,20 @@ sf_status_t sfd_assembly_new(sfd_server_t *server, uint32_t uid, const char *nam
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
-static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_assembly_t **assembly_p)
+static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_coordinator_t **assembly_p)
 {
-  sf_status_t status = sfd_assembly_new(server, join->uid, join->name, join->size, assembly_p);
+  sf_status_t status = sfd_coordinator_create(server, join->uid, join->name, join->size, assembly_p);
   if (status != SF_OK)
     return status;
-  memcpy((*assembly_p)->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES);
-  sfd_assembly_tell_homes_before(*assembly_p);
+  memcpy((*assembly_p)->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES);
+  sfd_coordinator_redirect_earlier(*assembly_p);
   sfd_refusal_begin(*assembly_p);
   return SF_OK;
 }
 
-static sf_status_t check_join(const sfd_assembly_t *assembly, const Sfpeer__JobJoin *join)
+static sf_status_t check_join(const sfd_coordinator_t *assembly, const Sfpeer__JobJoin *join)
 {
-  if (sodium_memcmp(assembly->digest, join->key_digest.data, SFD_HOME_DIGEST_BYTES) != 0)
+  if (sodium_memcmp(assembly->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES) != 0)
     return sfshm_error(SF_ERR_PERM, "job \"%.64s\" has another key", join->name);
   if (assembly->size != join->size)
     return sfshm_error(SF_ERR_ARG, "rank %d says that job \"%.64s\" has %d ranks, those before it said %d",
@@ -271,7 +272,7 @@ static sf_status_t check_join(const sfd_assembly_t *assembly, const Sfpeer__JobJ
 
 static void on_timer(uv_timer_t *timer)
 {
-  sfd_assembly_t *assembly = timer->data;
+  sfd_coordinator_t *assembly = timer->data;
   uint64_t now_ms = uv_now(assembly->server->loop);
   if (now_ms >= assembly->deadline_ms) {
     on_timeout(timer);
@@ -282,7 +283,7 @@ static void on_timer(uv_timer_t *timer)
   sfd_refusal_ask(assembly);
 }
 
-static void set_deadline(sfd_assembly_t *assembly, int64_t timeout_ms)
+static void set_deadline(sfd_coordinator_t *assembly, int64_t timeout_ms)
 {
   uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms < 0 ? 0 : timeout_ms);
   uint64_t deadline_ms = uv_now(assembly->server->loop) + timeout;
@@ -296,28 +297,28 @@ static void set_deadline(sfd_assembly_t *assembly, int64_t timeout_ms)
     uv_timer_start(&assembly->timer, on_timer, timeout < ASK_AFTER_MS ? timeout : ASK_AFTER_MS, 0);
 }
 
-sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobJoin *join = message->job_join;
-  sfd_assembly_t *assembly = sfd_assembly_find(server, join->uid, join->name);
-  if (join->key_digest.len != SFD_HOME_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
+  sfd_coordinator_t *assembly = sfd_coordinator_find(server, join->uid, join->name);
+  if (join->key_digest.len != SFD_COORDINATOR_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
       join->n_ranks < 1)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobJoin", node);
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
-  if (assembly != NULL && assembly->state == SFD_ASSEMBLY_REFUSED) {
-    if (sfd_assembly_refuse_late(assembly, node, join))
+  if (assembly != NULL && assembly->state == SFD_COORDINATOR_REFUSED) {
+    if (sfd_coordinator_refuse_late(assembly, node, join))
       return SF_OK;
     assembly = NULL;
   }
-  if (assembly != NULL && assembly->state == SFD_ASSEMBLY_MOVED) {
-    sfd_assembly_send_moved(assembly, assembly->moved_to, node);
+  if (assembly != NULL && assembly->state == SFD_COORDINATOR_MOVED) {
+    sfd_coordinator_send_moved(assembly, assembly->moved_to, node);
     return SF_OK;
   }
   sf_status_t status = assembly == NULL ? begin(server, join, &assembly) : check_join(assembly, join);
   if (status != SF_OK) {
-    sfd_assembly_refuse_join(server, node, join, status);
+    sfd_coordinator_refuse_join(server, node, join, status);
     return SF_OK;
   }
   for (size_t i = 0; i < join->n_ranks; i++)
@@ -334,7 +335,7 @@ sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const S
 }
 
 /* Ranks that came from a node, of one incarnation or (NULL) of any, do not wait here any more. */
-static void remove_ranks(sfd_assembly_t *assembly, int32_t node, const uint64_t *incarnation)
+static void remove_ranks(sfd_coordinator_t *assembly, int32_t node, const uint64_t *incarnation)
 {
   for (int32_t r = 0; r < assembly->size; r++)
     if (assembly->rank_nodes[r] == node && (incarnation == NULL || assembly->incarnations[r] == *incarnation)) {
@@ -344,17 +345,17 @@ static void remove_ranks(sfd_assembly_t *assembly, int32_t node, const uint64_t 
 }
 
 /* All ranks are on that node, and run: there is nothing to be assembled. */
-static void refuse_others(sfd_assembly_t *assembly, int32_t node)
+static void refuse_others(sfd_coordinator_t *assembly, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
   remove_ranks(assembly, node, NULL);
-  sfd_assembly_refuse(assembly, SF_ERR_EXISTS, text);
+  sfd_coordinator_refuse(assembly, SF_ERR_EXISTS, text);
 }
 
 /* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
  * begun anew, and other nodes, too. */
-static bool is_concerned(const sfd_assembly_t *assembly, int32_t node, const Sfpeer__JobWithdraw *withdraw)
+static bool is_concerned(const sfd_coordinator_t *assembly, int32_t node, const Sfpeer__JobWithdraw *withdraw)
 {
   bool concerned = !withdraw->has_incarnation;
   for (int32_t r = 0; r < assembly->size && !concerned; r++)
@@ -362,37 +363,37 @@ static bool is_concerned(const sfd_assembly_t *assembly, int32_t node, const Sfp
   return concerned;
 }
 
-sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
-  sfd_assembly_t *assembly = sfd_assembly_find(server, withdraw->uid, withdraw->name);
-  if (assembly == NULL || assembly->state != SFD_ASSEMBLY_JOINING || !is_concerned(assembly, node, withdraw))
+  sfd_coordinator_t *assembly = sfd_coordinator_find(server, withdraw->uid, withdraw->name);
+  if (assembly == NULL || assembly->state != SFD_COORDINATOR_JOINING || !is_concerned(assembly, node, withdraw))
     return SF_OK;
   if (withdraw->status == SF_OK)
     refuse_others(assembly, node);
   else
-    sfd_assembly_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
-                        withdraw->detail);
+    sfd_coordinator_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
+                           withdraw->detail);
   return SF_OK;
 }
 
 /* If it comes from the first node all others will be started, too. Else the node had turned to this home in vain. */
-sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobRuns *runs = message->job_runs;
-  sfd_assembly_t *assembly = find_starting(server, runs->job);
+  sfd_coordinator_t *assembly = find_starting(server, runs->job);
   if (runs->job == 0)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobRuns", node);
   if (assembly != NULL) {
     if (node == assembly->root)
-      sfd_assembly_forget(assembly);
+      sfd_coordinator_forget(assembly);
     return SF_OK;
   }
-  assembly = sfd_assembly_find(server, runs->uid, runs->name);
-  if (assembly == NULL || assembly->state != SFD_ASSEMBLY_JOINING)
+  assembly = sfd_coordinator_find(server, runs->uid, runs->name);
+  if (assembly == NULL || assembly->state != SFD_COORDINATOR_JOINING)
     return SF_OK;
   remove_ranks(assembly, node, &runs->incarnation);
   if (assembly->ncame == 0)
-    sfd_assembly_forget(assembly);
+    sfd_coordinator_forget(assembly);
   return SF_OK;
 }

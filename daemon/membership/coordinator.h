@@ -22,20 +22,20 @@
 #include "proto/sf_peer.pb-c.h"
 
 /* A node is lost: jobs of which this node is the home, and which need that node, do not come about. */
-void sfd_assemblies_node_lost(sfd_server_t *server, int32_t node, const char *detail);
+void sfd_coordinators_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
 /* Forgets everything, silently. */
-void sfd_assemblies_free(sfd_server_t *server);
+void sfd_coordinators_free(sfd_server_t *server);
 
-sf_status_t sfd_assembly_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_assembly_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_coordinator_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* A job has begun on the node, which waits for this home no longer. */
-sf_status_t sfd_assembly_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_coordinator_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* Another node, of a higher position, is the home of a job. Nodes may disagree about which nodes are lost, and so about
  * the home: who takes the place of others as home of a job tells those by this message, and it is passed on to all that
  * have come to them. So the highest one that anybody chose becomes the home for all, as far as they can be reached. */
-sf_status_t sfd_assembly_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif

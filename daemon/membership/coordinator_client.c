@@ -19,7 +19,7 @@
 
 /* ---- Which node it is -------------------------------------------------------------------------------------------- */
 
-int32_t sfd_home_first(const sfd_server_t *server, uint32_t uid, const char *name)
+int32_t sfd_coordinator_client_first_node(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   uint32_t hash = 2166136261u ^ uid; /* FNV-1a */
   for (const char *p = name; *p != '\0'; p++)
@@ -27,22 +27,22 @@ int32_t sfd_home_first(const sfd_server_t *server, uint32_t uid, const char *nam
   return (int32_t)(hash % (uint32_t)sfd_network_nnodes(server));
 }
 
-int32_t sfd_home_position(const sfd_server_t *server, uint32_t uid, const char *name, int32_t node)
+int32_t sfd_coordinator_client_position(const sfd_server_t *server, uint32_t uid, const char *name, int32_t node)
 {
   int32_t nnodes = sfd_network_nnodes(server);
-  return (node + nnodes - sfd_home_first(server, uid, name)) % nnodes;
+  return (node + nnodes - sfd_coordinator_client_first_node(server, uid, name)) % nnodes;
 }
 
 static int32_t position_of(const sfd_job_t *job, int32_t node)
 {
-  return sfd_home_position(job->server, job->uid, job->name, node);
+  return sfd_coordinator_client_position(job->server, job->uid, job->name, node);
 }
 
 /* The first node from a position on of which it is not known that it is lost, or -1. Nodes may know different things,
- * and so choose different ones: see sfd_assembly_handle_moved. */
+ * and so choose different ones: see sfd_coordinator_handle_moved. */
 static int32_t choose_for(const sfd_server_t *server, uint32_t uid, const char *name, int32_t position)
 {
-  int32_t nnodes = sfd_network_nnodes(server), first = sfd_home_first(server, uid, name);
+  int32_t nnodes = sfd_network_nnodes(server), first = sfd_coordinator_client_first_node(server, uid, name);
   for (int32_t p = position; p < nnodes; p++) {
     int32_t node = (first + p) % nnodes;
     if (node == sfd_network_node(server) || !sfd_network_is_lost(server, node))
@@ -58,7 +58,8 @@ static int32_t choose(const sfd_job_t *job, int32_t position)
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
-void sfd_home_send(sfd_server_t *server, int32_t node, sfd_home_handler_t handler, const Sfpeer__Message *message)
+void sfd_coordinator_client_send(sfd_server_t *server, int32_t node, sfd_coordinator_handler_t handler,
+                                 const Sfpeer__Message *message)
 {
   if (node == sfd_network_node(server))
     (void)handler(server, node, message);
@@ -67,32 +68,32 @@ void sfd_home_send(sfd_server_t *server, int32_t node, sfd_home_handler_t handle
 }
 
 /* The same of what clients may cause as often as they like. */
-static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_home_handler_t handler,
+static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_coordinator_handler_t handler,
                          const Sfpeer__Message *message)
 {
   if (node == sfd_network_node(server))
     (void)handler(server, node, message);
   else
-    sfd_unsent_send(server, uid, node, message);
+    sfd_coordinator_quota_send(server, uid, node, message);
 }
 
 /* One that isn't there at all is no reason: that shows otherwise. */
 static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t home)
 {
-  return home < 0 || home == sfd_network_node(server) ? SF_OK : sfd_unsent_check(server, uid, home);
+  return home < 0 || home == sfd_network_node(server) ? SF_OK : sfd_coordinator_quota_check(server, uid, home);
 }
 
-sf_status_t sfd_home_check(const sfd_server_t *server, uint32_t uid, const char *name)
+sf_status_t sfd_coordinator_client_check_quota(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   const sfd_job_t *job = sfd_job_find(server, uid, name);
-  return check_room(server, uid, job != NULL && job->home_knows ? job->home : choose_for(server, uid, name, 0));
+  return check_room(server, uid, job != NULL && job->coordinator_knows ? job->home : choose_for(server, uid, name, 0));
 }
 
 static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
 {
   Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  uint8_t digest[SFD_HOME_DIGEST_BYTES];
+  uint8_t digest[SFD_COORDINATOR_DIGEST_BYTES];
   (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
   join.uid = job->uid;
   join.name = job->name;
@@ -104,21 +105,21 @@ static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t ti
   join.incarnation = job->serial;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
   message.job_join = &join;
-  job->home_knows = true;
-  send_counted(job->server, job->uid, job->home, sfd_assembly_handle_join, &message);
+  job->coordinator_knows = true;
+  send_counted(job->server, job->uid, job->home, sfd_coordinator_handle_join, &message);
 }
 
-void sfd_home_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
+void sfd_coordinator_client_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
 {
   sfd_job_t *job = rank->job;
-  if (!job->home_knows)
+  if (!job->coordinator_knows)
     job->home = choose(job, 0);
   sfd_refusal_rank_came(job);
   send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
 }
 
-void sfd_home_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name, sf_status_t status,
-                            const char *detail, const uint64_t *incarnation)
+void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name,
+                                          sf_status_t status, const char *detail, const uint64_t *incarnation)
 {
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -130,17 +131,17 @@ void sfd_home_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, co
   withdraw.incarnation = incarnation != NULL ? *incarnation : 0;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
   message.job_withdraw = &withdraw;
-  send_counted(server, uid, home, sfd_assembly_handle_withdraw, &message);
+  send_counted(server, uid, home, sfd_coordinator_handle_withdraw, &message);
 }
 
 static void withdraw(sfd_job_t *job, sf_status_t status, const char *detail)
 {
-  sfd_home_send_withdraw(job->server, job->home, job->uid, job->name, status, detail, &job->serial);
+  sfd_coordinator_client_send_withdraw(job->server, job->home, job->uid, job->name, status, detail, &job->serial);
 }
 
-void sfd_home_all_here(sfd_job_t *job)
+void sfd_coordinator_client_all_here(sfd_job_t *job)
 {
-  if (job->home_knows)
+  if (job->coordinator_knows)
     withdraw(job, SF_OK, "");
 }
 
@@ -152,19 +153,19 @@ static void remember_withdrawn(const sfd_job_t *job)
   memcpy(withdrawn->detail, job->detail, sizeof withdrawn->detail);
 }
 
-void sfd_home_withdraw(sfd_job_t *job, sf_status_t status)
+void sfd_coordinator_client_withdraw(sfd_job_t *job, sf_status_t status)
 {
-  if (job->server->network == NULL || job->server->stopping || !job->home_knows)
+  if (job->server->network == NULL || job->server->stopping || !job->coordinator_knows)
     return;
   remember_withdrawn(job);
   withdraw(job, status, job->detail);
 }
 
-void sfd_home_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
+void sfd_coordinator_client_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
 {
   int32_t home = choose_for(server, uid, name, 0);
   if (server->network != NULL && !server->stopping && home >= 0 && check_room(server, uid, home) == SF_OK)
-    sfd_home_send_withdraw(server, home, uid, name, SF_ERR_STATE, detail, NULL);
+    sfd_coordinator_client_send_withdraw(server, home, uid, name, SF_ERR_STATE, detail, NULL);
 }
 
 /* ---- Another home ------------------------------------------------------------------------------------------------ */
@@ -183,7 +184,7 @@ static void join_again(sfd_job_t *job)
       ranks[n++] = r;
   uint64_t due_ms = uv_timer_get_due_in(&job->timer);
   if (n > 0)
-    send_join(job, ranks, n, due_ms > SFD_HOME_ANSWERS_MS ? (int64_t)(due_ms - SFD_HOME_ANSWERS_MS) : 0);
+    send_join(job, ranks, n, due_ms > SFD_COORDINATOR_ANSWERS_MS ? (int64_t)(due_ms - SFD_COORDINATOR_ANSWERS_MS) : 0);
   free(ranks);
 }
 
@@ -202,23 +203,23 @@ static void turn_to_next(sfd_job_t *job, const char *detail)
   join_again(job);
 }
 
-void sfd_home_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+void sfd_coordinator_client_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
-    if (job->state == SFD_JOB_JOINING && job->home_knows && job->home == node)
+    if (job->state == SFD_JOB_JOINING && job->coordinator_knows && job->home == node)
       turn_to_next(job, detail);
   }
 }
 
 /* Homes only change in one direction, so that nobody is sent round in circles. */
-sf_status_t sfd_home_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_client_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobMoved *moved = message->job_moved;
   sfd_job_t *job = sfd_job_find(server, moved->uid, moved->name);
   if (moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobMoved to node %d", node, moved->home);
-  if (job == NULL || job->state != SFD_JOB_JOINING || !job->home_knows ||
+  if (job == NULL || job->state != SFD_JOB_JOINING || !job->coordinator_knows ||
       position_of(job, moved->home) <= position_of(job, job->home))
     return SF_OK;
   job->home = moved->home;
@@ -235,7 +236,7 @@ static sfd_job_t *find_incarnation(const sfd_server_t *server, uint32_t uid, con
   return job != NULL && job->serial == incarnation ? job : NULL;
 }
 
-sf_status_t sfd_home_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_client_handle_refuse(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobRefuse *refusal = message->job_refuse;
   sfd_job_t *job = find_incarnation(server, refusal->uid, refusal->name, refusal->incarnation);
@@ -291,7 +292,7 @@ static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *starte
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
-  sfd_ended_note(&server->jobs->ended, started->job, true);
+  sfd_ended_jobs_add(&server->jobs->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
@@ -373,7 +374,7 @@ static void send_runs(sfd_server_t *server, int32_t home, const Sfpeer__JobStart
   runs.incarnation = incarnation;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;
-  sfd_home_send(server, home, sfd_assembly_handle_runs, &message);
+  sfd_coordinator_client_send(server, home, sfd_coordinator_handle_runs, &message);
 }
 
 /* The part of the job that is here; job: NULL if it is not there any more. */
@@ -400,7 +401,7 @@ static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobSt
 
 /* Whatever becomes of it here, the nodes below have to begin, too: what they hear of this one then is about a job that
  * they know. A node below that is lost before it has been told fails the job here. */
-sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_client_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobStart *started = message->job_start;
   size_t position = 0;
@@ -416,15 +417,15 @@ sf_status_t sfd_home_handle_start(sfd_server_t *server, int32_t node, const Sfpe
   return SF_OK;
 }
 
-sf_status_t sfd_home_handle_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_coordinator_client_handle_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobFail *fail = message->job_fail;
   sfd_job_t *job = find_incarnation(server, fail->uid, fail->name, fail->incarnation);
   if (job == NULL || job->state != SFD_JOB_JOINING)
     return sfd_job_handle_peer_fail(server, node, message);
-  sfd_ended_note(&server->jobs->ended, fail->job, true);
+  sfd_ended_jobs_add(&server->jobs->ended, fail->job, true);
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
-  sfd_home_withdraw(job, SF_ERR_RANK_FAILED);
+  sfd_coordinator_client_withdraw(job, SF_ERR_RANK_FAILED);
   sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, job->detail);
   return SF_OK;
 }

@@ -9,22 +9,22 @@
 #include "shm/base/error.h"
 
 /* Of one user for one node; gone when there is nothing. */
-struct sfd_unsent {
-  LIST_ENTRY(sfd_unsent) entry;
+struct sfd_coordinator_quota {
+  LIST_ENTRY(sfd_coordinator_quota) entry;
   uint32_t uid;
   int32_t node;
   size_t bytes;
 };
 
 typedef struct letter {
-  struct sfd_unsent *unsent;
+  struct sfd_coordinator_quota *unsent;
   size_t bytes;
   uint8_t packed[];
 } letter_t;
 
-static struct sfd_unsent *find(const sfd_server_t *server, uint32_t uid, int32_t node)
+static struct sfd_coordinator_quota *find(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  struct sfd_unsent *unsent;
+  struct sfd_coordinator_quota *unsent;
   LIST_FOREACH(unsent, &server->membership->unsent, entry)
   {
     if (unsent->uid == uid && unsent->node == node)
@@ -33,9 +33,9 @@ static struct sfd_unsent *find(const sfd_server_t *server, uint32_t uid, int32_t
   return unsent;
 }
 
-sf_status_t sfd_unsent_check(const sfd_server_t *server, uint32_t uid, int32_t node)
+sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  const struct sfd_unsent *unsent;
+  const struct sfd_coordinator_quota *unsent;
   size_t own = 0, all = 0;
   LIST_FOREACH(unsent, &server->membership->unsent, entry)
   {
@@ -45,20 +45,20 @@ sf_status_t sfd_unsent_check(const sfd_server_t *server, uint32_t uid, int32_t n
     if (unsent->uid == uid)
       own = unsent->bytes;
   }
-  if (own < SFD_UNSENT_OF_USER && all < SFD_UNSENT_OF_ALL)
+  if (own < SFD_COORDINATOR_QUOTA_OF_USER && all < SFD_COORDINATOR_QUOTA_OF_ALL)
     return SF_OK;
   return sfshm_error(
       SF_ERR_LIMIT,
       "node %d does not take what it is told of jobs that join: %zu bytes wait, %zu of them of uid %u, at "
       "most %u and %u expected",
-      node, all, own, uid, SFD_UNSENT_OF_ALL, SFD_UNSENT_OF_USER);
+      node, all, own, uid, SFD_COORDINATOR_QUOTA_OF_ALL, SFD_COORDINATOR_QUOTA_OF_USER);
 }
 
 /* It has been sent, or can't be. */
 static void on_gone(void *context, sf_status_t status)
 {
   letter_t *letter = context;
-  struct sfd_unsent *unsent = letter->unsent;
+  struct sfd_coordinator_quota *unsent = letter->unsent;
   (void)status;
   unsent->bytes -= letter->bytes;
   free(letter);
@@ -68,9 +68,9 @@ static void on_gone(void *context, sf_status_t status)
   free(unsent);
 }
 
-static struct sfd_unsent *find_or_begin(sfd_server_t *server, uint32_t uid, int32_t node)
+static struct sfd_coordinator_quota *find_or_begin(sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  struct sfd_unsent *unsent = find(server, uid, node);
+  struct sfd_coordinator_quota *unsent = find(server, uid, node);
   if (unsent != NULL)
     return unsent;
   unsent = calloc(1, sizeof *unsent);
@@ -82,12 +82,12 @@ static struct sfd_unsent *find_or_begin(sfd_server_t *server, uint32_t uid, int3
   return unsent;
 }
 
-void sfd_unsent_send(sfd_server_t *server, uint32_t uid, int32_t node, const Sfpeer__Message *message)
+void sfd_coordinator_quota_send(sfd_server_t *server, uint32_t uid, int32_t node, const Sfpeer__Message *message)
 {
   size_t length = sfpeer__message__get_packed_size(message);
   const sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = length};
   letter_t *letter = length <= SFD_CHANNEL_CONTROL_MAX ? malloc(sizeof *letter + length) : NULL;
-  struct sfd_unsent *unsent = letter != NULL ? find_or_begin(server, uid, node) : NULL;
+  struct sfd_coordinator_quota *unsent = letter != NULL ? find_or_begin(server, uid, node) : NULL;
   if (unsent == NULL) {
     free(letter);
     sfd_network_send(server, node, message); /* uncounted, or it says why not */

@@ -15,13 +15,13 @@
 
 /* Bytes to one node, with the memory that they take here: 50,000 ranks that come. What comes behind it, when clients
  * go, is bounded by their number. */
-#define SFD_UNSENT_OF_USER (SFD_CHANNEL_QUEUE_MAX / 8)
-#define SFD_UNSENT_OF_ALL (SFD_CHANNEL_QUEUE_MAX / 2)
+#define SFD_COORDINATOR_QUOTA_OF_USER (SFD_CHANNEL_QUEUE_MAX / 8)
+#define SFD_COORDINATOR_QUOTA_OF_ALL (SFD_CHANNEL_QUEUE_MAX / 2)
 
 /* SF_ERR_LIMIT: the user, or all together, have that much for the node. */
-sf_status_t sfd_unsent_check(const sfd_server_t *server, uint32_t uid, int32_t node);
+sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid, int32_t node);
 
 /* sfd_network_send, counted for the user. */
-void sfd_unsent_send(sfd_server_t *server, uint32_t uid, int32_t node, const Sfpeer__Message *message);
+void sfd_coordinator_quota_send(sfd_server_t *server, uint32_t uid, int32_t node, const Sfpeer__Message *message);
 
 #endif

@@ -174,7 +174,7 @@ static void on_home_timeout(sfd_job_t *job)
            job->name, job->home, job->size, job->njoined, sfd_network_node(job->server));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   sfd_job_forget(job);
-  sfd_home_withdraw(job, SF_ERR_TIMEOUT);
+  sfd_coordinator_client_withdraw(job, SF_ERR_TIMEOUT);
   sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, job->detail);
 }
 
@@ -327,7 +327,7 @@ static sf_status_t refuse_new_job(const sfd_session_t *session, const Sfproto__H
   const sfd_server_t *server = session->server;
   snprintf(text, sizeof text, "node %d takes no new jobs, as job \"%.64s\" would be: %.300s", sfd_network_node(server),
            hello->job, server->drained_by);
-  sfd_home_refuse(session->server, session->uid, hello->job, text);
+  sfd_coordinator_client_refuse(session->server, session->uid, hello->job, text);
   return sfshm_error(SF_ERR_STATE, "%s", text);
 }
 
@@ -340,7 +340,7 @@ static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hell
     return refuse_new_job(session, hello);
   status = job != NULL ? check_against_job(job, hello) : SF_OK;
   if (status == SF_OK && hello->size > 1)
-    status = sfd_home_check(session->server, session->uid, hello->job);
+    status = sfd_coordinator_client_check_quota(session->server, session->uid, hello->job);
   if (status == SF_OK && job == NULL)
     status = sfd_job_create(session->server, session->uid, hello->job, hello->key != NULL ? hello->key : "",
                             hello->size, &job);
@@ -350,7 +350,7 @@ static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hell
 static void join_tool(sfd_session_t *session, uint64_t request)
 {
   session->state = SFD_SESSION_TOOL;
-  sfd_strangers_remove(session);
+  sfd_admission_remove(session);
   uv_timer_stop(&session->timer);
   Sfproto__Welcome welcome;
   fill_welcome(&welcome, session->server, NULL, NULL, 0);
@@ -375,7 +375,7 @@ static sf_status_t join_client(sfd_session_t *session, const Sfproto__Message *m
     return status;
   }
   session->state = SFD_SESSION_JOINING;
-  sfd_strangers_remove(session);
+  sfd_admission_remove(session);
   *rank_p = rank;
   return SF_OK;
 }
@@ -402,12 +402,12 @@ void sfd_join_handle_hello(sfd_session_t *session, const Sfproto__Message *messa
   sfd_job_t *job = rank->job;
   int64_t timeout_ms = hello->has_timeout_ms ? hello->timeout_ms : job->server->options->join_timeout_ms;
   if (job->njoined == job->size) {
-    sfd_home_all_here(job);
+    sfd_coordinator_client_all_here(job);
     if (sfd_join_start(job, sfd_network_new_id(job->server), NULL) != SF_OK)
       sfd_join_dismiss_all(job, SF_ERR_NOMEM, "no memory for the job");
   } else if (job->server->network != NULL) {
-    set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + SFD_HOME_ANSWERS_MS);
-    sfd_home_rank_came(rank, timeout_ms);
+    set_deadline(job, (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) + SFD_COORDINATOR_ANSWERS_MS);
+    sfd_coordinator_client_rank_came(rank, timeout_ms);
   } else {
     set_deadline(job, timeout_ms);
   }

@@ -16,15 +16,15 @@ static void tell_left(const sfd_rank_t *rank)
   left.rank = rank->number;
   message.body_case = SFPEER__MESSAGE__BODY_JOB_LEFT;
   message.job_left = &left;
-  sfd_job_tell_nodes(rank->job, &message);
+  sfd_job_send_to_nodes(rank->job, &message);
 }
 
-sf_status_t sfd_job_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_leave_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobLeft *left = message->job_left;
   sfd_job_t *job = sfd_job_find_id(server, left->job);
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, left->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, left->job);
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node || job->left[left->rank])
@@ -42,7 +42,7 @@ static void leave(sfd_rank_t *rank)
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
   sfd_job_forget(rank->job); /* it may join the next job of this name while others are still in this one */
-  sfd_submission_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
+  sfd_submit_ring_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
   rank->job->left[rank->number] = true;
   if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
     tell_left(rank);
@@ -55,14 +55,14 @@ static void leave(sfd_rank_t *rank)
   sfd_graphs_leave(rank);
 }
 
-void sfd_job_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   sfd_rank_t *rank = session->rank;
   (void)fds;
   (void)nfds;
   if (rank->npending > 0) {
-    sfd_session_answer(session, message->request, SF_ERR_STATE, "%d requests of this rank are waiting for other ranks",
-                       rank->npending);
+    sfd_session_send_errorf(session, message->request, SF_ERR_STATE,
+                            "%d requests of this rank are waiting for other ranks", rank->npending);
     return;
   }
   bool failed = rank->job->state == SFD_JOB_FAILED;

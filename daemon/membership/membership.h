@@ -7,10 +7,10 @@
 
 #include "daemon/base.h"
 
-struct sfd_assembly;
-struct sfd_unsent;
-TAILQ_HEAD(sfd_assembly_list, sfd_assembly);
-LIST_HEAD(sfd_unsent_list, sfd_unsent);
+struct sfd_coordinator;
+struct sfd_coordinator_quota;
+TAILQ_HEAD(sfd_coordinator_list, sfd_coordinator);
+LIST_HEAD(sfd_coordinator_quota_list, sfd_coordinator_quota);
 
 /* Why a job that was joining has failed here: its home may find that all have come before it hears of that. */
 #define SFD_WITHDRAWN 8
@@ -20,10 +20,10 @@ typedef struct sfd_withdrawn {
 } sfd_withdrawn_t;
 
 typedef struct sfd_membership {
-  struct sfd_assembly_list assemblies;      /* see coordinator.h */
+  struct sfd_coordinator_list assemblies;   /* see coordinator.h */
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
   unsigned nwithdrawn;                      /* so far */
-  struct sfd_unsent_list unsent;            /* see coordinator_quota.h */
+  struct sfd_coordinator_quota_list unsent; /* see coordinator_quota.h */
 } sfd_membership_t;
 
 #endif

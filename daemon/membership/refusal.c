@@ -25,12 +25,12 @@ sfd_refusals_t *sfd_refusals_create(int32_t nnodes)
 }
 
 /* The same on all nodes; who does not know the job's key can't make it up. */
-static uint64_t digest_of(uint32_t uid, const char *name, const uint8_t key_digest[SFD_HOME_DIGEST_BYTES])
+static uint64_t digest_of(uint32_t uid, const char *name, const uint8_t key_digest[SFD_COORDINATOR_DIGEST_BYTES])
 {
   crypto_generichash_state state;
   uint8_t bytes[crypto_generichash_BYTES_MIN];
   uint64_t digest = 0;
-  (void)crypto_generichash_init(&state, key_digest, SFD_HOME_DIGEST_BYTES, sizeof bytes);
+  (void)crypto_generichash_init(&state, key_digest, SFD_COORDINATOR_DIGEST_BYTES, sizeof bytes);
   (void)crypto_generichash_update(&state, (const uint8_t *)&uid, sizeof uid);
   (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name));
   (void)crypto_generichash_final(&state, bytes, sizeof bytes);
@@ -40,19 +40,19 @@ static uint64_t digest_of(uint32_t uid, const char *name, const uint8_t key_dige
 
 static uint64_t digest_of_job(const sfd_job_t *job)
 {
-  uint8_t key_digest[SFD_HOME_DIGEST_BYTES];
+  uint8_t key_digest[SFD_COORDINATOR_DIGEST_BYTES];
   (void)crypto_generichash(key_digest, sizeof key_digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
   return digest_of(job->uid, job->name, key_digest);
 }
 
-static bool is_joining(const sfd_assembly_t *assembly)
+static bool is_joining(const sfd_coordinator_t *assembly)
 {
-  return assembly->state == SFD_ASSEMBLY_JOINING;
+  return assembly->state == SFD_COORDINATOR_JOINING;
 }
 
-static sfd_assembly_t *find(const sfd_server_t *server, uint64_t cause)
+static sfd_coordinator_t *find(const sfd_server_t *server, uint64_t cause)
 {
-  sfd_assembly_t *assembly;
+  sfd_coordinator_t *assembly;
   TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (cause != 0 && is_joining(assembly) && digest_of(assembly->uid, assembly->name, assembly->digest) == cause)
@@ -68,9 +68,9 @@ static uint32_t bit_of(const sfd_server_t *server, int32_t node)
   return behind >= 1 && behind <= ASKED_MAX ? UINT32_C(1) << (behind - 1) : 0;
 }
 
-static sfd_assembly_t *find_untold(const sfd_server_t *server, int32_t node)
+static sfd_coordinator_t *find_untold(const sfd_server_t *server, int32_t node)
 {
-  sfd_assembly_t *assembly;
+  sfd_coordinator_t *assembly;
   TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
   {
     if (is_joining(assembly) && (assembly->untold & bit_of(server, node)) != 0)
@@ -79,7 +79,7 @@ static sfd_assembly_t *find_untold(const sfd_server_t *server, int32_t node)
   return assembly;
 }
 
-static const uint64_t *find_claim(const sfd_claims_t *claims, uint64_t cause)
+static const uint64_t *find_claim(const sfd_refusal_claims_t *claims, uint64_t cause)
 {
   for (int i = 0; i < SFD_CAUSES; i++)
     if (cause != 0 && claims->causes[i] == cause)
@@ -89,7 +89,7 @@ static const uint64_t *find_claim(const sfd_claims_t *claims, uint64_t cause)
 
 static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
 {
-  sfd_claims_t *claims = &server->refusals->nodes[node];
+  sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
   server->refusals->claimed_ms = uv_now(server->loop);
   if (cause != 0 && find_claim(claims, cause) == NULL)
     claims->causes[claims->ncauses++ % SFD_CAUSES] = cause;
@@ -98,7 +98,7 @@ static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
 /* Whether ranks of the job wait here for the node: it is the home, or was refused for that job. */
 static bool needs(const sfd_job_t *job, int32_t node)
 {
-  return job->state == SFD_JOB_JOINING && job->home_knows &&
+  return job->state == SFD_JOB_JOINING && job->coordinator_knows &&
          (job->home == node || find_claim(&job->server->refusals->nodes[node], digest_of_job(job)) != NULL);
 }
 
@@ -117,7 +117,7 @@ static bool is_needed(const sfd_server_t *server, int32_t node)
 static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
-  sfd_assembly_t *assembly;
+  sfd_coordinator_t *assembly;
   TAILQ_FOREACH(job, &server->jobs->list, entry)
   {
     if (needs(job, node))
@@ -143,8 +143,8 @@ uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node)
 
 void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail)
 {
-  sfd_claims_t *claims = &server->refusals->nodes[node];
-  sfd_assembly_t *assembly = find(server, cause);
+  sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
+  sfd_coordinator_t *assembly = find(server, cause);
   uint64_t now_ms = uv_now(server->loop);
   /* Where both connect at once one of the connections ends without more ado. */
   bool tell = sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED &&
@@ -174,7 +174,7 @@ static bool has_claims(const sfd_server_t *server)
   return refusals != NULL && refusals->claimed_ms != 0 && uv_now(server->loop) - refusals->claimed_ms < CLAIMS_HOLD_MS;
 }
 
-void sfd_refusal_begin(sfd_assembly_t *assembly)
+void sfd_refusal_begin(sfd_coordinator_t *assembly)
 {
   sfd_server_t *server = assembly->server;
   if (!has_claims(server))
@@ -192,7 +192,7 @@ void sfd_refusal_rank_came(const sfd_job_t *job)
     sfd_network_open(server, node);
 }
 
-void sfd_refusal_ask(sfd_assembly_t *assembly)
+void sfd_refusal_ask(sfd_coordinator_t *assembly)
 {
   sfd_server_t *server = assembly->server;
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
@@ -227,7 +227,7 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_assembly_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
+  for (sfd_coordinator_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
        assembly = next) {
     next = TAILQ_NEXT(assembly, entry);
     if (!is_joining(assembly) || assembly->claimed_by != node)
@@ -239,14 +239,14 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
     snprintf(text, sizeof text, "job \"%.64s\" has ranks on a node that node %d can't talk to: %.360s", assembly->name,
              sfd_network_node(server), detail);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-    sfd_assembly_refuse(assembly, status, text);
+    sfd_coordinator_refuse(assembly, status, text);
   }
   return others;
 }
 
 bool sfd_refusal_handle(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
-  sfd_assemblies_node_lost(server, node, detail);
+  sfd_coordinators_node_lost(server, node, detail);
   bool needed = sfd_jobs_fail_on(server, node, detail);
   bool others = refuse_claimed(server, node, status, detail);
   others = dismiss(server, node, status, detail) || others;

@@ -19,17 +19,17 @@
 #define SFD_CAUSES 32
 
 /* A node that was refused, or that refuses this one. */
-typedef struct sfd_claims {
+typedef struct sfd_refusal_claims {
   uint64_t causes[SFD_CAUSES]; /* of who said to be the node and was refused; 0: none */
   unsigned ncauses;            /* so far; the latest replace the oldest */
   uint64_t told;               /* what the present attempt to connect is for */
   uint64_t warned_ms;          /* when the log told of somebody who said so; 0: never */
-} sfd_claims_t;
+} sfd_refusal_claims_t;
 
 typedef struct sfd_refusals {
   bool tells_causes;   /* the fabric tells other nodes what it connects for */
   uint64_t claimed_ms; /* when somebody was last refused; 0: never */
-  sfd_claims_t nodes[];
+  sfd_refusal_claims_t nodes[];
 } sfd_refusals_t;
 
 /* For so many nodes; NULL without memory. To be freed by free(). */
@@ -43,13 +43,13 @@ void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const
 uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node);
 
 /* A job begins to be assembled: nodes that were refused before, and needed this one for it, are tried. */
-void sfd_refusal_begin(sfd_assembly_t *assembly);
+void sfd_refusal_begin(sfd_coordinator_t *assembly);
 
 /* A rank of a job has come to this node, likewise. */
 void sfd_refusal_rank_came(const sfd_job_t *job);
 
 /* Ranks of a job have been missing for a while. Their nodes may count other nodes than this one, and so wait for them
  * at another home: connects to others, a few dozen at most, to see whether they agree. */
-void sfd_refusal_ask(sfd_assembly_t *assembly);
+void sfd_refusal_ask(sfd_coordinator_t *assembly);
 
 #endif

@@ -116,7 +116,7 @@ static void *run_thread(void *opaque)
 /* ---- Patience ---------------------------------------------------------------------------------------------------- */
 
 /* Whether memory of that device has been allocated before: its context is there, and takes no more time. */
-static bool is_started(const sfd_started_t *started, const sfshm_device_identity_t *device)
+static bool is_started(const sfd_started_devices_t *started, const sfshm_device_identity_t *device)
 {
   for (int32_t i = 0; i < started->n; i++)
     if (memcmp(&started->device[i], device, sizeof *device) == 0)
@@ -125,7 +125,7 @@ static bool is_started(const sfd_started_t *started, const sfshm_device_identity
 }
 
 /* Those for which there is no room are granted the time to start for ever. */
-static void note_started(sfd_started_t *started, const sfshm_device_identity_t *device)
+static void note_started(sfd_started_devices_t *started, const sfshm_device_identity_t *device)
 {
   if (started->n < SFD_MAX_STARTED && !is_started(started, device))
     started->device[started->n++] = *device;

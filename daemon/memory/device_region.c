@@ -13,7 +13,7 @@
 
 static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 {
-  return sfd_key_find(rank->regions_by_number, number);
+  return sfd_id_map_find(rank->regions_by_number, number);
 }
 
 /* ---- Adding ------------------------------------------------------------------------------------------------------ */
@@ -44,7 +44,7 @@ static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t
   sfd_region_t *region = malloc(sizeof *region);
   if (region != NULL)
     *region = *from;
-  if (region == NULL || !sfd_key_insert(&rank->regions_by_number, region)) {
+  if (region == NULL || !sfd_id_map_insert(&rank->regions_by_number, region)) {
     free(region);
     return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, from->number);
   }
@@ -90,7 +90,7 @@ static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
   alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
   alert.has_region = true;
   alert.region = region->number;
-  sfd_holders_tell(&region->holders, rank, &alert);
+  sfd_holders_send_alert(&region->holders, rank, &alert);
 }
 
 static void free_region(sfd_rank_t *rank, sfd_region_t *region)
@@ -101,7 +101,7 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
     sfd_device_free(rank->job->server, region->memory);
     rank->job->device_bytes -= region->taken;
   }
-  sfd_key_remove(&rank->regions_by_number, region);
+  sfd_id_map_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
   rank->nregions--;
   sfd_holders_free(&region->holders);
@@ -168,14 +168,14 @@ static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t n
 {
   const sfd_job_t *job = session->rank->job;
   if (number < 0 || number >= job->size) {
-    sfd_session_answer(session, request, SF_ERR_ARG, "region of rank %d: the job has ranks 0 to %d", number,
-                       job->size - 1);
+    sfd_session_send_errorf(session, request, SF_ERR_ARG, "region of rank %d: the job has ranks 0 to %d", number,
+                            job->size - 1);
     return NULL;
   }
   sfd_region_t *region = job->ranks[number] != NULL ? find(job->ranks[number], region_number) : NULL;
   if (region == NULL)
-    sfd_session_answer(session, request, SF_ERR_NOT_FOUND, "rank %d has no region %" PRIu64 " here", number,
-                       region_number);
+    sfd_session_send_errorf(session, request, SF_ERR_NOT_FOUND, "rank %d has no region %" PRIu64 " here", number,
+                            region_number);
   return region;
 }
 
@@ -283,16 +283,16 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
   if (region == NULL)
     return;
   if (region->handle_bytes == 0 || region->revoked) {
-    sfd_session_answer(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
-                       get->rank,
-                       region->revoked  ? "is being removed"
-                       : region->making ? "is not there yet"
-                                        : "cannot be opened by others");
+    sfd_session_send_errorf(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
+                            get->rank,
+                            region->revoked  ? "is being removed"
+                            : region->making ? "is not there yet"
+                                             : "cannot be opened by others");
     return;
   }
   if (!sfd_holders_add(&region->holders, session->rank)) {
-    sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses region %" PRIu64,
-                       get->region);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOMEM, "no memory to note who uses region %" PRIu64,
+                            get->region);
     return;
   }
   send_region(session, message->request, region);
@@ -332,10 +332,10 @@ void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *me
   (void)fds;
   (void)nfds;
   if (region == NULL || region->revoked || region->making) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
   } else if (!wait && region->memory == NULL) {
-    sfd_session_answer(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
-                       remove->region);
+    sfd_session_send_errorf(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
+                            remove->region);
   } else if (region->holders.n == 0) {
     free_region(session->rank, region);
     sfd_session_send_done(session, message->request);

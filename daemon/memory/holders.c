@@ -30,7 +30,7 @@ bool sfd_holders_remove(sfd_holders_t *holders, int32_t number)
   return true;
 }
 
-void sfd_holders_tell(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfproto__Alert *alert)
+void sfd_holders_send_alert(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfproto__Alert *alert)
 {
   const sfd_job_t *job = owner->job;
   alert->has_rank = true;

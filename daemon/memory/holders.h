@@ -19,7 +19,7 @@ bool sfd_holders_add(sfd_holders_t *holders, const sfd_rank_t *rank);
 bool sfd_holders_remove(sfd_holders_t *holders, int32_t number);
 
 /* Sends the alert, which says that it is about the owner, to those that are connected. */
-void sfd_holders_tell(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfproto__Alert *alert);
+void sfd_holders_send_alert(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfproto__Alert *alert);
 
 void sfd_holders_free(sfd_holders_t *holders);
 

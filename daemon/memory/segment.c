@@ -10,7 +10,7 @@
 
 sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number)
 {
-  return sfd_key_find(rank->segments_by_number, number);
+  return sfd_id_map_find(rank->segments_by_number, number);
 }
 
 static bool has_room(const sfd_rank_t *rank)
@@ -30,24 +30,24 @@ static sf_status_t verify(uint64_t number, uint64_t length, bool inbox, int fd, 
 
 static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
 {
-  sfd_key_remove(&rank->segments_by_number, segment);
+  sfd_id_map_remove(&rank->segments_by_number, segment);
   TAILQ_REMOVE(&rank->segments, segment, entry);
   rank->nsegments--;
   sfd_job_close_fd(rank->job, segment->fd);
-  sfd_mapping_release(segment->mapping);
+  sfd_shared_mapping_release(segment->mapping);
   sfd_holders_free(&segment->holders);
   free(segment);
 }
 
 /* Maps memory of sf_alloc for the workers, which has to be done before it gets its last seal. Where that does not work
  * the ranks do without workers: NULL. */
-static sfd_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
+static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
 {
   sfshm_region_t region;
   if (inbox || !sfd_server_offloads(rank->job->server) ||
       sfshm_region_map_last(fd, SFSHM_REGION_ALLOC, SFD_MAX_REGION_BYTES, &region) != SF_OK)
     return NULL;
-  sfd_mapping_t *mapping = sfd_mapping_create(&region);
+  sfd_shared_mapping_t *mapping = sfd_shared_mapping_create(&region);
   if (mapping == NULL)
     sfshm_region_destroy(&region);
   return mapping;
@@ -61,7 +61,7 @@ static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t len
   if (segment == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
   *segment = (sfd_segment_t){.number = number, .length = length, .inbox = inbox, .fd = -1};
-  if (!sfd_key_insert(&rank->segments_by_number, segment)) {
+  if (!sfd_id_map_insert(&rank->segments_by_number, segment)) {
     free(segment);
     return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
   }
@@ -80,12 +80,12 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
                        (long long)rank->job->server->options->max_segments);
   size_t found = 0;
   sfd_segment_t *segment = NULL;
-  sfd_mapping_t *mapping = map_for_workers(rank, inbox, fd);
+  sfd_shared_mapping_t *mapping = map_for_workers(rank, inbox, fd);
   sf_status_t status = verify(number, length, inbox, fd, &found);
   if (status == SF_OK)
     status = enter_segment(rank, number, found, inbox, &segment);
   if (status != SF_OK) {
-    sfd_mapping_release(mapping);
+    sfd_shared_mapping_release(mapping);
     return status;
   }
   segment->mapping = mapping;
@@ -104,10 +104,10 @@ static void tell_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
   alert.kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED;
   alert.has_segment = true;
   alert.segment = segment->number;
-  sfd_holders_tell(&segment->holders, rank, &alert);
+  sfd_holders_send_alert(&segment->holders, rank, &alert);
 }
 
-sf_status_t sfd_rank_find_wake(sfd_rank_t *rank)
+sf_status_t sfd_segment_find_wake(sfd_rank_t *rank)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, 0);
   if (rank->wake != NULL)
@@ -154,7 +154,7 @@ void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *m
   (void)fds;
   (void)nfds;
   if (segment == NULL) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "there is no segment %" PRIu64, number);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no segment %" PRIu64, number);
     return;
   }
   tell_holders(session->rank, segment);
@@ -183,18 +183,18 @@ void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *mess
   if (sfd_job_answer_failed(session->rank, message->request))
     return;
   if (get->rank < 0 || get->rank >= job->size) {
-    sfd_session_answer(session, message->request, SF_ERR_ARG, "segment of rank %d: the job has ranks 0 to %d",
-                       get->rank, job->size - 1);
+    sfd_session_send_errorf(session, message->request, SF_ERR_ARG, "segment of rank %d: the job has ranks 0 to %d",
+                            get->rank, job->size - 1);
     return;
   }
   const sfd_rank_t *owner = job->ranks[get->rank]; /* NULL: on another node */
   sfd_segment_t *segment = owner != NULL ? sfd_segment_find(owner, get->segment) : NULL;
   if (segment == NULL)
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64 " here",
-                       get->rank, get->segment);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no segment %" PRIu64 " here",
+                            get->rank, get->segment);
   else if (owner != session->rank && !sfd_holders_add(&segment->holders, session->rank))
-    sfd_session_answer(session, message->request, SF_ERR_NOMEM, "no memory to note who uses segment %" PRIu64,
-                       get->segment);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOMEM, "no memory to note who uses segment %" PRIu64,
+                            get->segment);
   else
     send_segment(session, message->request, segment);
 }

@@ -15,8 +15,8 @@ typedef struct sfd_segment {
   uint64_t length;
   bool inbox;
   int fd;
-  struct sfd_mapping *mapping; /* for workers; NULL: none */
-  sfd_holders_t holders;       /* who asked for it */
+  struct sfd_shared_mapping *mapping; /* for workers; NULL: none */
+  sfd_holders_t holders;              /* who asked for it */
 } sfd_segment_t;
 
 /* Verifies and keeps a segment; on failure the descriptor stays the caller's. length 0: whatever it is. */
@@ -28,7 +28,7 @@ sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number);
 void sfd_segments_leave(sfd_rank_t *rank);
 
 /* Finds the way to wake a rank, in its inbox. SF_ERR_STATE: the rank has none any more. */
-sf_status_t sfd_rank_find_wake(sfd_rank_t *rank);
+sf_status_t sfd_segment_find_wake(sfd_rank_t *rank);
 
 /* Frees all bookkeeping of a rank's segments, silently. */
 void sfd_segments_free(sfd_rank_t *rank);

@@ -16,8 +16,8 @@ static void finish(sfd_channel_t *channel)
 {
   channel->is_ending = true;
   channel->state = SFD_CHANNEL_CLOSED;
-  sfd_receiving_end(channel);
-  sfd_sending_end(channel, channel->status);
+  sfd_channel_receive_end(channel);
+  sfd_channel_send_end(channel, channel->status);
   channel->is_ending = false;
 }
 
@@ -89,7 +89,7 @@ static void on_up(void *owner, int32_t node)
   if (!channel->has_stream || channels->closing)
     return;
   channel->state = SFD_CHANNEL_OPEN;
-  sfd_sending_advance(channel);
+  sfd_channel_send_advance(channel);
 }
 
 static void on_down(void *owner, int32_t node, sf_status_t status, const char *detail)
@@ -130,7 +130,7 @@ static void on_sent(void *owner, int32_t node)
   sfd_channels_t *channels = owner;
   sfd_channel_t *channel = channels->channels[node];
   if (channel != NULL && channel->has_stream)
-    sfd_sending_sent(channel);
+    sfd_channel_send_sent(channel);
 }
 
 static size_t on_want(void *owner, int32_t node, void **buffer_p)
@@ -138,7 +138,7 @@ static size_t on_want(void *owner, int32_t node, void **buffer_p)
   sfd_channels_t *channels = owner;
   sfd_channel_t *channel = channels->channels[node];
   *buffer_p = NULL;
-  return channel != NULL && channel->has_stream ? sfd_receiving_want(channel, buffer_p) : 0;
+  return channel != NULL && channel->has_stream ? sfd_channel_receive_want(channel, buffer_p) : 0;
 }
 
 static void on_got(void *owner, int32_t node, size_t nbytes)
@@ -146,14 +146,14 @@ static void on_got(void *owner, int32_t node, size_t nbytes)
   sfd_channels_t *channels = owner;
   sfd_channel_t *channel = channels->channels[node];
   if (channel != NULL && channel->has_stream)
-    sfd_receiving_got(channel, nbytes);
+    sfd_channel_receive_got(channel, nbytes);
 }
 
 static size_t on_due(void *owner, int32_t node)
 {
   const sfd_channels_t *channels = owner;
   const sfd_channel_t *channel = channels->channels[node];
-  return channel != NULL && channel->has_stream ? sfd_receiving_due(channel) : 0;
+  return channel != NULL && channel->has_stream ? sfd_channel_receive_due(channel) : 0;
 }
 
 static void on_closed(void *owner)
@@ -257,7 +257,7 @@ void sfd_channels_destroy(sfd_channels_t *channels)
   for (int32_t node = 0; node < channels->fabric->nnodes; node++)
     free(channels->channels[node]);
   channels->fabric->functions->destroy(channels->fabric);
-  sfd_frames_free(&channels->spare);
+  sfd_channel_free_frames(&channels->spare);
   free(channels);
 }
 

@@ -138,22 +138,22 @@ void sfd_channel_end(sfd_channel_t *channel, sf_status_t status);
 /* ---- channel_send.c ---- */
 
 /* Gives the fabric what waits, if it can take it. */
-void sfd_sending_advance(sfd_channel_t *channel);
-void sfd_sending_sent(sfd_channel_t *channel);
+void sfd_channel_send_advance(sfd_channel_t *channel);
+void sfd_channel_send_sent(sfd_channel_t *channel);
 
 /* Everything queued is lost. Calls every done. */
-void sfd_sending_end(sfd_channel_t *channel, sf_status_t status);
-void sfd_frames_free(struct sfd_frame_list *frames);
+void sfd_channel_send_end(sfd_channel_t *channel, sf_status_t status);
+void sfd_channel_free_frames(struct sfd_frame_list *frames);
 
 /* ---- channel_receive.c ---- */
 
-size_t sfd_receiving_want(sfd_channel_t *channel, void **buffer_p);
-void sfd_receiving_got(sfd_channel_t *channel, size_t nbytes);
+size_t sfd_channel_receive_want(sfd_channel_t *channel, void **buffer_p);
+void sfd_channel_receive_got(sfd_channel_t *channel, size_t nbytes);
 
 /* What is still to come of the payload that arrives. */
-size_t sfd_receiving_due(const sfd_channel_t *channel);
+size_t sfd_channel_receive_due(const sfd_channel_t *channel);
 
 /* Nothing more arrives. Calls lost if need be. */
-void sfd_receiving_end(sfd_channel_t *channel);
+void sfd_channel_receive_end(sfd_channel_t *channel);
 
 #endif

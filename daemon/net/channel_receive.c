@@ -159,7 +159,7 @@ static bool take_payload(sfd_channel_t *channel)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   sfd_arriving_t *arriving = &receiving->arriving;
-  size_t nbytes = at_most(sfd_receiving_due(channel), available(receiving));
+  size_t nbytes = at_most(sfd_channel_receive_due(channel), available(receiving));
   if (arriving->placing == SFD_PLACE_DEVICE && nbytes > 0) {
     sfd_channel_end(channel, sfshm_error(SF_ERR_PROTO, "a payload of %" PRIu64 " bytes comes together with a table",
                                          arriving->head.payload_bytes));
@@ -200,7 +200,7 @@ static sf_status_t check_table(const sfd_channel_t *channel, const uint8_t *tabl
   if (status == SF_OK && channel->receiving.header.type == SFD_FRAME_HELLO) {
     sfd_hello_t hello;
     memcpy(&hello, table, sizeof hello);
-    status = sfd_hello_check(&hello, channel->node, &channel->channels->greeting.hello);
+    status = sfd_frame_check_hello(&hello, channel->node, &channel->channels->greeting.hello);
   }
   return status;
 }
@@ -235,9 +235,9 @@ static bool take_messages(sfd_channel_t *channel)
     next_message(channel);
   } else {
     channel->counts.frames_received++;
-    if (sfd_trace_ring != NULL)
-      sfd_trace_frame(SFSHM_TRACE_FRAME_IN, channel->node, receiving->header.number, receiving->header.messages,
-                      receiving->header.payload_bytes, 0);
+    if (sfd_event_ring != NULL)
+      sfd_event_ring_add_frame(SFSHM_TRACE_FRAME_IN, channel->node, receiving->header.number,
+                               receiving->header.messages, receiving->header.payload_bytes, 0);
     next_frame(receiving);
   }
   return true;
@@ -278,7 +278,7 @@ static void place_in_staging(sfd_receiving_t *receiving)
   receiving->table -= has_table ? base : 0;
 }
 
-size_t sfd_receiving_due(const sfd_channel_t *channel)
+size_t sfd_channel_receive_due(const sfd_channel_t *channel)
 {
   const sfd_arriving_t *arriving = &channel->receiving.arriving;
   return arriving->active ? arriving->head.payload_bytes - arriving->nbytes : 0;
@@ -288,7 +288,7 @@ size_t sfd_receiving_due(const sfd_channel_t *channel)
 static size_t want_payload(sfd_channel_t *channel, void **buffer_p)
 {
   const sfd_arriving_t *arriving = &channel->receiving.arriving;
-  size_t left = sfd_receiving_due(channel);
+  size_t left = sfd_channel_receive_due(channel);
   if (left == 0 || arriving->payload == NULL || (left < DIRECT_MIN && arriving->placing != SFD_PLACE_DEVICE))
     return 0;
   *buffer_p = arriving->payload + arriving->nbytes;
@@ -299,13 +299,13 @@ static size_t want_staging(sfd_channel_t *channel, void **buffer_p)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   place_in_staging(receiving);
-  size_t left = sfd_receiving_due(channel);
+  size_t left = sfd_channel_receive_due(channel);
   size_t room = SFD_CHANNEL_STAGING - receiving->end;
   *buffer_p = receiving->staging + receiving->end;
   return receiving->filled ? room : at_most(left + FIRST_READ, room);
 }
 
-size_t sfd_receiving_want(sfd_channel_t *channel, void **buffer_p)
+size_t sfd_channel_receive_want(sfd_channel_t *channel, void **buffer_p)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   if (receiving->staging == NULL) {
@@ -332,7 +332,7 @@ static void got_payload(sfd_channel_t *channel, size_t nbytes)
     payload_complete(channel);
 }
 
-void sfd_receiving_got(sfd_channel_t *channel, size_t nbytes)
+void sfd_channel_receive_got(sfd_channel_t *channel, size_t nbytes)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   assert(nbytes <= receiving->asked);
@@ -347,7 +347,7 @@ void sfd_receiving_got(sfd_channel_t *channel, size_t nbytes)
   }
 }
 
-void sfd_receiving_end(sfd_channel_t *channel)
+void sfd_channel_receive_end(sfd_channel_t *channel)
 {
   sfd_receiving_t *receiving = &channel->receiving;
   sfd_channels_t *channels = channel->channels;

@@ -41,7 +41,7 @@ static void give_frame(sfd_channels_t *channels, sfd_frame_t *frame)
   channels->nspare++;
 }
 
-void sfd_frames_free(struct sfd_frame_list *frames)
+void sfd_channel_free_frames(struct sfd_frame_list *frames)
 {
   while (!TAILQ_EMPTY(frames)) {
     sfd_frame_t *frame = TAILQ_FIRST(frames);
@@ -131,7 +131,7 @@ static void send_frame(sfd_channel_t *channel, sfd_frame_t *frame)
   sfd_frame_seal(&frame->header, frame->table);
   channel->sending.flying = frame;
   count_frame(&channel->counts, frame);
-  channel->sending.flying_since_ns = sfd_trace_now_ns();
+  channel->sending.flying_since_ns = sfd_event_ring_now_ns();
   fabric->functions->send(fabric, channel->node, iov, list_pieces(frame, iov));
 }
 
@@ -149,7 +149,7 @@ static void begin_laziness(sfd_channel_t *channel)
   channel->sending.lazy = true;
 }
 
-void sfd_sending_advance(sfd_channel_t *channel)
+void sfd_channel_send_advance(sfd_channel_t *channel)
 {
   sfd_sending_t *sending = &channel->sending;
   end_laziness(channel);
@@ -168,14 +168,14 @@ void sfd_sending_advance(sfd_channel_t *channel)
 }
 
 /* The next frame goes before the users are told, so that the fabric does not wait for them. */
-void sfd_sending_sent(sfd_channel_t *channel)
+void sfd_channel_send_sent(sfd_channel_t *channel)
 {
   sfd_sending_t *sending = &channel->sending;
   sfd_frame_t *frame = sending->flying;
   if (frame != NULL) {
-    if (sfd_trace_ring != NULL)
-      sfd_trace_frame(SFSHM_TRACE_FRAME_OUT, channel->node, frame->header.number, frame->header.messages,
-                      frame->header.payload_bytes, sending->flying_since_ns);
+    if (sfd_event_ring != NULL)
+      sfd_event_ring_add_frame(SFSHM_TRACE_FRAME_OUT, channel->node, frame->header.number, frame->header.messages,
+                               frame->header.payload_bytes, sending->flying_since_ns);
     TAILQ_REMOVE(&sending->frames, frame, next);
     sending->flying = NULL;
     sending->memory -= sizeof *frame + frame->copied_bytes;
@@ -185,12 +185,12 @@ void sfd_sending_sent(sfd_channel_t *channel)
     sending->greeting = false;
     sending->greeted = true;
   }
-  sfd_sending_advance(channel);
+  sfd_channel_send_advance(channel);
   if (frame != NULL)
     finish_frame(channel->channels, frame, SF_OK);
 }
 
-void sfd_sending_end(sfd_channel_t *channel, sf_status_t status)
+void sfd_channel_send_end(sfd_channel_t *channel, sf_status_t status)
 {
   struct sfd_frame_list lost = TAILQ_HEAD_INITIALIZER(lost);
   end_laziness(channel);
@@ -307,7 +307,7 @@ sf_status_t sfd_channel_send(sfd_channels_t *channels, int32_t node, const sfd_m
   if (channel->state == SFD_CHANNEL_CLOSED)
     open_channel(channel);
   else
-    sfd_sending_advance(channel);
+    sfd_channel_send_advance(channel);
   return SF_OK;
 }
 
@@ -329,7 +329,7 @@ bool sfd_channels_flush(sfd_channels_t *channels)
 {
   bool any = false;
   for (sfd_channel_t *channel; (channel = LIST_FIRST(&channels->lazy)) != NULL; any = true)
-    sfd_sending_advance(channel);
+    sfd_channel_send_advance(channel);
   return any;
 }
 
@@ -346,5 +346,5 @@ void sfd_channel_hold(sfd_channels_t *channels, int32_t node, bool hold)
   if (channel == NULL)
     return;
   channel->sending.held = hold;
-  sfd_sending_advance(channel);
+  sfd_channel_send_advance(channel);
 }

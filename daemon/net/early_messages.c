@@ -8,9 +8,9 @@
 #define KEEP_MS 60000
 #define MAX_BYTES ((size_t)1 << 30)
 
-void sfd_early_init(sfd_early_t *early)
+void sfd_early_messages_init(sfd_early_messages_t *early)
 {
-  *early = (sfd_early_t){.begun = false};
+  *early = (sfd_early_messages_t){.begun = false};
   TAILQ_INIT(&early->messages);
 }
 
@@ -20,26 +20,26 @@ static size_t size_of(const sfd_early_message_t *message)
 }
 
 /* Takes it off the list; the payload is the caller's. */
-static void take(sfd_early_t *early, sfd_early_message_t *message)
+static void take(sfd_early_messages_t *early, sfd_early_message_t *message)
 {
   TAILQ_REMOVE(&early->messages, message, entry);
   early->bytes -= size_of(message);
 }
 
-static void drop(sfd_early_t *early, sfd_early_message_t *message)
+static void drop(sfd_early_messages_t *early, sfd_early_message_t *message)
 {
   take(early, message);
   free(message->payload);
   free(message);
 }
 
-void sfd_early_free(sfd_early_t *early)
+void sfd_early_messages_free(sfd_early_messages_t *early)
 {
   while (!TAILQ_EMPTY(&early->messages))
     drop(early, TAILQ_FIRST(&early->messages));
 }
 
-void sfd_early_forget(sfd_early_t *early, int32_t node)
+void sfd_early_messages_forget(sfd_early_messages_t *early, int32_t node)
 {
   for (sfd_early_message_t *message = TAILQ_FIRST(&early->messages), *next; message != NULL; message = next) {
     next = TAILQ_NEXT(message, entry);
@@ -48,7 +48,7 @@ void sfd_early_forget(sfd_early_t *early, int32_t node)
   }
 }
 
-static void drop_old(sfd_early_t *early, uint64_t now_ms)
+static void drop_old(sfd_early_messages_t *early, uint64_t now_ms)
 {
   for (sfd_early_message_t *first; (first = TAILQ_FIRST(&early->messages)) != NULL;) {
     if (now_ms - first->since_ms < KEEP_MS)
@@ -57,8 +57,8 @@ static void drop_old(sfd_early_t *early, uint64_t now_ms)
   }
 }
 
-sf_status_t sfd_early_keep(sfd_early_t *early, uint64_t now_ms, int32_t node, const sfd_message_head_t *head,
-                           void *payload)
+sf_status_t sfd_early_messages_keep(sfd_early_messages_t *early, uint64_t now_ms, int32_t node,
+                                    const sfd_message_head_t *head, void *payload)
 {
   drop_old(early, now_ms);
   if (early->bytes + head->payload_bytes > MAX_BYTES)
@@ -72,7 +72,7 @@ sf_status_t sfd_early_keep(sfd_early_t *early, uint64_t now_ms, int32_t node, co
   return SF_OK;
 }
 
-bool sfd_early_attend(sfd_early_t *early, sfd_early_deliver_t deliver, void *context)
+bool sfd_early_messages_attend(sfd_early_messages_t *early, sfd_early_deliver_t deliver, void *context)
 {
   bool delivered = false;
   if (!early->begun)

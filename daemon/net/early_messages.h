@@ -23,26 +23,26 @@ typedef struct sfd_early_message {
 
 TAILQ_HEAD(sfd_early_list, sfd_early_message);
 
-typedef struct sfd_early {
+typedef struct sfd_early_messages {
   struct sfd_early_list messages;
   size_t bytes;
   bool begun; /* something, since they were looked at */
-} sfd_early_t;
+} sfd_early_messages_t;
 
-void sfd_early_init(sfd_early_t *early);
-void sfd_early_free(sfd_early_t *early);
+void sfd_early_messages_init(sfd_early_messages_t *early);
+void sfd_early_messages_free(sfd_early_messages_t *early);
 
 /* Keeps a message, and takes the payload over. SF_ERR_LIMIT, SF_ERR_NOMEM: neither. */
-sf_status_t sfd_early_keep(sfd_early_t *early, uint64_t now_ms, int32_t node, const sfd_message_head_t *head,
-                           void *payload);
+sf_status_t sfd_early_messages_keep(sfd_early_messages_t *early, uint64_t now_ms, int32_t node,
+                                    const sfd_message_head_t *head, void *payload);
 
 /* Drops what a node has sent that is lost. */
-void sfd_early_forget(sfd_early_t *early, int32_t node);
+void sfd_early_messages_forget(sfd_early_messages_t *early, int32_t node);
 
 /* SF_ERR_NOT_FOUND: it is still too early, and the payload is kept; otherwise it has been taken over. */
 typedef sf_status_t (*sfd_early_deliver_t)(void *context, int32_t node, const sfd_message_head_t *head, void *payload);
 
 /* Delivers what can be delivered, if something has begun. Whether there was something. */
-bool sfd_early_attend(sfd_early_t *early, sfd_early_deliver_t deliver, void *context);
+bool sfd_early_messages_attend(sfd_early_messages_t *early, sfd_early_deliver_t deliver, void *context);
 
 #endif

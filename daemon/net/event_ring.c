@@ -3,9 +3,9 @@
 
 #include "shm/trunk/trunk.h"
 
-sfshm_trace_t *sfd_trace_ring;
+sfshm_trace_t *sfd_event_ring;
 
-void sfd_trace_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_head_t *head, uint64_t message)
+void sfd_event_ring_add_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_head_t *head, uint64_t message)
 {
   /* A bcast goes to the side of the leaves, a reduce to that of the roots. */
   uint64_t now_ns = sfshm_trace_now_ns();
@@ -19,11 +19,11 @@ void sfd_trace_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_
                                  .kind = (uint8_t)kind,
                                  .flags = SFSHM_TRACE_TO_NODE};
   record.flags |= head->flags == SFSHM_AS_ROOT ? SFSHM_TRACE_REDUCE : 0;
-  sfshm_trace_write(sfd_trace_ring, &record);
+  sfshm_trace_write(sfd_event_ring, &record);
 }
 
-void sfd_trace_frame(sfshm_trace_kind_t kind, int32_t node, uint32_t number, unsigned messages, uint64_t bytes,
-                     uint64_t since_ns)
+void sfd_event_ring_add_frame(sfshm_trace_kind_t kind, int32_t node, uint32_t number, unsigned messages, uint64_t bytes,
+                              uint64_t since_ns)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
   sfshm_trace_record_t record = {.begin_ns = since_ns != 0 ? since_ns : now_ns,
@@ -34,5 +34,5 @@ void sfd_trace_frame(sfshm_trace_kind_t kind, int32_t node, uint32_t number, uns
                                  .peer = node,
                                  .kind = (uint8_t)kind,
                                  .flags = SFSHM_TRACE_TO_NODE};
-  sfshm_trace_write(sfd_trace_ring, &record);
+  sfshm_trace_write(sfd_event_ring, &record);
 }

@@ -184,7 +184,7 @@ static void copy_text(char to[SFD_HELLO_TEXT_SIZE], const char from[SFD_HELLO_TE
   sfd_text_printable(to, SFD_HELLO_TEXT_SIZE, ended);
 }
 
-sf_status_t sfd_hello_check(const sfd_hello_t *theirs, int32_t node, const sfd_hello_t *ours)
+sf_status_t sfd_frame_check_hello(const sfd_hello_t *theirs, int32_t node, const sfd_hello_t *ours)
 {
   char text[SFD_HELLO_TEXT_SIZE];
   copy_text(text, theirs->cluster);

@@ -96,7 +96,7 @@ sf_status_t sfd_frame_check_table(const sfd_frame_header_t *header, const uint8_
 
 /* Compares what a node, by its place in the fabric, says of itself with what this daemon says. SF_ERR_PROTO: it is not
  * the one that it should be; SF_ERR_VERSION: other software. */
-sf_status_t sfd_hello_check(const sfd_hello_t *theirs, int32_t node, const sfd_hello_t *ours)
+sf_status_t sfd_frame_check_hello(const sfd_hello_t *theirs, int32_t node, const sfd_hello_t *ours)
     __attribute__((warn_unused_result));
 
 #endif

@@ -40,7 +40,7 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   note_loss(&network->losses[node], uv_now(network->server->loop), detail);
   if (refused)
     network->losses[node].ms = 0; /* it is there, and stays the home of jobs */
-  sfd_early_forget(&network->early, node);
+  sfd_early_messages_forget(&network->early, node);
   bool needed = network->ops->node_lost(network->server, node, status, refused, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
@@ -248,7 +248,7 @@ sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, 
   network->ops = ops;
   network->fabric = fabric;
   server->last_id = first_id();
-  sfd_early_init(&network->early);
+  sfd_early_messages_init(&network->early);
   status = sfd_channels_create(fabric, &channel_handlers, network, &network->channels);
   if (status != SF_OK)
     goto err_end;
@@ -319,7 +319,7 @@ void sfd_network_begun(sfd_server_t *server)
 
 sf_status_t sfd_network_keep(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
 {
-  return sfd_early_keep(&server->network->early, uv_now(server->loop), node, head, payload);
+  return sfd_early_messages_keep(&server->network->early, uv_now(server->loop), node, head, payload);
 }
 
 static sf_status_t deliver(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
@@ -336,7 +336,7 @@ bool sfd_network_attend(sfd_network_t *network)
 {
   if (network == NULL)
     return false;
-  bool delivered = sfd_early_attend(&network->early, deliver, network);
+  bool delivered = sfd_early_messages_attend(&network->early, deliver, network);
   if (!network->deferred && network->refused == NULL)
     return delivered;
   run_refused(network);
@@ -367,7 +367,7 @@ void sfd_network_destroy(sfd_network_t *network)
   run_refused(network);
   for (int32_t node = 0; node < sfd_channels_nnodes(network->channels); node++)
     free(network->losses[node].detail);
-  sfd_early_free(&network->early);
+  sfd_early_messages_free(&network->early);
   sfd_channels_destroy(network->channels);
   network->ops->end(network->server);
   free(network);

@@ -25,7 +25,7 @@ struct sfd_network {
   sfd_fabric_t *fabric; /* the channels' */
   sfd_channels_t *channels;
   bool deferred;
-  sfd_early_t early;
+  sfd_early_messages_t early;
   sfd_refused_send_t *refused;
   void (*closed)(sfd_server_t *server);
   uint64_t lazy_since_ns; /* 0: nothing waits to go with something else */

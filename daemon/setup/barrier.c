@@ -13,24 +13,24 @@
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 
-typedef struct sfd_meeting_member {
+typedef struct sfd_barrier_member {
   bool here;
   uint64_t request;
-} sfd_meeting_member_t;
+} sfd_barrier_member_t;
 
-struct sfd_meeting {
-  TAILQ_ENTRY(sfd_meeting) entry; /* of the group */
+struct sfd_barrier {
+  TAILQ_ENTRY(sfd_barrier) entry; /* of the group */
   sfd_graph_t *graph;
-  sfd_point_t point; /* of who came first */
+  sfd_barrier_call_t point; /* of who came first */
   int32_t nhere;
-  uint8_t children;        /* bit i: all below child i have come, and it waits for an answer */
-  bool told;               /* the parent has been told */
-  bool crossed;            /* something crossed it at the last look */
-  sfd_setup_error_t error; /* the lowest with which somebody has come */
-  sfd_meeting_member_t members[];
+  uint8_t children;            /* bit i: all below child i have come, and it waits for an answer */
+  bool told;                   /* the parent has been told */
+  bool crossed;                /* something crossed it at the last look */
+  sfd_agreement_error_t error; /* the lowest with which somebody has come */
+  sfd_barrier_member_t members[];
 };
 
-const sfd_point_t *sfd_meeting_point(const sfd_graph_t *graph)
+const sfd_barrier_call_t *sfd_barrier_first_call(const sfd_graph_t *graph)
 {
   return graph->meeting != NULL ? &graph->meeting->point : NULL;
 }
@@ -42,7 +42,7 @@ static const char *failure_text(const sfd_graph_t *graph)
   return graph->detail != NULL ? graph->detail : "the graph has failed";
 }
 
-static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
+static void tell_parent(sfd_barrier_t *meeting, int32_t parent)
 {
   const sfd_graph_t *graph = meeting->graph;
   Sfpeer__SetupError error;
@@ -52,7 +52,7 @@ static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
   meet.graph = graph->id;
   meet.call = meeting->point.call;
   meet.rank = meeting->point.rank;
-  meet.error = sfd_setup_error_fill(&error, &meeting->error);
+  meet.error = sfd_agreement_error_fill(&error, &meeting->error);
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;
   sfd_network_send(graph->group->job->server, parent, &message);
@@ -62,8 +62,8 @@ static void tell_parent(sfd_meeting_t *meeting, int32_t parent)
 typedef struct end {
   sf_status_t status; /* SF_OK: all have come; otherwise why the graph has failed, in words: */
   const char *detail;
-  bool unknown;             /* the graph is not here any more, which the receiver has to tell all nodes */
-  sfd_setup_error_t *error; /* with which somebody has come; NULL: none */
+  bool unknown;                 /* the graph is not here any more, which the receiver has to tell all nodes */
+  sfd_agreement_error_t *error; /* with which somebody has come; NULL: none */
 } end_t;
 
 static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
@@ -76,13 +76,13 @@ static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32
   met.status = end->status;
   met.detail = (char *)(uintptr_t)end->detail; /* only read */
   met.unknown = end->unknown;
-  met.error = end->error != NULL ? sfd_setup_error_fill(&error, end->error) : NULL;
+  met.error = end->error != NULL ? sfd_agreement_error_fill(&error, end->error) : NULL;
   message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MET;
   message.graph_met = &met;
   sfd_network_send(server, node, &message);
 }
 
-static void send_met(sfd_session_t *session, uint64_t request, const sfd_setup_error_t *error)
+static void send_met(sfd_session_t *session, uint64_t request, const sfd_agreement_error_t *error)
 {
   Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -100,7 +100,7 @@ static void send_met(sfd_session_t *session, uint64_t request, const sfd_setup_e
   sfd_session_send(session, &message, NULL, 0);
 }
 
-static void answer(const sfd_graph_t *graph, const sfd_meeting_member_t *member, int32_t local, const end_t *end)
+static void answer(const sfd_graph_t *graph, const sfd_barrier_member_t *member, int32_t local, const end_t *end)
 {
   sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
   rank->npending--;
@@ -115,10 +115,10 @@ static void answer(const sfd_graph_t *graph, const sfd_meeting_member_t *member,
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
 /* Without memory the graph fails. */
-static void begin(sfd_graph_t *graph, const sfd_point_t *point)
+static void begin(sfd_graph_t *graph, const sfd_barrier_call_t *point)
 {
   sfd_group_t *group = graph->group;
-  sfd_meeting_t *meeting = calloc(1, sizeof *meeting + (size_t)group->nlocals * sizeof meeting->members[0]);
+  sfd_barrier_t *meeting = calloc(1, sizeof *meeting + (size_t)group->nlocals * sizeof meeting->members[0]);
   if (meeting == NULL) {
     sfd_graph_fail(graph, SF_ERR_NOMEM, "no memory for a meeting of the graph's ranks");
     return;
@@ -130,7 +130,7 @@ static void begin(sfd_graph_t *graph, const sfd_point_t *point)
   sfd_calls_watch(graph);
 }
 
-void sfd_meeting_free(sfd_graph_t *graph)
+void sfd_barrier_free(sfd_graph_t *graph)
 {
   if (graph->meeting == NULL)
     return;
@@ -143,7 +143,7 @@ void sfd_meeting_free(sfd_graph_t *graph)
 static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   const sfd_group_t *group = graph->group;
-  sfd_meeting_t *meeting = graph->meeting;
+  sfd_barrier_t *meeting = graph->meeting;
   const end_t end = {.status = status, .detail = detail, .error = &meeting->error};
   for (int32_t i = 0; i < sfd_tree_nchildren(group); i++)
     if ((meeting->children >> i & 1) != 0)
@@ -151,12 +151,12 @@ static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
   for (int32_t k = 0; k < group->nlocals; k++)
     if (meeting->members[k].here)
       answer(graph, &meeting->members[k], k, &end);
-  sfd_meeting_free(graph);
+  sfd_barrier_free(graph);
 }
 
 static void advance(sfd_graph_t *graph)
 {
-  sfd_meeting_t *meeting = graph->meeting;
+  sfd_barrier_t *meeting = graph->meeting;
   const sfd_group_t *group = graph->group;
   int32_t parent = sfd_tree_parent(group);
   if (meeting->told || meeting->nhere < group->nlocals || meeting->children != sfd_tree_all_children(group))
@@ -169,13 +169,13 @@ static void advance(sfd_graph_t *graph)
   tell_parent(meeting, parent);
 }
 
-void sfd_meeting_graph_failed(sfd_graph_t *graph)
+void sfd_barrier_graph_failed(sfd_graph_t *graph)
 {
   if (graph->meeting != NULL && !graph->meeting->told)
     release(graph, graph->failure, failure_text(graph));
 }
 
-void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *detail)
+void sfd_barriers_fail(const sfd_job_t *job, sf_status_t status, const char *detail)
 {
   sfd_graph_t *graph;
   TAILQ_FOREACH(graph, &job->graphs, entry)
@@ -187,14 +187,14 @@ void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *det
   }
 }
 
-bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local)
+bool sfd_barrier_has_entered(const sfd_graph_t *graph, int32_t local)
 {
   return graph->meeting != NULL && graph->meeting->members[local].here;
 }
 
 /* ---- Coming ------------------------------------------------------------------------------------------------------ */
 
-static void fail_different(sfd_graph_t *graph, const sfd_point_t *first, const sfd_point_t *point)
+static void fail_different(sfd_graph_t *graph, const sfd_barrier_call_t *first, const sfd_barrier_call_t *point)
 {
   char name[SFD_CALLS_NAME_BYTES], calls[2][64], detail[SFD_TEXT_SIZE];
   sfshm_desc_text(first->call, calls[0], sizeof calls[0]);
@@ -208,18 +208,18 @@ static void fail_different(sfd_graph_t *graph, const sfd_point_t *first, const s
 }
 
 /* Whether one can come for that; if not the graph has failed. */
-static bool enter(sfd_graph_t *graph, const sfd_point_t *point)
+static bool enter(sfd_graph_t *graph, const sfd_barrier_call_t *point)
 {
   if (graph->meeting == NULL)
     begin(graph, point);
   if (graph->meeting != NULL && graph->meeting->point.call != point->call)
     fail_different(graph, &graph->meeting->point, point);
   else if (graph->meeting != NULL)
-    sfd_calls_check_meeting(graph);
+    sfd_calls_check_barrier(graph);
   return graph->state != SFD_GRAPH_FAILED && graph->meeting != NULL;
 }
 
-void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__GraphMeet *meet = message->graph_meet;
   sfd_rank_t *rank = session->rank;
@@ -236,19 +236,19 @@ void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *mes
     sfd_session_refuse(session, message->request, SF_ERR_PROTO, "GraphMeet of rank %d: malformed error", rank->number);
     return;
   }
-  if (sfd_meeting_has(graph, local)) {
-    sfd_session_answer(session, message->request, SF_ERR_STATE,
-                       "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
+  if (sfd_barrier_has_entered(graph, local)) {
+    sfd_session_send_errorf(session, message->request, SF_ERR_STATE,
+                            "rank %d waits for the others of graph %" PRIu64 " already", rank->number, graph->id);
     return;
   }
-  const sfd_point_t point = {.call = meet->call, .rank = graph->group->locals[local]};
+  const sfd_barrier_call_t point = {.call = meet->call, .rank = graph->group->locals[local]};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     sfd_session_send_error(session, message->request, graph->failure, failure_text(graph));
     return;
   }
   if (meet->error != NULL)
-    sfd_setup_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
-  graph->meeting->members[local] = (sfd_meeting_member_t){.here = true, .request = message->request};
+    sfd_agreement_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
+  graph->meeting->members[local] = (sfd_barrier_member_t){.here = true, .request = message->request};
   graph->meeting->nhere++;
   rank->npending++;
   advance(graph);
@@ -270,13 +270,13 @@ static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *er
   return error == NULL || (error->status < SF_OK && error->rank >= 0 && error->rank < graph->group->size);
 }
 
-static void note_error(sfd_meeting_t *meeting, const Sfpeer__SetupError *error)
+static void note_error(sfd_barrier_t *meeting, const Sfpeer__SetupError *error)
 {
   if (error != NULL)
-    sfd_setup_error_note(&meeting->error, error->status, error->rank, error->leaf, error->detail);
+    sfd_agreement_error_note(&meeting->error, error->status, error->rank, error->leaf, error->detail);
 }
 
-sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__GraphMeet *meet = message->graph_meet;
   sfd_job_t *job = sfd_job_find_id(server, meet->job);
@@ -285,7 +285,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
   if (graph == NULL && goes_well)
     refuse_unknown(server, meet, node);
   if (graph == NULL || !goes_well) /* of a failed job all hear */
-    return job != NULL ? SF_OK : sfd_ended_answer(&server->jobs->ended, meet->job);
+    return job != NULL ? SF_OK : sfd_ended_jobs_status(&server->jobs->ended, meet->job);
   if (graph->state == SFD_GRAPH_COMMITTING)
     return SF_ERR_NOT_FOUND; /* there it was ready before */
   int32_t child = sfd_tree_child(graph->group, node);
@@ -294,7 +294,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
     return sfshm_error(SF_ERR_PROTO,
                        "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
                        node, graph->id);
-  const sfd_point_t point = {.call = meet->call, .rank = meet->rank};
+  const sfd_barrier_call_t point = {.call = meet->call, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
     tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
     return SF_OK;
@@ -306,7 +306,7 @@ sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, con
 }
 
 /* An error is that of the graph, which has failed where it comes from, and so does here. */
-sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
+sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__GraphMet *met = message->graph_met;
   const sfd_job_t *job = sfd_job_find_id(server, met->job);
@@ -358,7 +358,7 @@ static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)
 
 static void fail_crossed(sfd_graph_t *graph, uint64_t other)
 {
-  const sfd_point_t *point = &graph->meeting->point;
+  const sfd_barrier_call_t *point = &graph->meeting->point;
   char name[SFD_CALLS_NAME_BYTES], called[64], detail[SFD_TEXT_SIZE], text[64] = "another one is set up";
   if (other != 0)
     snprintf(text, sizeof text, "somebody does the same with graph %" PRIu64, other);
@@ -373,7 +373,7 @@ static void fail_crossed(sfd_graph_t *graph, uint64_t other)
 static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
-  const sfd_meeting_t *other;
+  const sfd_barrier_t *other;
   sfd_graph_t *setup;
   TAILQ_FOREACH(other, &group->meetings, entry)
   {
@@ -388,7 +388,7 @@ static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
   return NULL;
 }
 
-void sfd_meeting_look(sfd_graph_t *graph)
+void sfd_barrier_check_order(sfd_graph_t *graph)
 {
   if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
     return;

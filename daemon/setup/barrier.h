@@ -22,36 +22,36 @@
 #include "daemon/jobs.h"
 #include "shm/observe/calls.h"
 
-void sfd_meeting_handle_meet(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
-sf_status_t sfd_meeting_handle_peer_meet(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
-sf_status_t sfd_meeting_handle_peer_met(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* The graph has failed here. */
-void sfd_meeting_graph_failed(sfd_graph_t *graph);
+void sfd_barrier_graph_failed(sfd_graph_t *graph);
 
 /* Whether the member of this node waits there. */
-bool sfd_meeting_has(const sfd_graph_t *graph, int32_t local);
+bool sfd_barrier_has_entered(const sfd_graph_t *graph, int32_t local);
 
 /* What ranks have come for. */
-typedef struct sfd_point {
+typedef struct sfd_barrier_call {
   uint64_t call; /* its descriptor, with its number on the graph */
   int32_t rank;  /* of the group: the one that says so */
-} sfd_point_t;
+} sfd_barrier_call_t;
 
 /* NULL: none has come. */
-const sfd_point_t *sfd_meeting_point(const sfd_graph_t *graph);
+const sfd_barrier_call_t *sfd_barrier_first_call(const sfd_graph_t *graph);
 
 /* Looks whether some have come to the graph's meeting only and others to another one, or to a set-up, of the group
  * only: each of the two may wait for those who are in the other, as ranks do it in another order. If so the graphs of
  * the meetings fail; but not at the first look, as a rank may come to something else because it has heard of a failure
  * that those who wait here are yet to hear of. */
-void sfd_meeting_look(sfd_graph_t *graph);
+void sfd_barrier_check_order(sfd_graph_t *graph);
 
 /* The job has failed: all who wait are answered. */
-void sfd_meetings_fail(const sfd_job_t *job, sf_status_t status, const char *detail);
+void sfd_barriers_fail(const sfd_job_t *job, sf_status_t status, const char *detail);
 
 /* Silently. */
-void sfd_meeting_free(sfd_graph_t *graph);
+void sfd_barrier_free(sfd_graph_t *graph);
 
 #endif

@@ -89,8 +89,8 @@ void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_byt
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 
-static void fail(sfd_graph_t *graph, const sfd_called_t *a, uint64_t called_a, const sfd_called_t *b, uint64_t called_b,
-                 bool earlier)
+static void fail(sfd_graph_t *graph, const sfd_rank_calls_t *a, uint64_t called_a, const sfd_rank_calls_t *b,
+                 uint64_t called_b, bool earlier)
 {
   char name[SFD_CALLS_NAME_BYTES], text_a[64], text_b[64], detail[SFD_TEXT_SIZE];
   const char *where = earlier ? ", or before," : "";
@@ -103,7 +103,7 @@ static void fail(sfd_graph_t *graph, const sfd_called_t *a, uint64_t called_a, c
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
-static void compare(sfd_graph_t *graph, const sfd_called_t *a, const sfd_called_t *b)
+static void compare(sfd_graph_t *graph, const sfd_rank_calls_t *a, const sfd_rank_calls_t *b)
 {
   uint64_t called_a, called_b;
   sfshm_calls_order_t order = sfshm_calls_compare(&a->calls, &b->calls, &called_a, &called_b);
@@ -112,14 +112,14 @@ static void compare(sfd_graph_t *graph, const sfd_called_t *a, const sfd_called_
 }
 
 /* Nobody goes on before all have come to a meeting: who has called more has called something else in its place. */
-static void compare_met(sfd_graph_t *graph, const sfd_called_t *one)
+static void compare_met(sfd_graph_t *graph, const sfd_rank_calls_t *one)
 {
-  const sfd_point_t *point = sfd_meeting_point(graph);
+  const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   uint64_t last = sfshm_calls_last(&one->calls);
   if (point == NULL || last == 0 || !sfshm_desc_is_later(last, point->call))
     return;
   uint64_t called = sfshm_calls_find(&one->calls, point->call);
-  const sfd_called_t met = {.rank = point->rank};
+  const sfd_rank_calls_t met = {.rank = point->rank};
   fail(graph, &met, point->call, one, called != 0 ? called : last, called == 0);
 }
 
@@ -155,7 +155,7 @@ static int32_t this_node(const sfd_graph_t *graph)
 }
 
 /* Fails the graph if the rank has called an operation that a member here does not call any more. */
-static void compare_ended(sfd_graph_t *graph, const sfd_called_t *one)
+static void compare_ended(sfd_graph_t *graph, const sfd_rank_calls_t *one)
 {
   const sfd_calls_t *calls = graph->calls;
   uint64_t last = sfshm_calls_last(&one->calls), next = sfshm_calls_find(&one->calls, calls->ended.operations + 1);
@@ -167,10 +167,10 @@ static void compare_ended(sfd_graph_t *graph, const sfd_called_t *one)
 }
 
 /* The same of ranks that meet. */
-void sfd_calls_check_meeting(sfd_graph_t *graph)
+void sfd_calls_check_barrier(sfd_graph_t *graph)
 {
   const sfd_calls_t *calls = graph->calls;
-  const sfd_point_t *point = sfd_meeting_point(graph);
+  const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   char who[32];
   if (calls == NULL || point == NULL || !calls->ends || !sfshm_desc_is_later(point->call, calls->ended.operations))
     return;
@@ -216,7 +216,7 @@ void sfd_calls_end(sfd_graph_t *graph, const sfd_ended_rank_t *rank)
   if (!calls->ends || sfshm_desc_is_later(calls->ended.operations, rank->operations))
     calls->ended = *rank;
   calls->ends = true;
-  sfd_calls_check_meeting(graph);
+  sfd_calls_check_barrier(graph);
   sfd_calls_watch(graph);
 }
 
@@ -224,7 +224,7 @@ void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
 {
   const sfshm_graph_counters_t *entry =
       sfd_calls_are_compared(graph) ? find_entry((sfd_rank_t *)(uintptr_t)rank, graph->id) : NULL;
-  const sfd_point_t *point = sfd_meeting_point(graph);
+  const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   sfshm_calls_t called;
   uint64_t operations = point != NULL ? point->call - 1 : 0; /* to a meeting it has not come */
   if (entry != NULL && sfshm_calls_read(entry, graph->id, &called))
@@ -248,7 +248,7 @@ void sfd_calls_end_graph(sfd_graph_t *graph)
     ended.rank = calls->ended;
   }
   ended.failed = graph->state == SFD_GRAPH_FAILED;
-  sfd_ended_note_graph(&graph->group->job->server->jobs->ended, &ended);
+  sfd_ended_jobs_add_graph(&graph->group->job->server->jobs->ended, &ended);
 }
 
 void sfd_calls_named(const sfd_graph_t *graph)
@@ -264,7 +264,7 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
 {
   uint64_t number = atomic_load_explicit(&entry->graph, memory_order_relaxed);
   sfd_graph_t *graph = number != 0 ? sfd_graph_find(rank->job, number) : NULL;
-  sfd_called_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
+  sfd_rank_calls_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
   if (graph == NULL || !sfd_calls_are_compared(graph) || one.rank < 0 || one.rank >= graph->group->size ||
       graph->group->members[one.rank].rank != rank->number || !sfshm_calls_read(entry, number, &one.calls))
     return;
@@ -303,7 +303,7 @@ static bool end_look(sfd_graph_t *graph, uint64_t look)
   sfd_calls_compare_far(graph);
   compare_named(graph);
   if (graph->state == SFD_GRAPH_READY)
-    sfd_calls_tell_neighbours(graph);
+    sfd_calls_send_to_neighbours(graph);
   bool moved = calls->look == look && calls->summed != calls->seen;
   if (moved)
     calls->seen = calls->summed;
@@ -324,7 +324,7 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
       continue;
     compared = true;
     *moved_p |= end_look(graph, look);
-    sfd_meeting_look(graph);
+    sfd_barrier_check_order(graph);
   }
   return compared;
 }

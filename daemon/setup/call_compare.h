@@ -45,7 +45,7 @@ void sfd_calls_named(const sfd_graph_t *graph);
 void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 
 /* Ranks have come to a meeting of the graph: whether a member here calls nothing more, and will not come. */
-void sfd_calls_check_meeting(sfd_graph_t *graph);
+void sfd_calls_check_barrier(sfd_graph_t *graph);
 
 #define SFD_CALLS_NAME_BYTES (SFSHM_PLACE_BYTES + 32)
 

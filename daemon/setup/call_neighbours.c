@@ -12,7 +12,7 @@
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-static void tell(const sfd_graph_t *graph, int32_t node, const sfd_called_t *one)
+static void tell(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t *one)
 {
   Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
   Sfpeer__Message message = SFPEER__MESSAGE__INIT;
@@ -30,9 +30,9 @@ static void tell(const sfd_graph_t *graph, int32_t node, const sfd_called_t *one
 }
 
 /* The rank that has called the most, as far as is known here; NULL: none is known. */
-static const sfd_called_t *find_furthest(const sfd_calls_t *calls)
+static const sfd_rank_calls_t *find_furthest(const sfd_calls_t *calls)
 {
-  const sfd_called_t *furthest = calls->known ? &calls->here : NULL;
+  const sfd_rank_calls_t *furthest = calls->known ? &calls->here : NULL;
   for (int i = 0; i < NEIGHBOURS; i++)
     if (calls->far[i] != NULL && (furthest == NULL || sfshm_desc_is_later(sfshm_calls_last(&calls->far[i]->calls),
                                                                           sfshm_calls_last(&furthest->calls))))
@@ -49,10 +49,10 @@ static int32_t neighbour_node(const sfd_group_t *group, int i)
 }
 
 /* All neighbours that do not know it; they pass it on. */
-void sfd_calls_tell_neighbours(const sfd_graph_t *graph)
+void sfd_calls_send_to_neighbours(const sfd_graph_t *graph)
 {
   sfd_calls_t *calls = graph->calls;
-  const sfd_called_t *furthest = find_furthest(calls);
+  const sfd_rank_calls_t *furthest = find_furthest(calls);
   uint64_t last = furthest != NULL ? sfshm_calls_last(&furthest->calls) : 0;
   if (last == calls->told)
     return;
@@ -70,7 +70,7 @@ void sfd_calls_tell_neighbours(const sfd_graph_t *graph)
 static bool find_gone(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
 {
   const sfd_job_t *job = sfd_job_find_id(server, job_id);
-  *ended_p = sfd_ended_find_graph(&server->jobs->ended, job_id, graph);
+  *ended_p = sfd_ended_jobs_find_graph(&server->jobs->ended, job_id, graph);
   return (job == NULL || sfd_graph_find(job, graph) == NULL) && sfd_job_goes_well(server, job, job_id) &&
          (*ended_p == NULL || !(*ended_p)->failed);
 }
@@ -120,7 +120,7 @@ sf_status_t sfd_calls_handle_gone(sfd_server_t *server, int32_t node, const Sfpe
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, gone->graph) : NULL;
   if (graph == NULL || !sfd_calls_are_compared(graph))
     return SF_OK;
-  const sfd_point_t *point = sfd_meeting_point(graph);
+  const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   const sfd_ended_rank_t rank = {
       .rank = gone->has_rank ? gone->rank : -1, .left = gone->left, .operations = gone->operations};
   bool over = sfshm_desc_is_make(gone->desc) ? !gone->has_rank && (point == NULL || point->call != gone->desc)
@@ -140,11 +140,11 @@ static int find_neighbour(const sfd_group_t *group, int32_t node)
   return node == sfd_tree_parent(group) ? SFD_TREE_CHILDREN : -1;
 }
 
-static sf_status_t take_told(const Sfpeer__GraphCalls *told, int32_t node, sfd_called_t *one)
+static sf_status_t take_told(const Sfpeer__GraphCalls *told, int32_t node, sfd_rank_calls_t *one)
 {
   if (told->n_last != SFSHM_CALLS || told->n_digests != SFSHM_CALL_DIGESTS)
     return sfshm_error(SF_ERR_PROTO, "node %d sent %zu calls of graph %" PRIu64, node, told->n_last, told->graph);
-  *one = (sfd_called_t){.rank = told->rank, .calls = {.begun = told->begun}};
+  *one = (sfd_rank_calls_t){.rank = told->rank, .calls = {.begun = told->begun}};
   memcpy(one->calls.digests, told->digests, sizeof one->calls.digests);
   memcpy(one->calls.last, told->last, sizeof one->calls.last);
   return SF_OK;
@@ -155,7 +155,7 @@ sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__M
   const Sfpeer__GraphCalls *told = message->graph_calls;
   const sfd_job_t *job = sfd_job_find_id(server, told->job);
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, told->graph) : NULL;
-  sfd_called_t one;
+  sfd_rank_calls_t one;
   sf_status_t status = take_told(told, node, &one);
   if (status != SF_OK)
     return status;

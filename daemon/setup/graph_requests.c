@@ -44,12 +44,12 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   (void)nfds;
   if (graph == NULL)
     return;
-  if (sfd_meeting_has(graph, local)) {
-    sfd_session_answer(session, message->request, SF_ERR_STATE, "rank %d waits for the others of graph %" PRIu64,
-                       session->rank->number, graph->id);
+  if (sfd_barrier_has_entered(graph, local)) {
+    sfd_session_send_errorf(session, message->request, SF_ERR_STATE, "rank %d waits for the others of graph %" PRIu64,
+                            session->rank->number, graph->id);
     return;
   }
-  sfd_submission_take_all(session->rank->submission); /* its last messages may still be in the ring */
+  sfd_submit_ring_take_all(session->rank->submission); /* its last messages may still be in the ring */
   sfd_session_send_done(session, message->request);
   sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
                                            .operations = message->graph_destroy->operations});

@@ -11,15 +11,15 @@
 /* ---- Kept trunks ------------------------------------------------------------------------------------------------- */
 
 /* What this node knows of an earlier graph. */
-struct sfd_kept {
-  TAILQ_ENTRY(sfd_kept) entry; /* the latest first */
+struct sfd_kept_plan {
+  TAILQ_ENTRY(sfd_kept_plan) entry; /* the latest first */
   uint64_t graph;
   sfd_trunk_plan_t *plan; /* NULL: it has no edges between this node and others */
 };
 
-static sfd_kept_t *find_kept(const sfd_group_t *group, uint64_t graph)
+static sfd_kept_plan_t *find_kept(const sfd_group_t *group, uint64_t graph)
 {
-  sfd_kept_t *kept;
+  sfd_kept_plan_t *kept;
   TAILQ_FOREACH(kept, &group->kept, entry)
   {
     if (kept->graph == graph)
@@ -28,40 +28,40 @@ static sfd_kept_t *find_kept(const sfd_group_t *group, uint64_t graph)
   return NULL;
 }
 
-static void drop(sfd_group_t *group, sfd_kept_t *kept)
+static void drop(sfd_group_t *group, sfd_kept_plan_t *kept)
 {
   TAILQ_REMOVE(&group->kept, kept, entry);
   group->nkept--;
-  sfd_trunk_plan_let_go(kept->plan);
+  sfd_trunk_plan_release(kept->plan);
   free(kept);
 }
 
-void sfd_kept_add(sfd_graph_t *graph)
+void sfd_proposal_keep_plan(sfd_graph_t *graph)
 {
   sfd_group_t *group = graph->group;
   if (group->nnodes == 1)
     return; /* the ranks know everything */
-  sfd_kept_t *kept = malloc(sizeof *kept);
+  sfd_kept_plan_t *kept = malloc(sizeof *kept);
   if (kept == NULL)
     return;
-  *kept = (sfd_kept_t){.graph = graph->id, .plan = sfd_trunks_hold_plan(graph->trunks)};
+  *kept = (sfd_kept_plan_t){.graph = graph->id, .plan = sfd_trunks_hold_plan(graph->trunks)};
   TAILQ_INSERT_HEAD(&group->kept, kept, entry);
   if (++group->nkept > SFD_PLANS_KEPT)
-    drop(group, TAILQ_LAST(&group->kept, sfd_kept_list));
+    drop(group, TAILQ_LAST(&group->kept, sfd_kept_plan_list));
 }
 
-void sfd_kept_forget(sfd_group_t *group)
+void sfd_proposal_free_plans(sfd_group_t *group)
 {
   while (!TAILQ_EMPTY(&group->kept))
     drop(group, TAILQ_FIRST(&group->kept));
 }
 
-sf_status_t sfd_kept_share(sfd_graph_t *graph, uint64_t earlier)
+sf_status_t sfd_proposal_reuse_plan(sfd_graph_t *graph, uint64_t earlier)
 {
   sfd_group_t *group = graph->group;
   if (group->nnodes == 1)
     return SF_OK;
-  sfd_kept_t *kept = find_kept(group, earlier);
+  sfd_kept_plan_t *kept = find_kept(group, earlier);
   if (kept == NULL) /* since this node has voted */
     return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", earlier);
   TAILQ_REMOVE(&group->kept, kept, entry);
@@ -112,7 +112,7 @@ sf_status_t sfd_proposal_check(const Sfproto__GraphCreate *create, const sfd_ran
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes at the wrong time", place);
   if (proposes(create) && !create->has_again && !lanes_match_blocks(create, group))
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes to other ranks than its blocks", place);
-  return sfd_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+  return sfd_setup_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
 }
 
 sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
@@ -120,7 +120,7 @@ sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_mem
   member->proposes = proposes(create);
   member->earlier = create->has_again ? create->again : 0;
   member->nroot_ranks = create->has_again ? create->nroot_ranks : member->nblocks;
-  return sfd_lanes_store(create->lanes, create->n_lanes, member);
+  return sfd_setup_lanes_store(create->lanes, create->n_lanes, member);
 }
 
 /* ---- What they come to ------------------------------------------------------------------------------------------- */
@@ -134,7 +134,8 @@ bool sfd_proposal_names_one(const sfd_graph_t *graph)
   for (int32_t i = 1; i < graph->group->nlocals; i++)
     if (setup->members[i].earlier != earlier)
       return false;
-  return (graph->group->nnodes == 1 || find_kept(graph->group, earlier) != NULL) && sfd_lanes_agree(graph) == SF_OK;
+  return (graph->group->nnodes == 1 || find_kept(graph->group, earlier) != NULL) &&
+         sfd_setup_lanes_agree(graph) == SF_OK;
 }
 
 bool sfd_proposal_says_all(const sfd_graph_t *graph)
@@ -142,7 +143,7 @@ bool sfd_proposal_says_all(const sfd_graph_t *graph)
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     if (!graph->setup->members[i].proposes)
       return false;
-  return sfd_root_bounds_are_there(graph) && sfd_lanes_agree(graph) == SF_OK;
+  return sfd_root_bounds_are_there(graph) && sfd_setup_lanes_agree(graph) == SF_OK;
 }
 
 void sfd_proposal_fill_vote(const sfd_graph_t *graph, sfd_agreement_t *vote)

@@ -33,10 +33,10 @@ bool sfd_proposal_says_all(const sfd_graph_t *graph);
 void sfd_proposal_fill_vote(const sfd_graph_t *graph, sfd_agreement_t *vote);
 
 /* Keeps the trunks of a graph that is ready, for later graphs with the same edges. */
-void sfd_kept_add(sfd_graph_t *graph);
-void sfd_kept_forget(sfd_group_t *group);
+void sfd_proposal_keep_plan(sfd_graph_t *graph);
+void sfd_proposal_free_plans(sfd_group_t *group);
 
 /* Makes the graph's trunks out of those of the earlier graph. */
-sf_status_t sfd_kept_share(sfd_graph_t *graph, uint64_t earlier);
+sf_status_t sfd_proposal_reuse_plan(sfd_graph_t *graph, uint64_t earlier);
 
 #endif

@@ -15,7 +15,7 @@ _Static_assert(BLOCKS_IN_MESSAGE < SFPROTO_MAX_FDS, "one descriptor for each blo
 /* A block that leads to a rank of this node. */
 typedef struct incoming {
   int32_t leaf; /* member of this node */
-  const sfd_block_t *block;
+  const sfd_edge_block_t *block;
 } incoming_t;
 
 /* The blocks of all members. Those that lead to local member i are incoming[first[i]] to incoming[first[i + 1] - 1], in
@@ -70,7 +70,7 @@ static void sort_blocks(const sfd_graph_t *graph, const answers_t *answers)
     answers->first[r] += answers->first[r - 1];
   for (int32_t leaf = 0; leaf < group->nlocals; leaf++)
     for (int32_t i = 0; i < members[leaf].nblocks; i++) {
-      const sfd_block_t *block = &members[leaf].blocks[i];
+      const sfd_edge_block_t *block = &members[leaf].blocks[i];
       int32_t owner = sfd_group_local(group, block->rank);
       if (owner >= 0)
         answers->incoming[answers->first[owner + 1]++] = (incoming_t){.leaf = leaf, .block = block};
@@ -91,7 +91,7 @@ static void send_reply(sfd_session_t *session, uint64_t request, Sfproto__GraphR
 /* Fills in a block; its descriptor, -1 if it needs none. */
 static int describe_block(const sfd_graph_t *graph, const incoming_t *incoming, Sfproto__EdgeBlock *to)
 {
-  const sfd_block_t *block = incoming->block;
+  const sfd_edge_block_t *block = incoming->block;
   sfproto__edge_block__init(to);
   to->rank = graph->group->locals[incoming->leaf];
   to->offset = block->offset;
@@ -131,7 +131,7 @@ static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answer
   int32_t place = graph->group->locals[local];
   for (int32_t i = 0; i < member->nlanes; i++) {
     int32_t other = member->lanes[i].rank;
-    const sfd_lane_t *lane = sfd_lanes_find(graph, other, place);
+    const sfd_lane_t *lane = sfd_setup_lanes_find(graph, other, place);
     Sfproto__LaneEnd *end = &answers->ends[i];
     sfproto__lane_end__init(end);
     end->rank = other;
@@ -173,7 +173,7 @@ static void answer(const sfd_graph_t *graph, int32_t local, const answers_t *ans
 {
   Sfproto__GraphReply last = SFPROTO__GRAPH_REPLY__INIT;
   uint64_t request = graph->setup->members[local].request;
-  sfd_session_t *session = sfd_setup_answered(graph, local);
+  sfd_session_t *session = sfd_setup_mark_answered(graph, local);
   int32_t i = answers->first[local], end = answers->first[local + 1];
   if (session == NULL)
     return;
@@ -213,13 +213,13 @@ void sfd_reply_send_failed(const sfd_graph_t *graph, sf_status_t status, const c
   reply.has_ready = reply.ready = true;
   reply.error = &error;
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    sfd_session_t *session = sfd_setup_answered(graph, i);
+    sfd_session_t *session = sfd_setup_mark_answered(graph, i);
     if (session != NULL)
       send_reply(session, graph->setup->members[i].request, &reply, NULL, 0);
   }
 }
 
-void sfd_reply_ask(sfd_session_t *session, uint64_t request, uint64_t number)
+void sfd_reply_ask_edges(sfd_session_t *session, uint64_t request, uint64_t number)
 {
   Sfproto__GraphReply reply = SFPROTO__GRAPH_REPLY__INIT;
   reply.has_edges_of = true;

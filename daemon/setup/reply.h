@@ -12,6 +12,6 @@ sf_status_t sfd_reply_send(sfd_graph_t *graph, bool edges, bool ready);
 void sfd_reply_send_failed(const sfd_graph_t *graph, sf_status_t status, const char *detail);
 
 /* Asks a member that named an earlier graph for its edges. */
-void sfd_reply_ask(sfd_session_t *session, uint64_t request, uint64_t number);
+void sfd_reply_ask_edges(sfd_session_t *session, uint64_t request, uint64_t number);
 
 #endif

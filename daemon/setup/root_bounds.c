@@ -10,8 +10,8 @@
 #include "shm/base/error.h"
 #include "shm/edges/edges.h"
 
-void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_block_t *block, const sfshm_region_t *list,
-                              int64_t nroots)
+void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_edge_block_t *block,
+                              const sfshm_region_t *list, int64_t nroots)
 {
   sfshm_edges_t edges;
   int64_t leaf, root;
@@ -29,7 +29,7 @@ void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_block_
 }
 
 /* A block in an inbox, which its rank may be writing to: a copy. */
-static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_block_t *block, sfshm_region_t *copy)
+static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_edge_block_t *block, sfshm_region_t *copy)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
   if (segment == NULL)
@@ -47,7 +47,8 @@ static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_block_t *block, 
 
 /* A member's blocks that lead to roots that the owner does not have. Its edge list is mapped when the first of those in
  * it is found: *list. */
-static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_block_t *block, int64_t nroots, sfshm_region_t *list)
+static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *block, int64_t nroots,
+                     sfshm_region_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   int32_t place = graph->group->locals[local];
@@ -57,7 +58,7 @@ static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_block_t *block
         sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list) == SF_OK)
       sfd_root_bounds_note_bad(graph->setup, place, block, list, nroots);
   } else if (copy_block(sfd_group_member(graph->group, place), block, &copy) == SF_OK) {
-    sfd_block_t copied = *block;
+    sfd_edge_block_t copied = *block;
     copied.offset = 0;
     sfd_root_bounds_note_bad(graph->setup, place, &copied, &copy, nroots);
     free(copy.base);
@@ -69,7 +70,7 @@ static void check_member(sfd_graph_t *graph, int32_t local)
   const sfd_setup_member_t *members = graph->setup->members;
   sfshm_region_t list = {.fd = -1};
   for (int32_t b = 0; b < members[local].nblocks; b++) {
-    const sfd_block_t *block = &members[local].blocks[b];
+    const sfd_edge_block_t *block = &members[local].blocks[b];
     int32_t owner = sfd_group_local(graph->group, block->rank);
     if (owner >= 0 && !members[owner].wrong && block->root_max >= members[owner].nroots)
       note_bad(graph, local, block, members[owner].nroots, &list);
@@ -83,7 +84,7 @@ bool sfd_root_bounds_are_there(const sfd_graph_t *graph)
   const sfd_setup_member_t *members = graph->setup->members;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     for (int32_t b = 0; b < members[i].nblocks; b++) {
-      const sfd_block_t *block = &members[i].blocks[b];
+      const sfd_edge_block_t *block = &members[i].blocks[b];
       int32_t owner = sfd_group_local(graph->group, block->rank);
       if (owner >= 0 && (block->root_max < 0 || block->root_max >= members[owner].nroots))
         return false;

@@ -13,7 +13,7 @@
 
 #define BLOCK_ALIGN 64u
 
-static void free_list(sfd_merged_list_t *list)
+static void free_list(sfd_root_merge_list_t *list)
 {
   sfshm_region_destroy(&list->region);
   free(list->copy);
@@ -34,7 +34,7 @@ void sfd_root_merge_free(sfd_root_merge_t *merging)
 
 static int compare_wants(const void *a, const void *b)
 {
-  const sfd_want_t *x = a, *y = b;
+  const sfd_root_merge_block_t *x = a, *y = b;
   if (x->node != y->node)
     return (x->node > y->node) - (x->node < y->node);
   if (x->owner != y->owner)
@@ -43,7 +43,7 @@ static int compare_wants(const void *a, const void *b)
 }
 
 /* Whether it leads to another node. */
-static bool is_wanted(const sfd_graph_t *graph, const sfd_block_t *block)
+static bool is_wanted(const sfd_graph_t *graph, const sfd_edge_block_t *block)
 {
   return sfd_group_local(graph->group, block->rank) < 0;
 }
@@ -63,13 +63,13 @@ static uint64_t align(uint64_t bytes)
 }
 
 /* Bytes that stand together in an inbox, and will in the copy. */
-typedef struct sfd_span {
+typedef struct sfd_root_merge_span {
   uint64_t segment;
   uint64_t offset;
   uint64_t length;
-} sfd_span_t;
+} sfd_root_merge_span_t;
 
-static sf_status_t read_span(const sfd_rank_t *rank, const sfd_span_t *span, char *to)
+static sf_status_t read_span(const sfd_rank_t *rank, const sfd_root_merge_span_t *span, char *to)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, span->segment);
   if (segment == NULL)
@@ -78,7 +78,7 @@ static sf_status_t read_span(const sfd_rank_t *rank, const sfd_span_t *span, cha
 }
 
 /* Whether the block stands right behind. */
-static bool continues(const sfd_span_t *span, const sfd_block_t *block)
+static bool continues(const sfd_root_merge_span_t *span, const sfd_edge_block_t *block)
 {
   return span->length > 0 && span->length % BLOCK_ALIGN == 0 && block->segment == span->segment &&
          block->offset == span->offset + span->length;
@@ -89,10 +89,10 @@ static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
-  sfd_span_t span = {.length = 0};
+  sfd_root_merge_span_t span = {.length = 0};
   sf_status_t status = SF_OK;
   for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
-    const sfd_block_t *block = &member->blocks[b];
+    const sfd_edge_block_t *block = &member->blocks[b];
     if (!is_wanted(graph, block))
       continue;
     if (continues(&span, block)) {
@@ -102,13 +102,13 @@ static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to
     if (span.length > 0)
       status = read_span(rank, &span, to);
     to += align(span.length);
-    span = (sfd_span_t){block->segment, block->offset, block->length};
+    span = (sfd_root_merge_span_t){block->segment, block->offset, block->length};
   }
   return status == SF_OK ? read_span(rank, &span, to) : status;
 }
 
 /* Copies a member's blocks that lead to other nodes, of which there are some, out of its inboxes. */
-static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_root_merge_list_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   uint64_t bytes = 0;
@@ -126,7 +126,7 @@ static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_merg
   return SF_OK;
 }
 
-static sf_status_t open_list(const sfd_graph_t *graph, int32_t local, sfd_merged_list_t *list)
+static sf_status_t open_list(const sfd_graph_t *graph, int32_t local, sfd_root_merge_list_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   if (member->blocks[0].length > 0)
@@ -141,13 +141,13 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
   uint64_t copied = 0;
   if (count_wants(graph, member) == 0)
     return SF_OK;
-  sfd_merged_list_t *list = &merging->lists[merging->nlists];
+  sfd_root_merge_list_t *list = &merging->lists[merging->nlists];
   sf_status_t status = open_list(graph, local, list);
   if (status != SF_OK)
     return status;
   merging->nlists++;
   for (int32_t b = 0; b < member->nblocks; b++) {
-    sfd_block_t *block = &merging->blocks[merging->nwants];
+    sfd_edge_block_t *block = &merging->blocks[merging->nwants];
     if (!is_wanted(graph, &member->blocks[b]))
       continue;
     *block = member->blocks[b];
@@ -158,11 +158,11 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
       copied += align(block->length);
     }
     merging->wants[merging->nwants] =
-        (sfd_want_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
-                     .owner = block->rank,
-                     .rank = group->locals[local],
-                     .block = block,
-                     .list = piece};
+        (sfd_root_merge_block_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
+                                 .owner = block->rank,
+                                 .rank = group->locals[local],
+                                 .block = block,
+                                 .list = piece};
     merging->nwants++;
     merging->nedges = block->nedges > INT64_MAX - merging->nedges ? INT64_MAX : merging->nedges + block->nedges;
   }
@@ -173,9 +173,10 @@ static void find_nodes(sfd_root_merge_t *merging)
 {
   qsort(merging->wants, (size_t)merging->nwants, sizeof merging->wants[0], compare_wants);
   for (int32_t i = 0; i < merging->nwants; i++) {
-    sfd_wanted_t *last = merging->nwanted > 0 ? &merging->wanted[merging->nwanted - 1] : NULL;
+    sfd_root_merge_node_t *last = merging->nwanted > 0 ? &merging->wanted[merging->nwanted - 1] : NULL;
     if (last == NULL || last->node != merging->wants[i].node)
-      merging->wanted[merging->nwanted++] = (sfd_wanted_t){.node = merging->wants[i].node, .first = i, .nwants = 1};
+      merging->wanted[merging->nwanted++] =
+          (sfd_root_merge_node_t){.node = merging->wants[i].node, .first = i, .nwants = 1};
     else
       last->nwants++;
   }
@@ -185,7 +186,7 @@ static void find_nodes(sfd_root_merge_t *merging)
  * values go may have to be written down, which is quicker. */
 static int64_t effort_of(const sfd_root_merge_t *merging, int32_t i)
 {
-  const sfd_want_t *want = &merging->wants[i];
+  const sfd_root_merge_block_t *want = &merging->wants[i];
   bool crowded = (i > 0 && want[-1].owner == want->owner) || (i + 1 < merging->nwants && want[1].owner == want->owner);
   int64_t nedges = want->block->nedges, most = (int64_t)(want->block->length / sizeof(uint32_t));
   return crowded || most == 0 || most > nedges ? nedges : most + nedges / 16;
@@ -228,12 +229,12 @@ sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **mergin
   return SF_OK;
 }
 
-static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_wanted_t *wanted)
+static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_root_merge_node_t *wanted)
 {
   sfshm_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
   sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", wanted->nwants);
   for (int32_t i = 0; i < wanted->nwants && status == SF_OK; i++) {
-    sfd_want_t *want = &merging->wants[wanted->first + i];
+    sfd_root_merge_block_t *want = &merging->wants[wanted->first + i];
     int64_t leaf, root;
     blocks[i] = (sfshm_merge_block_t){want->owner, want->rank, &want->edges};
     status = sfshm_edges_open(&want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,

@@ -10,42 +10,42 @@
 #include "shm/trunk/merge/merge.h"
 
 /* What a rank has written of its edges. */
-typedef struct sfd_merged_list {
+typedef struct sfd_root_merge_list {
   sfshm_region_t region; /* mapped; or */
   char *copy;            /* of its blocks, one behind the other, out of inboxes, to which it may write */
-} sfd_merged_list_t;
+} sfd_root_merge_list_t;
 
 /* One block that leads to another node. */
-typedef struct sfd_want {
+typedef struct sfd_root_merge_block {
   int32_t node;
   int32_t owner;
   int32_t rank;
-  const sfd_block_t *block;
+  const sfd_edge_block_t *block;
   sfshm_region_t list; /* with the block at its offset: all, or a piece, of one of the lists */
   sfshm_edges_t edges;
-} sfd_want_t;
+} sfd_root_merge_block_t;
 
 /* What this node wants from another one. */
-typedef struct sfd_wanted {
+typedef struct sfd_root_merge_node {
   int32_t node;
   int32_t first; /* among the wants */
   int32_t nwants;
   bool answered;
   sfshm_merge_t merge;
-} sfd_wanted_t;
+} sfd_root_merge_node_t;
 
 /* The work of merging; lives on by itself when the set-up is given up meanwhile. */
 typedef struct sfd_root_merge {
   uv_work_t work;
   sfd_graph_t *graph; /* NULL: given up */
-  sfd_merged_list_t *lists;
+  sfd_root_merge_list_t *lists;
   int32_t nlists;
-  sfd_block_t *blocks; /* copies */
-  sfd_want_t *wants;   /* by (node, owner, rank) */
+  sfd_edge_block_t *blocks;      /* copies */
+  sfd_root_merge_block_t *wants; /* by (node, owner, rank) */
   int32_t nwants;
   int64_t nedges;
-  int64_t effort;       /* about how many indices have to be looked at */
-  sfd_wanted_t *wanted; /* by node */
+  int64_t effort;                /* about how many indices have to be looked at */
+  sfd_root_merge_node_t *wanted; /* by node */
   int32_t nwanted;
   bool uncombined;
   sf_status_t status;

@@ -22,12 +22,12 @@
 #define PACK_FROM 2048
 
 /* A root image that came from another node. */
-typedef struct sfd_asked {
+typedef struct sfd_root_request {
   int32_t node;
   void *image;
   size_t bytes;
   bool answered;
-} sfd_asked_t;
+} sfd_root_request_t;
 
 struct sfd_root_requests {
   sfd_root_merge_t *merging; /* NULL: nothing is wanted from others */
@@ -35,7 +35,7 @@ struct sfd_root_requests {
   sfd_root_counts_t told; /* of ranks of the other of two nodes, as it says, */
   sfd_root_counts_t said; /* and of ranks here, as it has been told */
   int32_t nunanswered;
-  sfd_asked_t *asked;
+  sfd_root_request_t *asked;
   int32_t nasked;
 };
 
@@ -67,9 +67,9 @@ static sfd_root_requests_t *wants_of(sfd_graph_t *graph)
 /* ---- Being answered ---------------------------------------------------------------------------------------------- */
 
 /* Whether some are not there. */
-static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sfd_root_counts_t *told)
+static bool check_roots(sfd_graph_t *graph, const sfd_root_merge_node_t *wanted, const sfd_root_counts_t *told)
 {
-  const sfd_want_t *wants = &graph->setup->wants->merging->wants[wanted->first];
+  const sfd_root_merge_block_t *wants = &graph->setup->wants->merging->wants[wanted->first];
   bool bad = false;
   for (int32_t i = 0; i < wanted->nwants; i++) {
     int64_t nroots = sfd_root_counts_of(told, wants[i].owner);
@@ -81,7 +81,7 @@ static bool check_roots(sfd_graph_t *graph, const sfd_wanted_t *wanted, const sf
   return bad;
 }
 
-static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_root_counts_t *told)
+static void be_answered(sfd_graph_t *graph, sfd_root_merge_node_t *wanted, const sfd_root_counts_t *told)
 {
   sfd_root_requests_t *wants = graph->setup->wants;
   wanted->answered = true;
@@ -90,7 +90,7 @@ static void be_answered(sfd_graph_t *graph, sfd_wanted_t *wanted, const sfd_root
     sfd_setup_edges_done(graph);
 }
 
-static sfd_wanted_t *find_wanted(sfd_root_requests_t *wants, int32_t node)
+static sfd_root_merge_node_t *find_wanted(sfd_root_requests_t *wants, int32_t node)
 {
   for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
     if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
@@ -112,7 +112,7 @@ static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_root_
 static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
 {
   sfd_root_requests_t *wants = graph->setup->wants;
-  sfd_wanted_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
+  sfd_root_merge_node_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
   if (wanted == NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
   be_answered(graph, wanted, told);
@@ -129,7 +129,7 @@ sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, 
   if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
     return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
   if (job == NULL)
-    return sfd_ended_answer(&server->jobs->ended, wanted->job);
+    return sfd_ended_jobs_status(&server->jobs->ended, wanted->job);
   if (running && group == NULL)
     return SF_ERR_NOT_FOUND;
   bool pair = group != NULL && sfd_agreement_is_pair(group);
@@ -152,7 +152,7 @@ static void on_image_sent(void *image, sf_status_t status)
 }
 
 /* The image is given away: the set-up may end before it has left. Short ones are not worth packing. */
-static void send_image(const sfd_graph_t *graph, sfd_wanted_t *wanted)
+static void send_image(const sfd_graph_t *graph, sfd_root_merge_node_t *wanted)
 {
   void *image = wanted->merge.root_image;
   size_t bytes = wanted->merge.root_image_bytes;
@@ -245,13 +245,13 @@ void sfd_root_requests_begin(sfd_graph_t *graph)
 
 /* ---- Being asked ------------------------------------------------------------------------------------------------- */
 
-static sf_status_t open_asked(const sfd_asked_t *asked, sfshm_image_t *image)
+static sf_status_t open_asked(const sfd_root_request_t *asked, sfshm_image_t *image)
 {
   return sfshm_image_open(asked->image, asked->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
 }
 
 /* Of two nodes each has said or will say it in any case. */
-static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
+static void answer(const sfd_graph_t *graph, sfd_root_request_t *asked)
 {
   sfshm_image_t image;
   asked->answered = true;
@@ -270,7 +270,7 @@ static void answer(const sfd_graph_t *graph, sfd_asked_t *asked)
 }
 
 /* Whether the other node wants roots that are not here, by what it has been told. */
-static bool asks_too_much(const sfd_asked_t *asked, const sfd_root_counts_t *said)
+static bool asks_too_much(const sfd_root_request_t *asked, const sfd_root_counts_t *said)
 {
   sfshm_image_t image;
   sfshm_root_roots_t part;
@@ -338,11 +338,12 @@ static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const voi
 static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t bytes)
 {
   sfd_root_requests_t *wants = wants_of(graph);
-  sfd_asked_t *asked = wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
+  sfd_root_request_t *asked =
+      wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
   if (asked == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan from node %d", node);
   wants->asked = asked;
-  wants->asked[wants->nasked] = (sfd_asked_t){.node = node, .image = image, .bytes = bytes};
+  wants->asked[wants->nasked] = (sfd_root_request_t){.node = node, .image = image, .bytes = bytes};
   wants->nasked++;
   if (graph->setup->nhere == graph->group->nlocals)
     answer(graph, &wants->asked[wants->nasked - 1]);

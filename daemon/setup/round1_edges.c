@@ -53,8 +53,8 @@ static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_ra
   return status;
 }
 
-sf_status_t sfd_edges_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                            int32_t place, const int fds[], int nfds)
+sf_status_t sfd_setup_edges_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
+                                  int32_t place, const int fds[], int nfds)
 {
   bool blocks = create->n_blocks > 0;
   if (create->error == NULL && (create->nroots < 0 || create->nleaves < 0))
@@ -64,22 +64,23 @@ sf_status_t sfd_edges_check(const Sfproto__GraphCreate *create, const sfd_rank_t
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: blocks beside an error", place);
   sf_status_t status = check_places(create, rank, group, place, nfds);
   if (status == SF_OK)
-    status = sfd_blocks_check("GraphCreate", create->blocks, create->n_blocks, create->nleaves, group->size, place);
+    status =
+        sfd_edge_blocks_check("GraphCreate", create->blocks, create->n_blocks, create->nleaves, group->size, place);
   if (status != SF_OK || nfds == 0)
     return status;
-  return sfd_blocks_check_list("GraphCreate", create->blocks, create->n_blocks, place, fds[0]);
+  return sfd_edge_blocks_check_list("GraphCreate", create->blocks, create->n_blocks, place, fds[0]);
 }
 
 /* ---- Keeping ---- */
 
-sf_status_t sfd_edges_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
+sf_status_t sfd_setup_edges_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)
 {
-  sf_status_t status = sfd_blocks_copy(create->blocks, create->n_blocks, &member->blocks);
+  sf_status_t status = sfd_edge_blocks_copy(create->blocks, create->n_blocks, &member->blocks);
   member->nblocks = status == SF_OK ? (int32_t)create->n_blocks : 0;
   return status;
 }
 
-void sfd_edges_free(sfd_job_t *job, sfd_setup_member_t *member)
+void sfd_setup_edges_free(sfd_job_t *job, sfd_setup_member_t *member)
 {
   free(member->blocks);
   member->blocks = NULL;

@@ -22,8 +22,8 @@ static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lan
   return SF_OK;
 }
 
-sf_status_t sfd_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n, const sfd_rank_t *rank,
-                            const sfd_group_t *group, int32_t place)
+sf_status_t sfd_setup_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n,
+                                  const sfd_rank_t *rank, const sfd_group_t *group, int32_t place)
 {
   int32_t previous = -1;
   for (size_t i = 0; i < n; i++) {
@@ -42,7 +42,7 @@ sf_status_t sfd_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[]
   return SF_OK;
 }
 
-sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member)
+sf_status_t sfd_setup_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member)
 {
   if (n == 0)
     return SF_OK;
@@ -61,7 +61,7 @@ sf_status_t sfd_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup
   return SF_OK;
 }
 
-void sfd_lanes_free(sfd_setup_member_t *member)
+void sfd_setup_lanes_free(sfd_setup_member_t *member)
 {
   free(member->lanes);
   member->lanes = NULL;
@@ -77,7 +77,7 @@ static int compare_lane(const void *key, const void *element)
   return (rank > lane->rank) - (rank < lane->rank);
 }
 
-const sfd_lane_t *sfd_lanes_find(const sfd_graph_t *graph, int32_t from, int32_t to)
+const sfd_lane_t *sfd_setup_lanes_find(const sfd_graph_t *graph, int32_t from, int32_t to)
 {
   const sfd_setup_member_t *member = sfd_setup_member(graph, from);
   if (member->nlanes == 0)
@@ -85,13 +85,13 @@ const sfd_lane_t *sfd_lanes_find(const sfd_graph_t *graph, int32_t from, int32_t
   return bsearch(&to, member->lanes, (size_t)member->nlanes, sizeof member->lanes[0], compare_lane);
 }
 
-sf_status_t sfd_lanes_agree(const sfd_graph_t *graph)
+sf_status_t sfd_setup_lanes_agree(const sfd_graph_t *graph)
 {
   for (int32_t local = 0; local < graph->group->nlocals; local++) {
     const sfd_setup_member_t *member = &graph->setup->members[local];
     int32_t place = graph->group->locals[local];
     for (int32_t i = 0; i < member->nlanes; i++)
-      if (sfd_lanes_find(graph, member->lanes[i].rank, place) == NULL)
+      if (sfd_setup_lanes_find(graph, member->lanes[i].rank, place) == NULL)
         return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", place,
                            member->lanes[i].rank);
   }

@@ -25,8 +25,8 @@ static void enter(sfd_graph_t *graph, sfd_setup_state_t to)
       [SFD_SETUP_VOTING] = 1u << SFD_SETUP_CONFIRMING | 1u << SFD_SETUP_EDGES,
       [SFD_SETUP_EDGES] = 1u << SFD_SETUP_CONFIRMING | 1u << SFD_SETUP_LANES,
       [SFD_SETUP_CONFIRMING] = 0,
-      [SFD_SETUP_LANES] = 1u << SFD_SETUP_DOOMED,
-      [SFD_SETUP_DOOMED] = 0,
+      [SFD_SETUP_LANES] = 1u << SFD_SETUP_FAILED,
+      [SFD_SETUP_FAILED] = 0,
   };
   assert((next[graph->setup->state] >> to & 1) != 0);
   graph->setup->state = to;
@@ -58,8 +58,8 @@ void sfd_setup_free(sfd_graph_t *graph)
     return;
   sfd_root_requests_free(graph->setup->wants);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    sfd_edges_free(graph->group->job, &graph->setup->members[i]);
-    sfd_lanes_free(&graph->setup->members[i]);
+    sfd_setup_edges_free(graph->group->job, &graph->setup->members[i]);
+    sfd_setup_lanes_free(&graph->setup->members[i]);
   }
   free(graph->setup);
   graph->setup = NULL;
@@ -91,12 +91,12 @@ sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_gr
 
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
 {
-  sfd_setup_error_note(&setup->agreement.error, status, rank, leaf, detail);
+  sfd_agreement_error_note(&setup->agreement.error, status, rank, leaf, detail);
 }
 
 /* ---- Answering ---- */
 
-sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local)
+sfd_session_t *sfd_setup_mark_answered(const sfd_graph_t *graph, int32_t local)
 {
   sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
   if (graph->setup->members[local].state != SFD_MEMBER_WAITING)
@@ -109,7 +109,7 @@ sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local)
 void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
-    sfd_session_t *session = sfd_setup_answered(graph, i);
+    sfd_session_t *session = sfd_setup_mark_answered(graph, i);
     if (session != NULL)
       sfd_session_send_error(session, graph->setup->members[i].request, status, detail);
   }
@@ -125,12 +125,12 @@ static void become_ready(sfd_graph_t *graph, sf_status_t status)
   if (status == SF_OK)
     status = sfd_reply_send(graph, of_edges && setup->state == SFD_SETUP_CONFIRMING, true);
   if (status != SF_OK && graph->group->nnodes == 1) {
-    sfd_setup_fail_untold(graph, status);
+    sfd_setup_fail_unanswered(graph, status);
   } else if (status != SF_OK) {
     sfd_setup_fail_ready(graph, status);
   } else {
     if (of_edges)
-      sfd_kept_add(graph);
+      sfd_proposal_keep_plan(graph);
     sfd_graph_set_up(graph);
   }
 }
@@ -172,12 +172,12 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
   sfd_setup_member_t *member = &graph->setup->members[local];
   if (member->state != SFD_MEMBER_WAITING || member->earlier == 0)
     return;
-  sfd_session_t *session = sfd_setup_answered(graph, local);
-  sfd_lanes_free(member);
+  sfd_session_t *session = sfd_setup_mark_answered(graph, local);
+  sfd_setup_lanes_free(member);
   member->state = SFD_MEMBER_ASKED;
   graph->setup->nhere--;
   if (session != NULL)
-    sfd_reply_ask(session, member->request, graph->number);
+    sfd_reply_ask_edges(session, member->request, graph->number);
 }
 
 void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
@@ -197,8 +197,8 @@ void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
  * each other, so that nothing is left to be agreed on. */
 static bool can_be_made_again(sfd_graph_t *graph)
 {
-  return sfd_proposal_names_one(graph) &&
-         (!sfd_agreement_is_pair(graph->group) || sfd_kept_share(graph, graph->setup->members[0].earlier) == SF_OK);
+  return sfd_proposal_names_one(graph) && (!sfd_agreement_is_pair(graph->group) ||
+                                           sfd_proposal_reuse_plan(graph, graph->setup->members[0].earlier) == SF_OK);
 }
 
 static void vote(sfd_graph_t *graph)
@@ -221,7 +221,7 @@ static void vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   graph->setup->earlier = agreement->again;
   sf_status_t status = sfd_graph_number(graph, id);
   if (status == SF_OK && !sfd_agreement_is_pair(group))
-    status = sfd_kept_share(graph, agreement->again);
+    status = sfd_proposal_reuse_plan(graph, agreement->again);
   sfd_log(SFD_LOG_GRAPH, SFD_DEBUG, "graph %" PRIu64 " of job \"%s\" has the plan of graph %" PRIu64, id,
           group->job->name, agreement->again);
   confirm(graph, status);
@@ -276,8 +276,8 @@ static void begin_round_2(sfd_graph_t *graph)
   setup->agreement = (sfd_agreement_t){.lowest = -1};
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     setup->members[i].state = SFD_MEMBER_AWAITED;
-    sfd_edges_free(graph->group->job, &setup->members[i]);
-    sfd_lanes_free(&setup->members[i]);
+    sfd_setup_edges_free(graph->group->job, &setup->members[i]);
+    sfd_setup_lanes_free(&setup->members[i]);
   }
 }
 
@@ -329,14 +329,14 @@ static void edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 void sfd_setup_finish_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
-  if (setup->agreement.error.status == SF_OK && sfd_lanes_agree(graph) != SF_OK)
+  if (setup->agreement.error.status == SF_OK && sfd_setup_lanes_agree(graph) != SF_OK)
     sfd_setup_note_error(setup, SF_ERR_PROTO, -1, -1, sfshm_error_detail());
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &setup->agreement);
 }
 
-void sfd_setup_doom(sfd_graph_t *graph)
+void sfd_setup_enter_failed(sfd_graph_t *graph)
 {
-  enter(graph, SFD_SETUP_DOOMED);
+  enter(graph, SFD_SETUP_FAILED);
 }
 
 static void lanes_agreed(sfd_group_t *group, uint64_t number, uint64_t id)

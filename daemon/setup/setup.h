@@ -47,8 +47,8 @@ typedef struct sfd_setup_member {
   int64_t nleaves;
   int32_t nroot_ranks; /* other ranks to whose roots its edges lead */
   uint32_t flags;
-  int edges_fd;        /* -1: none */
-  sfd_block_t *blocks; /* ascending ranks; round 1 only */
+  int edges_fd;             /* -1: none */
+  sfd_edge_block_t *blocks; /* ascending ranks; round 1 only */
   int32_t nblocks;
   sfd_lane_t *lanes; /* ascending ranks; round 2, or proposed */
   int32_t nlanes;
@@ -84,7 +84,7 @@ typedef enum sfd_setup_state {
   SFD_SETUP_EDGES, /* members that named an earlier graph are asked for their edges */
   SFD_SETUP_CONFIRMING,
   SFD_SETUP_LANES,
-  SFD_SETUP_DOOMED,
+  SFD_SETUP_FAILED,
 } sfd_setup_state_t;
 
 typedef struct sfd_setup {
@@ -129,7 +129,7 @@ extern const sfd_agreement_ops_t sfd_setup_lanes_agreement;
 extern const sfd_agreement_ops_t sfd_setup_vote_agreement;
 
 /* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
-sfd_session_t *sfd_setup_answered(const sfd_graph_t *graph, int32_t local);
+sfd_session_t *sfd_setup_mark_answered(const sfd_graph_t *graph, int32_t local);
 
 /* A member of this node leaves the group: set-ups that would need it can't begin. */
 void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text);

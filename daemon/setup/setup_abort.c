@@ -10,21 +10,21 @@
 
 /* ---- Errors ---- */
 
-void sfd_setup_answer_doomed(const sfd_graph_t *graph)
+void sfd_setup_answer_failed(const sfd_graph_t *graph)
 {
   sfd_setup_answer_error(graph, graph->setup->agreement.error.status, graph->setup->agreement.error.detail);
 }
 
 void sfd_setup_end_with_error(sfd_graph_t *graph)
 {
-  const sfd_setup_error_t *error = &graph->setup->agreement.error;
+  const sfd_agreement_error_t *error = &graph->setup->agreement.error;
   sfd_log(SFD_LOG_GRAPH, SFD_INFO, "graph %" PRIu64 " of job \"%s\" is not set up: %s", graph->id,
           graph->group->job->name, error->detail);
   sfd_setup_answer_error(graph, error->status, error->detail);
   sfd_graph_free(graph);
 }
 
-void sfd_setup_fail_untold(sfd_graph_t *graph, sf_status_t status)
+void sfd_setup_fail_unanswered(sfd_graph_t *graph, sf_status_t status)
 {
   sfd_setup_note_error(graph->setup, status, -1, -1, sfshm_error_detail());
   sfd_setup_end_with_error(graph);
@@ -97,9 +97,9 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
     sfd_setup_member(graph, place)->state = SFD_MEMBER_ANSWERED;
     if (graph->setup->state == SFD_SETUP_LANES) {
       note_gone(graph, text);
-      sfd_setup_doom(graph);
+      sfd_setup_enter_failed(graph);
     }
-    sfd_setup_answer_doomed(graph);
+    sfd_setup_answer_failed(graph);
     if (++graph->setup->nhere == graph->group->nlocals)
       sfd_setup_finish_round_2(graph);
   }

@@ -34,7 +34,7 @@ static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
 static sf_status_t check_create(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                 int32_t place, const int fds[], int nfds)
 {
-  sf_status_t status = create->has_again ? SF_OK : sfd_edges_check(create, rank, group, place, fds, nfds);
+  sf_status_t status = create->has_again ? SF_OK : sfd_setup_edges_check(create, rank, group, place, fds, nfds);
   return status == SF_OK ? sfd_proposal_check(create, rank, group, place, nfds) : status;
 }
 
@@ -71,7 +71,7 @@ static sf_status_t store_create(sfd_graph_t *graph, int32_t place, const Sfproto
   sfd_agreement_t *agreement = &graph->setup->agreement;
   if (!take_error(graph, create->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
-  sf_status_t status = sfd_edges_store(create, member);
+  sf_status_t status = sfd_setup_edges_store(create, member);
   if (status == SF_OK)
     status = sfd_proposal_store(create, member);
   if (status == SF_OK)
@@ -108,7 +108,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_
     group->members[place].ngraphs++;
   if (ask) {
     sfd_setup_member(graph, place)->state = SFD_MEMBER_ASKED;
-    sfd_reply_ask(session, message->request, graph->number);
+    sfd_reply_ask_edges(session, message->request, graph->number);
     return SF_OK;
   }
   arrive(graph, place, message->request);
@@ -127,7 +127,8 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   sfd_group_t *group = sfd_group_find(rank->job, id);
   int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
   if (place < 0) {
-    sfd_session_answer(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number, id);
+    sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number,
+                            id);
     return;
   }
   if (!sfd_group_complete(group, rank, message->request))
@@ -145,16 +146,16 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
   const Sfproto__GraphCommit *commit = message->graph_commit;
   if (commit->error != NULL && commit->n_lanes > 0)
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
-  sf_status_t status = sfd_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, place);
+  sf_status_t status = sfd_setup_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, place);
   if (status == SF_OK)
-    status = sfd_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, place));
+    status = sfd_setup_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, place));
   if (status != SF_OK)
     return status;
   if (!take_error(graph, commit->error))
     return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
   arrive(graph, place, message->request);
-  if (graph->setup->state == SFD_SETUP_DOOMED)
-    sfd_setup_answer_doomed(graph);
+  if (graph->setup->state == SFD_SETUP_FAILED)
+    sfd_setup_answer_failed(graph);
   if (graph->setup->nhere == graph->group->nlocals)
     sfd_setup_finish_round_2(graph);
   return SF_OK;

@@ -28,7 +28,7 @@
 #define LIMIT_MS 20000
 #define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
 #define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
-#define TRUNKS_BYTES (sizeof(struct sfd_trunks) + 2 * sizeof(sfd_side_t)) /* of a node in a ring */
+#define TRUNKS_BYTES (sizeof(struct sfd_trunks) + 2 * sizeof(sfd_trunk_side_t)) /* of a node in a ring */
 
 typedef enum what { ARRIVAL, WANTS, PAIR, GROUP, START, TRUNKS, WHATS } what_t;
 

@@ -91,7 +91,8 @@ START_TEST(joining_without_end)
   count(SFTEST_LOOP_HOLD);
   sftest_job_start(&hostile, &cluster.nodes[0], 1, sftest_flood_joins, assault);
   uint64_t bytes = 0, last = 1;
-  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS); bytes < 2 * SFD_UNSENT_OF_USER && bytes != last;) {
+  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+       bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER && bytes != last;) {
     ck_assert_msg(sftest_now_ms() < until, "%llu bytes are queued", (unsigned long long)bytes);
     int64_t begun = assault->attempts;
     last = bytes;
@@ -99,8 +100,8 @@ START_TEST(joining_without_end)
       sftest_sleep_ms(1);
     bytes = count(SFTEST_LOOP_BYTES);
   }
-  ck_assert_msg(bytes < 2 * SFD_UNSENT_OF_USER, "%llu bytes are queued after %lld attempts", (unsigned long long)bytes,
-                (long long)assault->attempts);
+  ck_assert_msg(bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER, "%llu bytes are queued after %lld attempts",
+                (unsigned long long)bytes, (long long)assault->attempts);
   assault->over = true;
   sftest_job_wait(&hostile, sftest_limit_ms(LIMIT_MS));
   printf("%llu bytes are queued after %lld attempts\n", (unsigned long long)bytes, (long long)assault->attempts);

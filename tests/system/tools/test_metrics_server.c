@@ -203,20 +203,20 @@ START_TEST(bad_places)
   uv_loop_t loop;
   sfd_options_t options = {0};
   sfd_server_t server = {.loop = &loop, .options = &options};
-  sfd_metrics_server_t *metrics;
+  sfd_metrics_http_t *metrics;
   char long_path[200] = "/";
   uv_loop_init(&loop);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     options.metrics = (char *)(uintptr_t)bad[i];
-    ck_assert_int_eq(sfd_metrics_server_create(&server, &metrics), SF_ERR_ARG);
+    ck_assert_int_eq(sfd_metrics_http_create(&server, &metrics), SF_ERR_ARG);
     sftest_expect_in(sfshm_error_detail(), "option metrics: a path that begins with /, PORT, 127.0.0.1:PORT");
   }
   memset(long_path + 1, 'p', sizeof long_path - 2);
   options.metrics = long_path;
-  ck_assert_int_eq(sfd_metrics_server_create(&server, &metrics), SF_ERR_ARG);
+  ck_assert_int_eq(sfd_metrics_http_create(&server, &metrics), SF_ERR_ARG);
   char nowhere[] = "/nowhere/at/all";
   options.metrics = nowhere;
-  ck_assert_int_eq(sfd_metrics_server_create(&server, &metrics), SF_ERR_SYS);
+  ck_assert_int_eq(sfd_metrics_http_create(&server, &metrics), SF_ERR_SYS);
   uv_run(&loop, UV_RUN_DEFAULT);
   ck_assert_int_eq(uv_loop_close(&loop), 0);
 }

@@ -51,7 +51,7 @@ static void ask_raw(uint32_t uid, void *question, size_t length, Sfpeer__Cursor 
   ask.question = (ProtobufCBinaryData){length, question};
   ask.from = from;
   told_.times = 0;
-  sfd_ask_here(daemon_.server, &ask, take, NULL);
+  sfd_remote_answer_here(daemon_.server, &ask, take, NULL);
   ck_assert_int_eq(told_.times, 1);
 }
 

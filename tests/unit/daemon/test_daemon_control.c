@@ -78,7 +78,7 @@ START_TEST(a_drained_daemon_takes_no_new_jobs)
 }
 END_TEST
 
-static void expect_refusal(const sfd_asker_t *asker, const Sfproto__Control *control, sf_status_t status,
+static void expect_refusal(const sfd_requester_t *asker, const Sfproto__Control *control, sf_status_t status,
                            const char *detail)
 {
   char text[SFD_TEXT_SIZE];
@@ -91,7 +91,7 @@ START_TEST(others_may_not)
   static const Sfproto__Control__Action forbidden[] = {
       SFPROTO__CONTROL__ACTION__DRAIN, SFPROTO__CONTROL__ACTION__UNDRAIN, SFPROTO__CONTROL__ACTION__SHUTDOWN,
       SFPROTO__CONTROL__ACTION__LOG};
-  const sfd_asker_t stranger = {.uid = getuid() + 17, .pid = 5, .node = -1};
+  const sfd_requester_t stranger = {.uid = getuid() + 17, .pid = 5, .node = -1};
   char levels[] = "trace", job[] = "job", text[SFD_TEXT_SIZE];
   sftest_client_t client;
   sftest_join_all(&daemon_, &client, "job", 1);
@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(owners_may_kill_their_jobs)
 {
-  const sfd_asker_t root = {.uid = 0, .pid = 7, .node = 3};
+  const sfd_requester_t root = {.uid = 0, .pid = 7, .node = 3};
   char name[] = "job", text[SFD_TEXT_SIZE];
   sftest_client_t clients[2];
   Sfproto__Control control = control_of(SFPROTO__CONTROL__ACTION__KILL);

@@ -209,7 +209,7 @@ START_TEST(forked_child_hides_nothing)
 {
   sftest_client_t first;
   int report[2];
-  int pidfd = sfd_peer_pidfd(getpid());
+  int pidfd = sfd_credentials_pidfd(getpid());
   if (pidfd < 0) {
     puts("part skipped: forked_child_hides_nothing: this kernel has no pidfds");
     return;

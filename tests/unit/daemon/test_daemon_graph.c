@@ -157,7 +157,7 @@ START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
   for (int32_t spare = 0; spare < 2; spare++) {
     daemon_.server->board->own_cores = SIZE + spare;
     daemon_.server->idle.expected_until_ns = 0;
-    sfd_dispatch(session, &incoming);
+    sfd_client_requests_handle(session, &incoming);
     ck_assert((daemon_.server->idle.expected_until_ns != 0) == (spare > 0));
   }
 }

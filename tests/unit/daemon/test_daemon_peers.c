@@ -20,7 +20,7 @@ static sf_status_t check(int32_t nnodes, const uint64_t lengths[NBLOCKS])
   sfd_group_t group = {.size = NBLOCKS + 1, .nnodes = nnodes};
   sfd_rank_t rank = {.number = 0};
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
-  ck_assert(sfd_key_insert(&rank.segments_by_number, &inbox));
+  ck_assert(sfd_id_map_insert(&rank.segments_by_number, &inbox));
   for (int i = 0; i < NBLOCKS; i++) {
     sfproto__edge_block__init(&block[i]);
     block[i].rank = i + 1;
@@ -33,8 +33,8 @@ static sf_status_t check(int32_t nnodes, const uint64_t lengths[NBLOCKS])
   create.nleaves = NBLOCKS;
   create.blocks = blocks;
   create.n_blocks = NBLOCKS;
-  sf_status_t status = sfd_edges_check(&create, &rank, &group, 0, NULL, 0);
-  sfd_key_remove(&rank.segments_by_number, &inbox);
+  sf_status_t status = sfd_setup_edges_check(&create, &rank, &group, 0, NULL, 0);
+  sfd_id_map_remove(&rank.segments_by_number, &inbox);
   return status;
 }
 

@@ -225,7 +225,7 @@ START_TEST(memory_of_the_dead_is_given_back)
   sftest_daemon_settle(&daemon_);
   /* 2 here; there: 2 sockets, inbox, segment, and a pidfd where there are any. Only the counters stay, for sfctl. */
   int after = sftest_count_fds();
-  int pidfd = sfd_peer_pidfd(getpid());
+  int pidfd = sfd_credentials_pidfd(getpid());
   ck_assert_int_eq(before - after, pidfd >= 0 ? 7 : 6);
   if (pidfd >= 0)
     close(pidfd);

@@ -30,13 +30,13 @@ START_TEST(pages_of_clients)
 {
   size_t page = sfshm_page_bytes();
   volatile char *base = map_shortened(memfd_create("a client's", MFD_CLOEXEC));
-  sfd_guard_begin();
+  sfd_sigbus_guard_begin();
   ck_assert_int_eq(base[page + 7], 0); /* reading */
   base[2 * page] = 'c';                /* writing */
   ck_assert_int_eq(base[2 * page], 'c');
   ck_assert_int_eq(base[0], 'a'); /* what is there stays */
-  ck_assert_uint_eq(sfd_guard_take(), 2);
-  ck_assert_uint_eq(sfd_guard_take(), 0);
+  ck_assert_uint_eq(sfd_sigbus_guard_take(), 2);
+  ck_assert_uint_eq(sfd_sigbus_guard_take(), 0);
 }
 END_TEST
 
@@ -46,7 +46,7 @@ START_TEST(pages_of_others)
   int fd = mkstemp(path);
   unlink(path);
   volatile char *base = map_shortened(fd);
-  sfd_guard_begin();
+  sfd_sigbus_guard_begin();
   base[sfshm_page_bytes()] = 'b';
 }
 END_TEST

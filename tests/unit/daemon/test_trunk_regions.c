@@ -39,7 +39,7 @@ static void teardown(void)
   sfc_trunk_regions_destroy(&mapped);
   for (int i = 0; i < MAX_BOARDS; i++)
     sfd_trunk_regions_give(&boards[i]);
-  sfd_trunk_regions_let_go(job.trunk_regions);
+  sfd_trunk_regions_release(job.trunk_regions);
   ck_assert_int_eq(server.nheld_fds, 0);
 }
 
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(a_map_may_outlive_its_job)
 {
   map_t map = take(LENGTH, 'a');
-  sfd_trunk_regions_let_go(job.trunk_regions);
+  sfd_trunk_regions_release(job.trunk_regions);
   job.trunk_regions = NULL;
   sfc_trunk_regions_give(&mapped, expect_mapped(&map));
   give(&map);
@@ -241,7 +241,7 @@ END_TEST
 START_TEST(boards_outlive_the_job)
 {
   take_board(0, 2);
-  sfd_trunk_regions_let_go(job.trunk_regions);
+  sfd_trunk_regions_release(job.trunk_regions);
   job.trunk_regions = NULL;
   expect_whole(0);
 }

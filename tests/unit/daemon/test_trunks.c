@@ -54,16 +54,16 @@ static void setup(void)
   *group = (sfd_group_t){.job = job, .size = 1, .nnodes = 1, .nodes = nodes};
   *graph = (sfd_graph_t){.id = GRAPH, .group = group, .state = SFD_GRAPH_READY};
   rank = (sfd_rank_t){.job = job};
-  ck_assert(sfd_key_insert(&job->graphs_by_id, graph));
+  ck_assert(sfd_id_map_insert(&job->graphs_by_id, graph));
   make_trunks();
   graph->trunks = trunks;
 }
 
 static void teardown(void)
 {
-  sfd_key_remove(&job->graphs_by_id, graph);
+  sfd_id_map_remove(&job->graphs_by_id, graph);
   sfd_trunk_regions_give(&trunks->board);
-  sfd_trunk_regions_let_go(job->trunk_regions);
+  sfd_trunk_regions_release(job->trunk_regions);
   ck_assert_int_eq(server.nheld_fds, 0);
   free(trunks->plan->map.base);
   free(trunks->plan);

@@ -192,7 +192,7 @@ static const sfd_hello_t ours = {.node = 1, .nnodes = 4, .software = "sfd 0.1.0"
 
 static void expect_hello(sfd_hello_t theirs, sf_status_t status, const char *text)
 {
-  ck_assert_int_eq(sfd_hello_check(&theirs, 3, &ours), status);
+  ck_assert_int_eq(sfd_frame_check_hello(&theirs, 3, &ours), status);
   if (status != SF_OK)
     ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\"", sfshm_error_detail());
 }

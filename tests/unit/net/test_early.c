@@ -9,7 +9,7 @@
 #define KEPT_MS 60000
 #define MAX_SEEN 16
 
-static sfd_early_t early;
+static sfd_early_messages_t early;
 
 /* What the handler has been offered, by desc, and up to which job it finds them. */
 static uint64_t offered[MAX_SEEN];
@@ -18,14 +18,14 @@ static uint64_t known;
 
 static void setup(void)
 {
-  sfd_early_init(&early);
+  sfd_early_messages_init(&early);
   noffered = 0;
   known = 0;
 }
 
 static void teardown(void)
 {
-  sfd_early_free(&early);
+  sfd_early_messages_free(&early);
 }
 
 static void keep(uint64_t now_ms, int32_t node, uint64_t job, uint64_t desc)
@@ -33,7 +33,7 @@ static void keep(uint64_t now_ms, int32_t node, uint64_t job, uint64_t desc)
   sfd_message_head_t head = {.kind = 1, .payload_bytes = 8, .job = job, .desc = desc};
   uint64_t *payload = malloc(sizeof *payload);
   *payload = 100 * desc;
-  ck_assert_int_eq(sfd_early_keep(&early, now_ms, node, &head, payload), SF_OK);
+  ck_assert_int_eq(sfd_early_messages_keep(&early, now_ms, node, &head, payload), SF_OK);
 }
 
 static sf_status_t deliver(void *context, int32_t node, const sfd_message_head_t *head, void *payload)
@@ -54,7 +54,7 @@ static void expect_offers(bool delivered, size_t n, const uint64_t descs[])
 {
   noffered = 0;
   early.begun = true;
-  ck_assert(sfd_early_attend(&early, deliver, &early) == delivered);
+  ck_assert(sfd_early_messages_attend(&early, deliver, &early) == delivered);
   ck_assert_uint_eq(noffered, n);
   if (n > 0)
     ck_assert_mem_eq(offered, descs, n * sizeof descs[0]);
@@ -66,7 +66,7 @@ START_TEST(delivered_in_order)
   keep(1, 1, 11, 1);
   keep(2, 2, 12, 2);
   keep(3, 1, 11, 3);
-  ck_assert(!sfd_early_attend(&early, deliver, &early));
+  ck_assert(!sfd_early_messages_attend(&early, deliver, &early));
   ck_assert_uint_eq(noffered, 0);
   expect_offers(false, 3, (const uint64_t[]){1, 2, 3});
   known = 11;
@@ -85,9 +85,9 @@ START_TEST(dropped_with_the_node)
   keep(1, 1, 11, 1);
   keep(1, 2, 12, 2);
   keep(1, 1, 21, 3);
-  sfd_early_forget(&early, 1);
+  sfd_early_messages_forget(&early, 1);
   expect_offers(false, 1, (const uint64_t[]){2});
-  sfd_early_forget(&early, 3);
+  sfd_early_messages_forget(&early, 3);
   expect_offers(false, 1, (const uint64_t[]){2});
 }
 END_TEST
@@ -111,11 +111,11 @@ START_TEST(bounded)
 {
   uint64_t payload = 0;
   sfd_message_head_t head = {.kind = 1, .payload_bytes = 1u << 30, .job = 1, .desc = 1};
-  ck_assert_int_eq(sfd_early_keep(&early, 1, 7, &head, malloc(8)), SF_OK);
+  ck_assert_int_eq(sfd_early_messages_keep(&early, 1, 7, &head, malloc(8)), SF_OK);
   head.payload_bytes = 8;
-  ck_assert_int_eq(sfd_early_keep(&early, 2, 7, &head, &payload), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfd_early_messages_keep(&early, 2, 7, &head, &payload), SF_ERR_LIMIT);
   ck_assert_ptr_ne(strstr(sfshm_error_detail(), "node 7"), NULL);
-  sfd_early_forget(&early, 7);
+  sfd_early_messages_forget(&early, 7);
   keep(3, 1, 11, 2);
 }
 END_TEST

@@ -123,7 +123,7 @@ static sfd_route_t *make_route(const sfc_edge_list_t *list, sfshm_operation_t op
   ck_assert_int_eq(sfshm_region_map(list->region.fd, SFSHM_REGION_EDGES, (uint64_t)1 << 40, SFSHM_READ_ONLY, &region),
                    SF_OK);
   const sfc_edge_part_t *part = &list->parts[0];
-  sfd_mapping_t *mapping = sfd_mapping_create(&region);
+  sfd_shared_mapping_t *mapping = sfd_shared_mapping_create(&region);
   return sfd_route_create(mapping, part->offset, part->nedges, part->nvalues, operation);
 }
 
