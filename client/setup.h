@@ -6,7 +6,6 @@
 #include "client/setup/create.h"
 #include "client/setup/lanes.h"
 #include "client/setup/plan_cache.h"
-#include "client/setup/trunk_device_slots.h"
 #include "client/setup/trunk_memory.h"
 
 #endif

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "client/engine/lane_send.h"
-#include "client/engine/trunk.h"
-#include "client/engine/trunk_device.h"
 #include "client/graph.h"
 
 /* Room is kept for the next operation with the request. */
@@ -61,14 +59,6 @@ static void add_lane(sfc_stage_t *stage, const sfc_lane_t *lane, sfshm_operation
     add(stage, &trunk->extra_leaf, total_p);
 }
 
-/* Whether what the lane carries goes to another node from a device's slot, or will. */
-static bool is_sent_from_device(const sfc_lane_t *lane, const sf_request_t *request)
-{
-  return lane->trunk != NULL &&
-         sfc_trunk_devices_send_slot(lane->graph->trunks, sfc_trunk_sending(lane->trunk, request->operation),
-                                     request) != NULL;
-}
-
 /* Lanes whose other end reads the device itself need nothing; as long as it has not said so, they are asked for. */
 static int64_t survey(sfc_stage_t *stage, const sf_request_t *request)
 {
@@ -79,7 +69,7 @@ static int64_t survey(sfc_stage_t *stage, const sf_request_t *request)
     stage->at[i] = -1;
   for (int32_t i = 0; i < graph->routes.nsenders[request->operation]; i++) {
     const sfc_lane_t *lane = graph->routes.senders[request->operation][i];
-    if (sfc_lane_reads_devices(lane, request) || is_sent_from_device(lane, request))
+    if (sfc_lane_reads_devices(lane, request))
       continue;
     stage->at[lane - graph->lanes] = total;
     add_lane(stage, lane, request->operation, &total);

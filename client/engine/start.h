@@ -11,7 +11,6 @@
 #include "client/engine/op_trace.h"
 #include "client/engine/request.h"
 #include "client/engine/trunk.h"
-#include "client/engine/trunk_device.h"
 #include "client/engine/turns.h"
 #include "shm/observe/calls.h"
 
@@ -31,8 +30,6 @@ SFC_START_STEP void sfc_start_number(sf_request_t *request)
   if (graph->trunks == NULL)
     return;
   sfc_trunks_check_begun(graph, request->match);
-  if (__builtin_expect(sfc_trunk_devices_concern(graph->trunks, request), false))
-    sfc_trunk_devices_step(graph, request);
   sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
 }
 

@@ -9,7 +9,6 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/trunk_device.h"
 #include "client/engine/turns.h"
 #include "client/graph.h"
 #include "client/setup.h"
@@ -82,6 +81,13 @@ static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
+/* Kernels that reach a request's data and a slot: one that moves, and one that combines with the op. */
+typedef struct kernels {
+  const sfshm_kernels_t *move;
+  const sfshm_kernels_t *combine;
+  bool on_host; /* the kernels are the host's: then a NaN that comes first does not hide other contributions */
+} kernels_t;
+
 /* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
 static void start_values(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
 {
@@ -91,8 +97,8 @@ static void start_values(const sfc_trunk_t *trunk, const sf_request_t *request, 
 
 /* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
  * ascending order of leaves. */
-static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request,
-                               const sfc_trunk_kernels_t *kernels, char *slot)
+static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request, const kernels_t *kernels,
+                               char *slot)
 {
   sfshm_unit_t unit = request->combine.unit;
   kernels->move->scatter(unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
@@ -103,8 +109,8 @@ static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *req
         ->scatter(unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0, trunk->extra_leaf.n);
 }
 
-void sfc_trunk_pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_kernels_t *kernels,
-                    char *slot)
+/* Writes this rank's part of the request's message. */
+static void pack(const sfc_trunk_t *trunk, const sf_request_t *request, const kernels_t *kernels, char *slot)
 {
   const sfc_combine_t *combine = &request->combine;
   if (request->operation == SFSHM_BCAST)
@@ -148,43 +154,30 @@ sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const
   return SF_OK;
 }
 
-static sfc_trunk_kernels_t kernels_for(const sf_request_t *request, bool on_device)
-{
-  return on_device ? sfc_trunk_devices_kernels(request)
-                   : (sfc_trunk_kernels_t){request->move, request->combine.kernels, false};
-}
-
 /* Kernels that pack into a slot of the host: the host's, unless the source is on a device. Where the target is does not
  * matter. */
-static sfc_trunk_kernels_t packing_kernels(const sf_request_t *request)
+static kernels_t packing_kernels(const sf_request_t *request)
 {
   sfshm_unit_t unit = request->combine.unit;
   if (request->devices == NULL)
-    return (sfc_trunk_kernels_t){request->move, request->combine.kernels, true};
+    return (kernels_t){request->move, request->combine.kernels, true};
   if (request->source_ref.class == SFC_MEMORY_DEVICE)
-    return kernels_for(request, false);
-  return (sfc_trunk_kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, request->op), true};
-}
-
-static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot, bool on_device)
-{
-  sf_status_t status = sfc_trunk_combine(trunk, request->combine.unit, kernels_for(request, on_device).combine, slot);
-  return status == SF_OK && on_device ? sfc_trunk_devices_await() : status;
+    return (kernels_t){request->move, request->combine.kernels, false};
+  return (kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, request->op), true};
 }
 
 /* The rank's part is in the slot; whoever is last submits the message. */
-static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot, bool on_device)
+static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->sent;
-  side->sent_sequence = request->sequence;
   /* Releases this rank's part and acquires those of the others. */
   uint64_t packed =
       atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
   if (packed % (uint64_t)side->told->nmembers != 0)
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
-    sf_status_t status = combine_staged(lane->trunk, request, slot, on_device);
+    sf_status_t status = sfc_trunk_combine(lane->trunk, request->combine.unit, request->combine.kernels, slot);
     if (status != SF_OK) {
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return;
@@ -197,23 +190,19 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
              request->combine.unit_bytes, false);
 }
 
-/* Where the next message is; NULL: the graph has failed. *on_device_p: kernels have written this rank's part. */
-static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side, bool *on_device_p)
+/* Writes this rank's part into the slot of the next message, and returns the slot; NULL: the graph has failed. */
+static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)
 {
-  char *slot = sfc_trunk_devices_send_slot(lane->graph->trunks, side, request);
-  *on_device_p = slot != NULL;
-  if (slot != NULL)
-    return sfc_trunk_devices_fill(lane, request) ? slot : NULL;
   const sfc_exchange_t *exchange = find_exchange(request);
   if (exchange == NULL)
     return NULL;
-  slot = send_slot(exchange, side, side->sent + 1);
+  char *slot = send_slot(exchange, side, side->sent + 1);
   const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
-  sfc_trunk_kernels_t kernels = packing_kernels(request);
+  kernels_t kernels = packing_kernels(request);
   if (staged != NULL)
     pack_staged(lane->trunk, request, staged, slot);
   else
-    sfc_trunk_pack(lane->trunk, request, &kernels, slot);
+    pack(lane->trunk, request, &kernels, slot);
   return slot;
 }
 
@@ -228,16 +217,15 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
-  bool on_device;
   if (!sfc_trunk_may_send(side, request->combine.unit_bytes))
     return false;
-  char *slot = fill_slot(lane, request, side, &on_device);
+  char *slot = fill_slot(lane, request, side);
   if (slot == NULL)
     return false;
   size_t bytes = sent_bytes(trunk, request);
   if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
-  post(lane, request, side, slot, on_device);
+  post(lane, request, side, slot);
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_sent(request, lane, side->sent, bytes);
   request->sends_left--;
@@ -321,27 +309,12 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
 typedef enum taking {
   TAKING_WAITS, /* not at all: it is not its turn */
   TAKING_PART,  /* the rest is to have its turn */
-  TAKING_TOLD,  /* kernels have been told to read it, and before they are waited for may be told to read what else came
-                 */
   TAKING_DONE,
   TAKING_FAILED
 } taking_t;
 
-/* NULL: the graph has failed. */
-static const char *find_received(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side,
-                                 bool *on_device_p)
+static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)
 {
-  const char *slot = sfc_trunk_devices_receive_slot(lane->graph->trunks, side, request);
-  *on_device_p = slot != NULL;
-  if (slot != NULL)
-    return slot;
-  const sfc_exchange_t *exchange = find_exchange(request);
-  return exchange != NULL ? receive_slot(exchange, side, side->received + 1) : NULL;
-}
-
-static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *side)
-{
-  bool on_device;
   uint64_t desc =
       atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
   if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
@@ -350,29 +323,18 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, sfc_trunk_side_t *
   }
   if (request->ordered && !sfc_request_is_turn(request, lane))
     return TAKING_WAITS;
-  const char *slot = find_received(lane, request, side, &on_device);
-  if (slot == NULL)
+  const sfc_exchange_t *exchange = find_exchange(request);
+  if (exchange == NULL)
     return TAKING_FAILED;
   if (__builtin_expect(request->watch != 0, false))
     sfc_watch_mark(request);
-  const sfshm_kernels_t *kernels = kernels_for(request, on_device).combine;
+  const sfshm_kernels_t *kernels = request->combine.kernels;
+  const char *slot = receive_slot(exchange, side, side->received + 1);
   if (request->operation == SFSHM_BCAST)
     unpack_to_leaves(lane->trunk, request, kernels, slot);
   else if (!unpack_to_roots(lane, request, kernels, slot))
     return TAKING_PART;
-  side->is_read = on_device;
-  return on_device ? TAKING_TOLD : TAKING_DONE;
-}
-
-/* Its slot is written again when it has been consumed. */
-static taking_t end_reading(sfc_lane_t *lane, sfc_trunk_side_t *side)
-{
-  sf_status_t status = sfc_trunk_devices_await();
-  side->is_read = false;
-  if (status == SF_OK)
-    return TAKING_DONE;
-  sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
-  return TAKING_FAILED;
+  return TAKING_DONE;
 }
 
 bool sfc_trunk_receive(sfc_lane_t *lane)
@@ -381,7 +343,7 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
   while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
     sf_request_t *request = lane->rx_request;
     sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
-    taking_t taking = side->is_read ? end_reading(lane, side) : take(lane, request, side);
+    taking_t taking = take(lane, request, side);
     moved = moved || taking != TAKING_WAITS;
     if (taking != TAKING_DONE)
       break;

@@ -50,17 +50,6 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
-/* Kernels that reach a request's data and a slot: one that moves, and one that combines with the op. */
-typedef struct sfc_trunk_kernels {
-  const sfshm_kernels_t *move;
-  const sfshm_kernels_t *combine;
-  bool on_host; /* kernels and slot are the host's: then a NaN that comes first does not hide other contributions */
-} sfc_trunk_kernels_t;
-
-/* Writes this rank's part of the request's message. */
-void sfc_trunk_pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_kernels_t *kernels,
-                    char *slot);
-
 /* Adds what other members have staged of a reduce's message to its positions. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot);
 

@@ -26,11 +26,6 @@ typedef struct sfc_trunk_side {
   sfshm_flow_t *flow;
   uint64_t sent;     /* messages that this rank has written its part of */
   uint64_t received; /* and read */
-
-  /* Of messages that are on a device: */
-  uint64_t sent_sequence; /* number of the operation whose message was the last one sent */
-  uint64_t filled;        /* message of which kernels have written this rank's part */
-  bool is_read;           /* kernels have been told to read that of the next one received */
 } sfc_trunk_side_t;
 
 typedef struct sfc_trunk {
@@ -69,22 +64,6 @@ typedef struct sfc_exchange {
   sfshm_side_slots_t slots[]; /* by side of the map */
 } sfc_exchange_t;
 
-/* Slots on a device for what a graph sends to other nodes and gets from there: see trunk_slots.h. */
-typedef struct sfc_trunk_slots {
-  char *base;    /* here; NULL: they are not open */
-  bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
-  uint64_t class_bytes;
-  uint8_t *where; /* by side of the map */
-  sfshm_side_slots_t *slots;
-
-  /* Of operations of the host, see trunk_devices.h: */
-  uint32_t seen;         /* of board->on_device */
-  bool has_had_occasion; /* to ask for them */
-  bool has_asked;        /* or never will */
-  bool wants;            /* some, for kernels of this device: */
-  int32_t device;
-} sfc_trunk_slots_t;
-
 /* Everything of one graph that concerns other nodes. */
 typedef struct sfc_trunks {
   sfc_attachment_t attachment; /* to the graph; not of a plan's trunks */
@@ -95,8 +74,7 @@ typedef struct sfc_trunks {
   sfc_trunk_region_t *board_region;
   sfshm_trunk_board_t *board;
   sfc_exchange_t *exchanges;
-  sfc_trunk_slots_t slots; /* on a device, beside those of exchanges */
-  sfc_trunk_t *trunks;     /* by node */
+  sfc_trunk_t *trunks; /* by node */
   int32_t ntrunks;
 } sfc_trunks_t;
 

@@ -5,7 +5,6 @@
 
 #include "client/core.h"
 #include "client/graph.h"
-#include "client/setup/trunk_device_slots.h"
 #include "client/setup/trunk_memory.h"
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
@@ -350,7 +349,6 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
-  sfc_trunk_slots_close(&trunks->slots);
   if (!trunks->shares_plan)
     free_plan(context, trunks);
   while (trunks->exchanges != NULL) {
@@ -368,7 +366,6 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 static void tear_down(sfc_attachment_t *attachment)
 {
   sfc_submitter_settle(&attachment->graph->context->submitter);
-  sfc_trunk_slots_close(&((sfc_trunks_t *)attachment)->slots);
 }
 
 static void free_trunks(sfc_attachment_t *attachment)

@@ -97,8 +97,7 @@ void sfc_nodes_unpin(sfc_nodes_t *nodes)
   if (nodes == NULL)
     return;
   const sfc_streams_t *streams = nodes->streams;
-  if (nodes->copy->trunks != NULL)
-    sfc_trunk_slots_close(&nodes->copy->trunks->slots);
+  sfc_node_slots_close(nodes);
   while (nodes->nexchanges > 0)
     streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
   if (nodes->board.host != NULL)

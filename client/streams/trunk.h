@@ -26,6 +26,15 @@
 #define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
 #define SFC_NODES_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
 
+/* Slots on a device: see trunk_device_slots.h. */
+typedef struct sfc_node_slots {
+  char *base;    /* here; NULL: they are not open */
+  bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
+  uint64_t class_bytes;
+  uint8_t *where; /* by side of the map */
+  sfshm_side_slots_t *slots;
+} sfc_node_slots_t;
+
 typedef struct sfc_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
@@ -33,7 +42,8 @@ typedef struct sfc_nodes {
   const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
   sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
   int32_t nexchanges;
-  bool has_asked; /* for slots on a device, beside those of exchanges: see trunk_device_slots.h */
+  bool has_asked; /* for: */
+  sfc_node_slots_t device_slots;
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
   uint64_t mine;          /* written before found */

@@ -1,23 +1,156 @@
 /* Slots on a device for other nodes: see trunk_device_slots.h. */
 #include "client/streams/trunk_device_slots.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/core.h"
 #include "client/graph.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
+#include "shm/device/device_load.h"
 
-/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+#define ALIGN 128u /* of slots, which hold units of any type */
+
+/* ---- Asking ------------------------------------------------------------------------------------------------------ */
+
+/* Whether the environment keeps this rank from using slots on a device. */
+static bool are_off(void)
+{
+  const char *wanted = getenv("SF_DEVICE_MPI");
+  return (wanted != NULL && strcmp(wanted, "off") == 0) || !sfc_device_may_share();
+}
+
+static sf_status_t tell(const sfc_nodes_t *nodes, Sfproto__Message *message)
+{
+  return sfc_control_tell(&nodes->copy->context->control, message, NULL, 0);
+}
+
+static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
+{
+  const sfc_streams_t *streams = nodes->streams;
+  sfshm_device_identity_t identity;
+  Sfproto__TrunkAsk body = SFPROTO__TRUNK_ASK__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  sf_status_t status = streams->plugin->identify(streams->ops->device(streams->device), &identity);
+  if (status != SF_OK)
+    return status;
+  body.device = (ProtobufCBinaryData){sizeof identity.bytes, identity.bytes};
+  body.graph = nodes->copy->number;
+  body.class_bytes = sfshm_exchange_class(unit_bytes);
+  body.roots = sides.roots_on_device;
+  body.leaves = sides.leaves_on_device;
+  body.sees_adapters = streams->ops->sees_adapters(streams->device);
+  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_ASK;
+  message.trunk_ask = &body;
+  return tell(nodes, &message);
+}
 
 void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
 {
+  if (nodes->board.host != NULL && !are_off() && (sides.roots_on_device || sides.leaves_on_device))
+    nodes->has_asked = tell_ask(nodes, unit_bytes, sides) == SF_OK;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static sf_status_t lay_out(const sfc_trunks_t *trunks, const Sfproto__TrunkSlots *told, sfc_node_slots_t *slots,
+                           uint64_t *length_p)
+{
+  const sfshm_trunk_map_t *map = trunks->map;
+  if (told->where.len != map->nsides || told->class_bytes > INT64_MAX ||
+      sfshm_exchange_class((size_t)told->class_bytes) != told->class_bytes)
+    return sfshm_error(SF_ERR_PROTO, "slots of %zu sides for units of %llu bytes, %u sides expected", told->where.len,
+                       (unsigned long long)told->class_bytes, map->nsides);
+  slots->class_bytes = told->class_bytes;
+  slots->where = malloc(map->nsides);
+  slots->slots = calloc(map->nsides, sizeof *slots->slots);
+  if (slots->where == NULL || slots->slots == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "slots of %u sides", map->nsides);
+  memcpy(slots->where, told->where.data, map->nsides);
+  return sfshm_slots_layout(map->sides, slots->where, map->nsides, slots->class_bytes, SFC_EXCHANGE_MAX_BYTES,
+                            slots->slots, length_p);
+}
+
+static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, uint64_t length,
+                               sfc_node_slots_t *slots)
+{
+  const sfshm_device_ops_t *plugin = sfshm_device_loaded();
+  sfshm_device_handle_t handle;
+  sfshm_device_range_t range;
+  if (told->handle.len != sizeof handle.bytes)
+    return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
+  memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
+  sf_status_t status = plugin->open_shared(&handle, device, &range);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", plugin->detail());
+  if (range.length_bytes < length || (uintptr_t)range.base % ALIGN != 0) {
+    plugin->close_shared(range.base);
+    return sfshm_error(SF_ERR_PROTO, "slots of %zu bytes at %p, %llu expected", range.length_bytes, range.base,
+                       (unsigned long long)length);
+  }
+  slots->base = range.base;
+  return SF_OK;
+}
+
+static sf_status_t open_told(sfc_nodes_t *nodes, const Sfproto__TrunkSlots *told)
+{
   const sfc_streams_t *streams = nodes->streams;
-  sfc_trunk_ask_t ask = {.unit_bytes = unit_bytes,
-                         .device = streams->ops->device(streams->device),
-                         .roots = sides.roots_on_device,
-                         .leaves = sides.leaves_on_device,
-                         .sees_adapters = streams->ops->sees_adapters(streams->device),
-                         .streams = true};
-  if (nodes->board.host != NULL && !sfc_trunk_slots_are_off() && (ask.roots || ask.leaves))
-    nodes->has_asked = sfc_trunk_slots_ask(nodes->copy, &ask) == SF_OK;
+  sfc_node_slots_t *slots = &nodes->device_slots;
+  uint64_t length;
+  slots->is_there = told->has_handle;
+  if (!told->has_handle)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "no slots on a device");
+  sf_status_t status = lay_out(nodes->copy->trunks, told, slots, &length);
+  return status == SF_OK ? open_memory(streams->ops->device(streams->device), told, length, slots) : status;
+}
+
+static sf_status_t get(sfc_nodes_t *nodes)
+{
+  sfproto_incoming_t incoming;
+  Sfproto__TrunkGet get = SFPROTO__TRUNK_GET__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  get.graph = nodes->copy->number;
+  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_GET;
+  message.trunk_get = &get;
+  sf_status_t status = sfc_control_call(&nodes->copy->context->control, &message, NULL, 0,
+                                        SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
+  if (status != SF_OK)
+    return status;
+  status = open_told(nodes, incoming.message->trunk_slots);
+  sfproto_incoming_free(&incoming);
+  return status;
+}
+
+static sf_status_t tell_have(const sfc_nodes_t *nodes, bool closed)
+{
+  Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
+  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  have.graph = nodes->copy->number;
+  have.has_closed = have.closed = closed;
+  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_HAVE;
+  message.trunk_have = &have;
+  return tell(nodes, &message);
+}
+
+/* Closes the slots if they are open, and says so, or that they were not opened. If the daemon can't be told, it frees
+ * the slots with the graph. */
+static void do_without(sfc_nodes_t *nodes)
+{
+  bool is_there = nodes->device_slots.is_there;
+  sfc_node_slots_close(nodes);
+  if (is_there)
+    (void)tell_have(nodes, true);
+}
+
+void sfc_node_slots_close(sfc_nodes_t *nodes)
+{
+  sfc_node_slots_t *slots = &nodes->device_slots;
+  if (slots->base != NULL)
+    nodes->streams->plugin->close_shared(slots->base);
+  free(slots->where);
+  free(slots->slots);
+  *slots = (sfc_node_slots_t){0};
 }
 
 /* What sfc_node_slots_bring moves from and to. */
@@ -45,38 +178,47 @@ static sf_status_t prepare_all(const sfc_nodes_t *nodes)
 
 void sfc_node_slots_open(sfc_nodes_t *nodes)
 {
-  const sfc_streams_t *streams = nodes->streams;
   if (!nodes->has_asked)
     return;
-  sf_status_t status =
-      sfc_trunk_slots_open(nodes->copy, streams->ops->device(streams->device), &nodes->copy->trunks->slots);
+  sf_status_t status = get(nodes);
   if (status == SF_OK)
     status = prepare_all(nodes);
-  if (status != SF_OK || sfc_trunk_slots_tell_open(nodes->copy) != SF_OK)
-    sfc_trunk_slots_do_without(nodes->copy);
+  if (status != SF_OK || tell_have(nodes, false) != SF_OK)
+    do_without(nodes);
 }
 
-/* Whether all have opened them the daemon says: before the last rank's TrunkHave was answered, after which all met. */
+/* The daemon has decided whether all ranks have the slots open before it answered the last rank's TrunkHave, and the
+ * ranks have met since. */
 void sfc_node_slots_settle(sfc_nodes_t *nodes)
 {
-  const sfc_trunks_t *trunks = nodes->copy->trunks;
-  if (nodes->has_asked && trunks->slots.base != NULL && atomic_load(&trunks->board->on_device) != SFSHM_SLOTS_USED)
-    sfc_trunk_slots_do_without(nodes->copy);
+  if (nodes->device_slots.base != NULL && atomic_load(&nodes->copy->trunks->board->on_device) == 0)
+    do_without(nodes);
 }
 
 /* ---- Using ------------------------------------------------------------------------------------------------------- */
 
+/* where: SFSHM_SLOTS_SEND or SFSHM_SLOTS_RECEIVE. */
+static bool has_slots(const sfc_node_slots_t *slots, uint32_t side, uint8_t where, int64_t values, sfshm_unit_t unit)
+{
+  return slots->base != NULL && (slots->where[side] & where) != 0 &&
+         sfshm_slots_take(values, sfshm_unit_size(unit), slots->class_bytes);
+}
+
 char *sfc_node_slots_send(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit, uint64_t message)
 {
-  return sfc_trunk_slots_at(&nodes->copy->trunks->slots, side->number, SFSHM_SLOTS_SEND, side->told->send_values,
-                            sfshm_unit_size(unit), message);
+  const sfc_node_slots_t *slots = &nodes->device_slots;
+  return has_slots(slots, side->number, SFSHM_SLOTS_SEND, side->told->send_values, unit)
+             ? slots->base + sfshm_send_slot(&slots->slots[side->number], message)
+             : NULL;
 }
 
 char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
                              uint64_t message)
 {
-  return sfc_trunk_slots_at(&nodes->copy->trunks->slots, side->number, SFSHM_SLOTS_RECEIVE, side->told->receive_values,
-                            sfshm_unit_size(unit), message);
+  const sfc_node_slots_t *slots = &nodes->device_slots;
+  return has_slots(slots, side->number, SFSHM_SLOTS_RECEIVE, side->told->receive_values, unit)
+             ? slots->base + sfshm_receive_slot(&slots->slots[side->number], message)
+             : NULL;
 }
 
 /* ---- Data of the host -------------------------------------------------------------------------------------------- */

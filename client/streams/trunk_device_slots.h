@@ -1,17 +1,21 @@
-/* Slots on a device (trunk_device_slots.h) for what streams send to other nodes and get from there: kernels pack and
- * unpack there as in those of exchanges. Data of the host take a kernel more, between there and the exchange. The
- * thread that uses the graph. */
+/* Slots on a device for messages that streams send to other nodes and get from there. The slots are the daemon's, whose
+ * MPI sends from them and receives into them: daemon/data/device_slots.h says which sides have them. Kernels pack and
+ * unpack there as in slots of exchanges. Data of the host take one more kernel, between the exchange and the device.
+ * The thread that uses the graph. */
 #ifndef SFC_STREAMS_TRUNK_DEVICE_SLOTS_H
 #define SFC_STREAMS_TRUNK_DEVICE_SLOTS_H
 
 #include "client/graph.h"
 #include "client/streams/trunk.h"
 
-/* The three steps, each of which may fail and all of which then do without; between two of them all ranks of the group
- * meet. For units of that size and smaller ones; sides: which data are on the device. */
+/* The three steps. If one fails, the node uses exchanges only, and the operation goes on. Between two steps all ranks
+ * of the group meet. For units of that size and smaller ones; sides: which data are on the device. */
 void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides);
 void sfc_node_slots_open(sfc_nodes_t *nodes);
 void sfc_node_slots_settle(sfc_nodes_t *nodes);
+
+/* When nothing is under way here. The graph is still there for the daemon, or the daemon is not. */
+void sfc_node_slots_close(sfc_nodes_t *nodes);
 
 /* Where the message is, for the device; NULL: in the exchange. From settling on. */
 char *sfc_node_slots_send(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit, uint64_t message);

@@ -62,25 +62,13 @@ static sf_status_t take(const sfd_trunks_t *trunks, uint64_t bytes)
   return SF_OK;
 }
 
-static void tell_ranks(const sfd_trunks_t *trunks, sfshm_slots_state_t state)
-{
-  sfshm_trunk_board_t *board = trunks->board.base;
-  atomic_store(&board->on_device, state);
-}
-
-static void give_up(const sfd_trunks_t *trunks)
-{
-  trunks->devices->state = SFD_SLOTS_NONE;
-  tell_ranks(trunks, SFSHM_SLOTS_NONE);
-}
-
 /* Nobody has the memory open. */
 static void do_without(const sfd_trunks_t *trunks, const char *why)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
   sfd_log(SFD_LOG_MEMORY, SFD_INFO, "graph %" PRIu64 ": what is on devices goes to other nodes from pinned memory: %s",
           trunks->graph->id, why);
-  give_up(trunks);
+  devices->state = SFD_SLOTS_NONE;
   give_back(trunks);
   if (devices->memory != NULL)
     sfd_device_free(trunks->server, devices->memory);
@@ -100,7 +88,6 @@ static void on_allocated(void *context, sf_status_t status, const char *detail, 
   if (status == SF_OK) {
     devices->handle = *handle;
     devices->state = SFD_SLOTS_MADE;
-    tell_ranks(trunks, SFSHM_SLOTS_THERE);
   } else {
     do_without(trunks, detail);
   }
@@ -112,7 +99,7 @@ static void make(sfd_trunks_t *trunks)
   sfd_trunk_devices_t *devices = trunks->devices;
   uint64_t length = sfd_device_slots_lay_out(trunks);
   if (length == 0 || sfd_network_device_fabric(trunks->server) == NULL) {
-    give_up(trunks);
+    devices->state = SFD_SLOTS_NONE;
     return;
   }
   sf_status_t status = take(trunks, length);
@@ -127,32 +114,13 @@ static void make(sfd_trunks_t *trunks)
 
 /* ---- Using ------------------------------------------------------------------------------------------------------- */
 
-/* Streams count on silence; a client may come when it should not. */
+/* Streams send nothing before all slots are open; a client may send when it should not. */
 static bool may_use(const sfd_trunks_t *trunks)
 {
-  bool quiet = trunks->nunder_way == 0;
-  if (trunks->letting_go || !trunks->devices->of_streams)
-    return !trunks->letting_go;
+  bool quiet = trunks->nunder_way == 0 && !trunks->letting_go;
   for (uint32_t i = 0; i < trunks->nsides; i++)
     quiet = quiet && trunks->sides[i].sent == 0 && trunks->sides[i].arrived == 0;
   return quiet;
-}
-
-/* The first ones that nobody has begun to write. Streams know that all are. */
-static void choose_first(const sfd_trunks_t *trunks, uint32_t number)
-{
-  const sfd_trunk_side_t *side = &trunks->sides[number];
-  sfd_first_messages_t *first = &trunks->devices->first[number];
-  bool is_arriving = trunks->server->data->arriving[side->told.node] == trunks;
-  *first = (sfd_first_messages_t){1, 1};
-  if (trunks->devices->of_streams)
-    return;
-  first->sent = sfd_trunk_side_granted(side) + 1;
-  first->received = side->arrived + 1 + is_arriving;
-  if ((trunks->devices->where[number] & SFSHM_SLOTS_SEND) != 0)
-    atomic_store_explicit(&side->flow->send_from, first->sent, memory_order_relaxed);
-  if ((trunks->devices->where[number] & SFSHM_SLOTS_RECEIVE) != 0)
-    atomic_store_explicit(&side->flow->receive_from, first->received, memory_order_relaxed);
 }
 
 static void use(const sfd_trunks_t *trunks)
@@ -165,10 +133,9 @@ static void use(const sfd_trunks_t *trunks)
                                         .device = range.device,
                                         .enter = sfshm_device_loaded()->enter};
   fabric->functions->add_memory(fabric, &devices->told);
-  for (uint32_t i = 0; i < trunks->nsides; i++)
-    choose_first(trunks, i);
   devices->state = SFD_SLOTS_USED;
-  tell_ranks(trunks, SFSHM_SLOTS_USED);
+  sfshm_trunk_board_t *board = trunks->board.base;
+  atomic_store(&board->on_device, 1);
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -176,22 +143,19 @@ static void use(const sfd_trunks_t *trunks)
 static void free_devices(sfd_trunk_devices_t *devices)
 {
   free(devices->where);
-  free(devices->first);
   free(devices->slots);
   free(devices);
 }
 
-static sf_status_t begin(sfd_trunks_t *trunks, bool of_streams)
+static sf_status_t begin(sfd_trunks_t *trunks)
 {
   int32_t nlocals = trunks->graph->group->nlocals;
   sfd_trunk_devices_t *devices = calloc(1, sizeof *devices + (size_t)nlocals * sizeof devices->users[0]);
   if (devices == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
-  devices->of_streams = of_streams;
   devices->where = calloc(trunks->nsides, sizeof *devices->where);
-  devices->first = calloc(trunks->nsides, sizeof *devices->first);
   devices->slots = calloc(trunks->nsides, sizeof *devices->slots);
-  if (devices->where == NULL || devices->first == NULL || devices->slots == NULL) {
+  if (devices->where == NULL || devices->slots == NULL) {
     free_devices(devices);
     return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
   }
@@ -291,7 +255,6 @@ static void close_for(const sfd_trunks_t *trunks, sfd_slots_user_t *user)
   user->has_closed = true;
   if (trunks->devices->state != SFD_SLOTS_MADE)
     return;
-  tell_ranks(trunks, SFSHM_SLOTS_NONE);
   for (int32_t i = 0; i < group->nlocals; i++) {
     const sfd_slots_user_t *other = &trunks->devices->users[i];
     is_open |= other->was_told && !other->has_closed && sfd_rank_connected(sfd_group_member(group, group->locals[i]));
@@ -302,7 +265,7 @@ static void close_for(const sfd_trunks_t *trunks, sfd_slots_user_t *user)
 
 static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__TrunkAsk *ask)
 {
-  sf_status_t status = trunks->devices == NULL ? begin(trunks, ask->streams) : SF_OK;
+  sf_status_t status = trunks->devices == NULL ? begin(trunks) : SF_OK;
   if (status != SF_OK)
     return status;
   sfd_trunk_devices_t *devices = trunks->devices;
@@ -315,16 +278,11 @@ static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__Trunk
                              .roots = ask->roots,
                              .leaves = ask->leaves,
                              .sees_adapters = ask->sees_adapters};
-  if (ask->device.len > 0)
-    memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
+  memcpy(user->device.bytes, ask->device.data, sizeof user->device.bytes);
   if (devices->class_bytes < ask->class_bytes)
     devices->class_bytes = ask->class_bytes;
-  if (devices->state != SFD_SLOTS_ASKING)
-    return SF_OK;
-  if (all_have(trunks, has_asked))
+  if (devices->state == SFD_SLOTS_ASKING && all_have(trunks, has_asked))
     make(trunks);
-  else
-    tell_ranks(trunks, SFSHM_SLOTS_WANTED);
   return SF_OK;
 }
 
@@ -334,9 +292,8 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
   int32_t local;
   (void)fds;
   (void)nfds;
-  size_t identity_bytes = asked->roots || asked->leaves ? sizeof(sfshm_device_identity_t) : 0;
-  if ((asked->device.len != sizeof(sfshm_device_identity_t) && asked->device.len != identity_bytes) ||
-      asked->class_bytes > INT64_MAX || sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
+  if (asked->device.len != sizeof(sfshm_device_identity_t) || asked->class_bytes > INT64_MAX ||
+      sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO,
                        "TrunkAsk for units of %" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
                        asked->class_bytes, asked->device.len, sizeof(sfshm_device_identity_t));
@@ -353,7 +310,7 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
     sfd_session_send_done(session, message->request);
 }
 
-/* All have asked by now who will: of streams, and others ask when the memory is there. */
+/* All ranks that will ask have asked by now. */
 void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   sfd_trunks_t *trunks;
@@ -364,7 +321,7 @@ void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message
     return;
   sfd_trunk_devices_t *devices = trunks->devices;
   if (devices->state == SFD_SLOTS_ASKING)
-    give_up(trunks);
+    devices->state = SFD_SLOTS_NONE;
   user->waits = devices->state == SFD_SLOTS_MAKING;
   user->request = message->request;
   if (!user->waits)

@@ -1,23 +1,16 @@
-/* Slots of a graph's trunks on a device, where the fabric takes its memory: what ranks here send goes from there to
- * MPI, and what comes goes there, without the host's having it in its memory. The daemon allocates them, so that they
- * are there as long as something is under way, whoever dies.
+/* Slots of a graph's trunks on a device, where the fabric accepts device memory. Operations on streams use them: MPI
+ * sends from the device and receives there, without a copy in the host's memory. The daemon allocates the slots, so
+ * that they outlive a rank that dies while messages are under way.
  *
- * ASKING ---all ranks here that have part in some side have asked---> MAKING ---allocated---> MADE
+ * ASKING ---all ranks here that take part in some side have asked---> MAKING ---allocated---> MADE
  *    |                                                                   |                      |
- *    |  one has not when another one wants them; nothing is worth it     | not allocated, or    | all who use them
- *    \-----------------> NONE <-------------------------------------------/ the graph fails      v have them open
+ *    |  a rank has not asked when another wants them; nothing to gain    | not allocated, or    | all ranks that use
+ *    \-----------------> NONE <-------------------------------------------/ the graph fails      v them have them open
  *                         ^                                                                    USED
- * MADE -------------------/ one can't open them, and nobody has them open any more
+ * MADE -------------------/ a rank can't open them, and no rank has them open any more
  *
- * Who can't take a step leaves it out, or says so, and then all messages go through the exchanges.
- *
- * Of streams ranks take these steps while all make them, with all of the group between one step and the next, so that
- * nobody waits for others here; and no message comes before the last one. Else each takes them when it begins an
- * operation: it asks when its data are on a device and worth it, or another one has asked (the board says so), and
- * opens them when they are there. Messages are under way then, whose slots are to be found where they were written. So
- * those are the first on the device that no rank may have begun to write: behind all that have been granted, and behind
- * what has arrived or is arriving. Ranks find that number in the flow, where it stands before granted or arrived reach
- * it. The daemon's thread. */
+ * A rank that can't take a step leaves the step out, or says so, and then all messages go through the exchanges.
+ * Between two steps all ranks of the group meet, and no message is sent before the last one. The daemon's thread. */
 #ifndef SFD_DATA_DEVICE_SLOTS_H
 #define SFD_DATA_DEVICE_SLOTS_H
 

@@ -21,7 +21,6 @@ char *sfd_trunk_devices_slot(const sfd_trunks_t *trunks, uint32_t side, uint8_t 
   const sfshm_trunk_side_t *told = &trunks->sides[side].told;
   bool sends = where == SFSHM_SLOTS_SEND;
   if ((sfd_trunk_devices_where(trunks, side) & where) == 0 ||
-      message < (sends ? devices->first[side].sent : devices->first[side].received) ||
       !sfshm_slots_take(sends ? told->send_values : told->receive_values, unit_bytes, devices->class_bytes))
     return NULL;
   const sfshm_side_slots_t *slots = &devices->slots[side];
@@ -36,7 +35,7 @@ static const sfd_slots_user_t *member_of(const sfd_trunks_t *trunks, const sfd_t
   return &trunks->devices->users[sfd_group_local(trunks->graph->group, side->members[k])];
 }
 
-/* What other ranks contribute to the same roots is added up by the last of them: on streams that is the host. */
+/* The last member combines what others contribute to the same roots: in a function of the host. */
 static bool has_staging(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side)
 {
   const sfshm_image_header_t *image = (const void *)((const char *)trunks->plan->map.base + side->told.image);
@@ -58,7 +57,7 @@ static uint8_t choose_side(const sfd_trunks_t *trunks, const sfd_trunk_side_t *s
 {
   const sfd_trunk_devices_t *devices = trunks->devices;
   const sfshm_device_identity_t *device = &sfd_device_slots_owner(trunks)->device;
-  bool sends = !devices->of_streams || !has_staging(trunks, side), receives = true;
+  bool sends = !has_staging(trunks, side), receives = true;
   for (int32_t k = 0; k < side->told.nmembers; k++) {
     const sfd_slots_user_t *user = member_of(trunks, side, k);
     bool on_device = side->told.role == SFSHM_AS_ROOT ? user->roots : user->leaves;

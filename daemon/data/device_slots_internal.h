@@ -31,21 +31,14 @@ typedef struct sfd_slots_user {
   uint64_t request;
 } sfd_slots_user_t;
 
-/* The first messages of a side that are on the device. */
-typedef struct sfd_first_messages {
-  uint64_t sent, received;
-} sfd_first_messages_t;
-
 typedef struct sfd_trunk_devices {
   sfd_slots_state_t state;
-  bool of_streams;
   uint64_t class_bytes;
   sfd_device_memory_t *memory; /* NULL: there is none */
   sfshm_device_handle_t handle;
   uint64_t taken_bytes; /* of the job's quota */
   sfd_fabric_memory_t told;
   uint8_t *where; /* by side */
-  sfd_first_messages_t *first;
   sfshm_side_slots_t *slots;
   sfd_slots_user_t users[]; /* by rank here */
 } sfd_trunk_devices_t;

@@ -155,8 +155,6 @@ static sf_status_t make_board(sfd_trunks_t *trunks)
   if (status != SF_OK)
     return status;
   sfshm_trunk_board_t *board = trunks->board.base;
-  if (sfd_network_device_fabric(trunks->server) == NULL) /* so nobody need ask */
-    atomic_store_explicit(&board->on_device, SFSHM_SLOTS_NONE, memory_order_relaxed);
   for (uint32_t i = 0; i < trunks->nsides; i++) {
     trunks->sides[i].flow = &board->flows[i];
     atomic_store_explicit(&trunks->sides[i].flow->granted, SFSHM_TRUNK_SLOTS, memory_order_relaxed);

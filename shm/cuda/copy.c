@@ -75,19 +75,3 @@ sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const s
                               to + sfshm_pattern_at(to_pattern, first) * unit_bytes, (size_t)n * (size_t)unit_bytes};
   return overlaps(&block) ? (sfshm_cuda_block_t){0} : block;
 }
-
-bool sfshm_cuda_is_to_copy(const sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block)
-{
-  return view->may_copy && block->bytes >= SFSHM_CUDA_COPY_BYTES;
-}
-
-sf_status_t sfshm_cuda_copy_on(sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block)
-{
-  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(view, SFSHM_TRACE_WORK_WITHIN, block->bytes);
-  sf_status_t status = sfshm_cuda_status(
-      cuMemcpyAsync((CUdeviceptr)(uintptr_t)block->to, (CUdeviceptr)(uintptr_t)block->from, block->bytes, view->stream),
-      "copying on a stream");
-  if (status == SF_OK)
-    sfshm_cuda_watch_end(view, piece);
-  return status;
-}

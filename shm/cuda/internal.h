@@ -57,7 +57,6 @@ typedef struct sfshm_cuda_device {
   CUcontext context; /* the primary one, which the application's runtime uses, too */
   CUstream stream;
   CUstream own_stream; /* the plugin's; stream is the application's where this is a view, then: */
-  bool may_copy;       /* the driver copies there, too */
   CUmodule module;
   CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
@@ -105,11 +104,9 @@ int32_t sfshm_cuda_owner_of(const void *address);
 /* With the lock held: the device on which the process first had memory; -1: none yet. */
 int32_t sfshm_cuda_home(void);
 
-/* With the lock held: whether kernels of the one device may read the other's memory (SF_DEVICE_PEER=off: never). */
+/* With the lock held: whether kernels of the one device may read the other's memory: its own, or that of a
+ * peer (SF_DEVICE_PEER=off: never). */
 bool sfshm_cuda_reaches(int32_t from, int32_t to);
-
-/* The same, and whether its kernels may work on memory of its own (SF_DEVICE_KERNEL=off: never). */
-bool sfshm_cuda_is_direct(int32_t from, int32_t to);
 
 /* With the lock held: waits for what kernels have been told to bring to another device than the one that has been
  * entered. */
@@ -117,10 +114,6 @@ sf_status_t sfshm_cuda_settle_other(int32_t other, CUcontext *context_p);
 
 /* With the lock held: lets the device that has been entered read the other one's memory, when all is there. */
 sf_status_t sfshm_cuda_join(int32_t other);
-
-/* Whether the environment switches that way of moving values off: SF_DEVICE_PEER, SF_DEVICE_KERNEL,
- * SF_DEVICE_COPY. */
-bool sfshm_cuda_is_off(const char *name);
 
 /* See sfshm_device_ops_t; imported: another process has allocated it. */
 sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported);
@@ -145,11 +138,6 @@ typedef struct sfshm_cuda_block {
 sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *from_pattern,
                                        int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
                                        int64_t first, int64_t n);
-
-/* On a view's stream: whether the driver is to copy the block, and has it do so. Either end is on a device that the
- * stream's reaches, or pinned, as seen from there. */
-bool sfshm_cuda_is_to_copy(const sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block);
-sf_status_t sfshm_cuda_copy_on(sfshm_cuda_device_t *view, const sfshm_cuda_block_t *block);
 
 /* Remembers the first failure, with this thread's error detail. */
 void sfshm_cuda_fail(sf_status_t status);

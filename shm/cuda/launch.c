@@ -315,15 +315,13 @@ static sf_status_t across_devices(int32_t from, int32_t to, const job_t *job)
 /* Whether kernels of the device may read that memory: its own, or that of a peer which this process has allocated. */
 static bool is_direct(const job_t *job, int32_t from, int32_t to)
 {
-  return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_is_direct(to, from);
+  return (from == to || sfshm_cuda_owner_of(job->from) >= 0) && sfshm_cuda_reaches(to, from);
 }
 
 /* Whether the driver is to copy, who needs no access to do so. */
 static bool is_for_driver(const job_t *job, const sfshm_cuda_block_t *block, int32_t from, int32_t to)
 {
-  if (block->bytes == 0 || (block->bytes < SFSHM_CUDA_COPY_BYTES && (from == to || is_direct(job, from, to))))
-    return false;
-  return !sfshm_cuda_is_off("SF_DEVICE_COPY") && !sfshm_cuda_is_off(from == to ? "SF_DEVICE_KERNEL" : "SF_DEVICE_PEER");
+  return block->bytes >= SFSHM_CUDA_COPY_BYTES || (block->bytes > 0 && !is_direct(job, from, to));
 }
 
 static sf_status_t run_job(const job_t *job)
@@ -390,6 +388,5 @@ sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit
                .first = first,
                .n = n,
                .work = SFSHM_TRACE_WORK_WITHIN};
-  sfshm_cuda_block_t block = block_of(&job);
-  return sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block) : launch(device, &job);
+  return launch(device, &job);
 }

@@ -77,7 +77,6 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .count = sfshm_cuda_count,
       .describe = sfshm_cuda_describe,
       .link = sfshm_cuda_link,
-      .sees_adapters = sfshm_cuda_sees_adapters,
       .identify = sfshm_cuda_identify,
       .allocate = sfshm_cuda_allocate,
       .release = sfshm_cuda_release,

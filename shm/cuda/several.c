@@ -1,5 +1,5 @@
 /* Several scatters as one kernel, on streams: what goes to all neighbours, or comes from them. What can be known of
- * them beforehand is prepared: see sfshm_streams_ops_t. Those that the driver copies are left to it. */
+ * them beforehand is prepared: see sfshm_streams_ops_t. */
 #include <stdlib.h>
 
 #include "shm/base/error.h"
@@ -138,31 +138,22 @@ static sfshm_cuda_block_t block_of(const sfshm_move_t *move, sfshm_unit_t unit, 
   return sfshm_cuda_block_of(unit, op, &move->from_pattern, 0, move->from, &move->to_pattern, move->to, 0, move->n);
 }
 
-/* What the driver is to copy it is told here; the rest is the kernel's. In a part that is not ordered no two moves go
- * to the same place. */
 static sf_status_t fill_in(sfshm_cuda_device_t *device, const sfshm_move_t moves[], const part_t *part,
                            sfshm_unit_t unit, sfshm_cuda_several_t *args, sfshm_cuda_element_t *element_p)
 {
   sf_status_t status = SF_OK;
   uintptr_t bits = 0;
   for (int32_t i = part->first; i < part->end && status == SF_OK; i++) {
-    const sfshm_move_t *move = &moves[i];
-    sfshm_cuda_block_t block = {0};
-    if (move->n == 0)
-      continue;
-    if (!part->ordered)
-      block = block_of(move, unit, (sfshm_op_t)args->op);
-    status =
-        sfshm_cuda_is_to_copy(device, &block) ? sfshm_cuda_copy_on(device, &block) : add_set(device, move, args, &bits);
+    if (moves[i].n > 0)
+      status = add_set(device, &moves[i], args, &bits);
   }
   return status == SF_OK ? sfshm_cuda_choose_element(unit, (sfshm_op_t)args->op, bits, element_p, &args->count)
                          : status;
 }
 
-static bool are_blocks(const sfshm_cuda_device_t *device, const sfshm_move_t moves[], const part_t *part,
-                       sfshm_unit_t unit, sfshm_op_t op)
+static bool are_blocks(const sfshm_move_t moves[], const part_t *part, sfshm_unit_t unit, sfshm_op_t op)
 {
-  bool blocks = !part->ordered && !device->may_copy;
+  bool blocks = !part->ordered;
   for (int32_t i = part->first; i < part->end && blocks; i++)
     blocks = moves[i].n == 0 || block_of(&moves[i], unit, op).bytes > 0;
   return blocks;
@@ -219,7 +210,7 @@ static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, 
   sfshm_cuda_element_t element = SFSHM_CUDA_1;
   sf_status_t status = SF_OK;
   uint64_t unit_bytes = sfshm_unit_size(unit);
-  if (are_blocks(device, moves, part, unit, op)) {
+  if (are_blocks(moves, part, unit, op)) {
     fill_in_blocks(moves, part, unit, &args, &element);
     unit_bytes = (uint64_t)1 << element;
   } else {

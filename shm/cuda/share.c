@@ -220,7 +220,7 @@ static sf_status_t open_handle(shared_t *shared, int32_t device)
   if (status != SF_OK)
     return status;
   if (device != SFSHM_DEVICE_ANY)
-    return sfshm_cuda_is_direct(device, number)
+    return sfshm_cuda_reaches(device, number)
                ? open_on(shared, device)
                : sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: device %d does not reach memory of device %d", device, number);
   if (home >= 0 && home != number && sfshm_cuda_reaches(home, number) && open_on(shared, home) == SF_OK)

@@ -13,8 +13,7 @@ struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;
   bool has_memops;
-  bool wants_copies; /* the driver's, in place of kernels */
-  unsigned flush;    /* flag of memory operations that wait for words behind other devices' stores, if there is one */
+  unsigned flush; /* flag of memory operations that wait for words behind other devices' stores, if there is one */
   bool is_marked;
   CUevent tail;
   CUfunction await;
@@ -74,13 +73,6 @@ static sf_status_t device_of(CUcontext context, int32_t *device_p)
   return status;
 }
 
-/* In the default stream a copy between devices would wait for all that either of them has been told. */
-static void set_stream(sfshm_streams_t *streams, CUstream stream)
-{
-  streams->view.stream = stream;
-  streams->view.may_copy = streams->wants_copies && !is_default(stream);
-}
-
 static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 {
   CUcontext context = NULL;
@@ -98,7 +90,7 @@ static sf_status_t choose(sfshm_streams_t *streams, void *stream)
   if (streams->is_marked)
     status = sfshm_cuda_status(cuStreamWaitEvent(stream, streams->tail, 0), "cuStreamWaitEvent");
   if (status == SF_OK)
-    set_stream(streams, stream);
+    streams->view.stream = stream;
   return leave(status);
 }
 
@@ -113,14 +105,6 @@ static unsigned flush_flag(int32_t number)
                  cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, device) == CUDA_SUCCESS && can
              ? CU_STREAM_WAIT_VALUE_FLUSH
              : 0;
-}
-
-/* Only on demand: what copies wait for is not all known to the driver, which may put them behind copies of other
- * streams that wait for what comes after these. */
-static bool wants_copies(void)
-{
-  const char *wanted = getenv("SF_STREAM_COPY");
-  return wanted != NULL && strcmp(wanted, "on") == 0;
 }
 
 /* The device has been entered. */
@@ -138,7 +122,6 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   memcpy(view->fetches, device->fetches, sizeof view->fetches);
   streams->has_memops = use_memops && device->has_memops;
   streams->await = device->await;
-  streams->wants_copies = wants_copies();
   streams->flush = flush_flag(streams->device);
   return sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
 }
@@ -167,7 +150,7 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   }
   sfshm_cuda_unlock();
   if (status == SF_OK) {
-    set_stream(streams, stream);
+    streams->view.stream = stream;
     *streams_p = streams;
   } else {
     free(streams);

@@ -5,9 +5,9 @@
 #include "shm/base/error.h"
 #include "shm/cuda/internal.h"
 
-bool sfshm_cuda_is_off(const char *name)
+static bool are_peers_off(void)
 {
-  const char *wanted = getenv(name);
+  const char *wanted = getenv("SF_DEVICE_PEER");
   return wanted != NULL && strcmp(wanted, "off") == 0;
 }
 
@@ -15,16 +15,13 @@ bool sfshm_cuda_reaches(int32_t from, int32_t to)
 {
   static enum { UNKNOWN, NO, YES } known[SFSHM_CUDA_MAX_DEVICES][SFSHM_CUDA_MAX_DEVICES];
   sfshm_device_link_t link;
+  if (from == to)
+    return true;
   if (known[from][to] == UNKNOWN) {
-    bool yes = !sfshm_cuda_is_off("SF_DEVICE_PEER") && sfshm_cuda_link(from, to, &link) == SF_OK && link.access;
+    bool yes = !are_peers_off() && sfshm_cuda_link(from, to, &link) == SF_OK && link.access;
     known[from][to] = yes ? YES : NO;
   }
   return known[from][to] == YES;
-}
-
-bool sfshm_cuda_is_direct(int32_t from, int32_t to)
-{
-  return from == to ? !sfshm_cuda_is_off("SF_DEVICE_KERNEL") : sfshm_cuda_reaches(from, to);
 }
 
 sf_status_t sfshm_cuda_settle_other(int32_t other, CUcontext *context_p)

@@ -14,7 +14,7 @@
 #include "shm/kernels/kernels.h"
 #include "shm/observe/trace.h"
 
-#define SFSHM_DEVICE_VERSION 14u
+#define SFSHM_DEVICE_VERSION 15u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -65,9 +65,6 @@ typedef struct sfshm_device_ops {
   int32_t (*count)(void);
   sf_status_t (*describe)(int32_t device, sfshm_device_info_t *info_p);
   sf_status_t (*link)(int32_t from, int32_t to, sfshm_device_link_t *link_p);
-
-  /* Whether kernels launched later see what network adapters have written to the device's memory. */
-  bool (*sees_adapters)(int32_t device);
 
   /* Finds the allocation that contains the address. SF_ERR_NOT_FOUND: not device memory. */
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);

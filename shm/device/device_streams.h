@@ -30,8 +30,7 @@ typedef struct sfshm_move {
 typedef struct sfshm_streams_ops {
   /* Creates a queue for the device of the stream. NULL is the driver's default stream: of the current context or,
    * without one, of the first device. use_memops: memory operations set and await words, if the driver supports them;
-   * else host functions and kernels do. SF_STREAM_COPY=on in the environment: the driver copies scatters of 64 KiB or
-   * more between contiguous ranges, except in a default stream. */
+   * else host functions and kernels do. */
   sf_status_t (*open)(void *stream, bool use_memops, sfshm_streams_t **streams_p);
   /* Destroys the queue. All its work must be complete. */
   void (*close)(sfshm_streams_t *streams);
@@ -64,8 +63,7 @@ typedef struct sfshm_streams_ops {
    * otherwise. */
   sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
 
-  /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments, except for
-   * moves that the driver copies. */
+  /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments. */
   sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
                              const sfshm_move_t moves[], int32_t nmoves);
 

@@ -242,14 +242,11 @@ typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
   _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS]; /* written by members */
   _Alignas(128) _Atomic uint64_t granted;                     /* written by the daemon */
-  _Atomic uint64_t awaited;   /* written by the daemon: descriptor that the other node has long waited for, or 0 */
-  _Atomic uint64_t send_from; /* written by the daemon before it grants this message: later messages are sent from a
-                                 device if they qualify; 0: none */
+  _Atomic uint64_t awaited; /* written by the daemon: descriptor that the other node has long waited for, or 0 */
   _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
-  _Atomic uint64_t receive_from; /* likewise, before that message arrives on a device */
 } sfshm_flow_t;
-_Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 1");
+_Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 17");
 
 /* The value of granted that allows message m of that many values to be written: message m - slots has completed. */
 static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
@@ -272,15 +269,6 @@ typedef enum sfshm_submission {
   SFSHM_SUBMIT_TARGET = 5, /* target buffer, offered by the reader */
 } sfshm_submission_t;
 
-/* State of the node's slots on a device: see daemon/data/device_slots.h. */
-typedef enum sfshm_slots_state {
-  SFSHM_SLOTS_UNASKED = 0,
-  SFSHM_SLOTS_WANTED = 1, /* a rank has asked for them: each rank reports the memory of its data */
-  SFSHM_SLOTS_THERE = 2,  /* allocated: ranks open them */
-  SFSHM_SLOTS_USED = 3,   /* by messages from send_from and receive_from on */
-  SFSHM_SLOTS_NONE = 4    /* not available */
-} sfshm_slots_state_t;
-
 /* History of operations begun on the node: members compare their calls with it; see client/engine/mismatch.c. */
 #define SFSHM_TRUNK_HISTORY 64
 
@@ -290,7 +278,7 @@ typedef struct sfshm_trunk_board {
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
   _Alignas(128) _Atomic uint32_t on_streams;
   _Atomic uint32_t released;
-  _Atomic uint32_t on_device; /* written by the daemon: sfshm_slots_state_t */
+  _Atomic uint32_t on_device; /* written by the daemon: 1 if messages use slots on a device */
   sfshm_flow_t flows[];       /* one per side of the map */
 } sfshm_trunk_board_t;
 

@@ -21,7 +21,6 @@ static struct {
   sftest_cuda_length_fn_t *length;
   sftest_cuda_live_fn_t *live;
   sftest_cuda_launched_fn_t *launched; /* NULL: a real driver */
-  sftest_cuda_copied_fn_t *copied;     /* likewise */
   sftest_cuda_stream_create_fn_t *stream_create;
   sftest_cuda_stream_fn_t *stream_destroy;
   sftest_cuda_stream_fn_t *stream_finish;
@@ -95,7 +94,6 @@ bool sftest_device_is_there(void)
       fake.length = (sftest_cuda_length_fn_t *)dlsym(driver, "sftest_cuda_length");
       fake.live = (sftest_cuda_live_fn_t *)dlsym(driver, "sftest_cuda_live");
       fake.launched = (sftest_cuda_launched_fn_t *)dlsym(driver, "sftest_cuda_launched");
-      fake.copied = (sftest_cuda_copied_fn_t *)dlsym(driver, "sftest_cuda_copied");
       fake.copy = (sftest_cuda_copy_fn_t *)dlsym(driver, "sftest_cuda_copy");
       fake.stream_create = (sftest_cuda_stream_create_fn_t *)dlsym(driver, "sftest_cuda_stream_create");
       fake.stream_destroy = (sftest_cuda_stream_fn_t *)dlsym(driver, "sftest_cuda_stream_destroy");
@@ -158,11 +156,6 @@ int sftest_device_held(pid_t pid)
 int64_t sftest_device_launched(void)
 {
   return fake.launched();
-}
-
-int64_t sftest_device_copied(void)
-{
-  return fake.copied();
 }
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes)

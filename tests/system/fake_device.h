@@ -43,10 +43,8 @@ int64_t sftest_device_live(void);
 /* Those of any process, that has not loaded a real driver. */
 int sftest_device_held(pid_t pid);
 
-/* Kernels that this process has launched, and copies between memory of devices, or pinned, that it has told streams;
- * only where it can fail. */
+/* Kernels that this process has launched; only where it can fail. */
 int64_t sftest_device_launched(void);
-int64_t sftest_device_copied(void);
 
 void sftest_device_copy(void *to, const void *from, size_t len_bytes);
 

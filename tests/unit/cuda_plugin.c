@@ -71,7 +71,6 @@ void sftest_cuda_open(void)
 void sftest_cuda_open_switched_off(void)
 {
   setenv("SF_DEVICE_PEER", "off", 1);
-  setenv("SF_DEVICE_KERNEL", "off", 1);
   sftest_cuda_open();
 }
 

@@ -109,14 +109,12 @@ typedef struct way {
 } way_t;
 
 static const way_t ways[] = {
-    {NULL, 0, "in-place", 1},               /* the reader's kernel reads */
-    {NULL, 1, "in-place", 1},               /* that of another device likewise */
-    {NULL, 2, "in-place", 0},               /* kernels don't reach it: the driver copies */
-    {"SF_DEVICE_COPY", 2, "in-place", 2},   /* or one kernel brings it to pinned memory, one from there */
-    {"SF_DEVICE_PEER", 0, "in-place", 1},   /* nothing changes on one device */
-    {"SF_DEVICE_PEER", 1, "in-place", 2},   /* as without copies */
-    {"SF_DEVICE_KERNEL", 0, "in-place", 2}, /* also within a device */
-    {"SF_DEVICE_SHARE", 0, "slots", 2},     /* the owner's kernel brings it to the host, and the reader's from there */
+    {NULL, 0, "in-place", 1},             /* the reader's kernel reads */
+    {NULL, 1, "in-place", 1},             /* that of another device likewise */
+    {NULL, 2, "in-place", 0},             /* kernels don't reach it: the driver copies */
+    {"SF_DEVICE_PEER", 0, "in-place", 1}, /* nothing changes on one device */
+    {"SF_DEVICE_PEER", 1, "in-place", 0}, /* the driver copies between two */
+    {"SF_DEVICE_SHARE", 0, "slots", 2},   /* the owner's kernel brings it to the host, and the reader's from there */
 };
 
 static int go_one_way(sftest_rank_t *self)

@@ -135,7 +135,6 @@ static const way_t ways[] = {
     {NULL, NULL, 1, 0, NULL, {"device"}},
     {NULL, NULL, 2, 0, NULL, {"peer"}},
     {"SF_DEVICE_PEER", "off", 1, 0, NULL, {"device"}},
-    {"SF_DEVICE_KERNEL", "off", 1, 0, NULL, {"pinned"}},
     {"SF_DEVICE_SHARE", "off", 1, 0, NULL, {"pinned"}},
     {NULL, NULL, 1, SENDS_FROM_HOST, NULL, {"pinned"}},
     {NULL, NULL, 1, GETS_ON_HOST << 2, NULL, {"pinned"}},

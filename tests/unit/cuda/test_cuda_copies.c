@@ -39,26 +39,19 @@ START_TEST(test_copies)
       ck_assert(is_copied(from, to, SFSHM_OP_REPLACE, 1, MUCH - 1, &nkernels) == far);
       ck_assert(far || nkernels == 1);
       ck_assert(!is_copied(from, to, SFSHM_OP_REPLACE, 2, MUCH, &nkernels));
+      ck_assert_int_eq(nkernels, far ? 2 : 1); /* one to pinned memory, one from there */
       ck_assert(!is_copied(from, to, SFSHM_OP_SUM, 1, MUCH, &nkernels));
     }
 }
 END_TEST
 
-START_TEST(test_copies_switched_off)
+/* As if kernels reached no other device. */
+START_TEST(test_copies_without_peers)
 {
   int64_t nkernels;
-  ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 1);
-  ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 1);
-  ck_assert(!is_copied(0, 2, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
-}
-END_TEST
-
-/* Ways that are off are not gone by copies either. */
-START_TEST(test_no_copies_of_peers)
-{
-  int64_t nkernels;
-  ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
-  ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 1, 100000, &nkernels) && nkernels == 2);
+  ck_assert(is_copied(0, 1, SFSHM_OP_REPLACE, 1, 1, &nkernels));
+  ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 2, 100000, &nkernels) && nkernels == 2);
+  ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 2, 100000, &nkernels) && nkernels == 1);
 }
 END_TEST
 
@@ -87,12 +80,6 @@ static void open_three(void)
   sftest_cuda_open();
 }
 
-static void open_without_copies(void)
-{
-  setenv("SF_DEVICE_COPY", "off", 1);
-  open_three();
-}
-
 int main(void)
 {
   if (sftest_cuda_is_real()) {
@@ -104,7 +91,6 @@ int main(void)
   Suite *suite = suite_create("cuda_copies");
   tcase_add_test(sftest_cuda_case(suite, "two devices", sftest_cuda_open), test_no_copies_within_themselves);
   tcase_add_test(sftest_cuda_case(suite, "three devices", open_three), test_copies);
-  tcase_add_test(sftest_cuda_case(suite, "without copies", open_without_copies), test_copies_switched_off);
-  tcase_add_test(sftest_cuda_case(suite, "without peers", sftest_cuda_open_switched_off), test_no_copies_of_peers);
+  tcase_add_test(sftest_cuda_case(suite, "without peers", sftest_cuda_open_switched_off), test_copies_without_peers);
   return sftest_run(suite);
 }
