@@ -97,7 +97,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   message.hello = &hello;
   if (identity->timeout_ms >= 0 && identity->timeout_ms < INT64_MAX - LATE_ANSWER_MS)
     context->control.patience_ms = identity->timeout_ms + LATE_ANSWER_MS;
-  sf_status_t status = sfc_control_call(&context->control, &message, fds, 3, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  sf_status_t status = sfc_daemon_call(&context->control, &message, fds, 3, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
   context->control.patience_ms = 0;
   if (status != SF_OK)
     return status;
@@ -135,14 +135,14 @@ static void probe_neighbour(sf_context_t *context)
 
 static void free_context(sf_context_t *context)
 {
-  sfc_alerts_close(&context->alerts); /* first: the listener uses the rest */
+  sfc_listener_close(&context->alerts); /* first: the listener uses the rest */
   while (context->graphs != NULL) {
     sf_graph_t *graph = context->graphs;
     context->graphs = graph->next;
     sfc_graph_free(graph);
   }
   sfc_plans_forget(context);
-  sfc_retirings_drop(context);
+  sfc_retired_free(context);
   sfc_groups_free(context);
   sfc_peers_destroy(&context->peers);
   sfc_memory_destroy(&context->memory);
@@ -153,9 +153,9 @@ static void free_context(sf_context_t *context)
   sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
   sfc_trunk_regions_destroy(&context->trunk_regions);
-  sfc_claims_destroy(&context->claims);
-  sfc_submitter_destroy(&context->submitter);
-  sfc_control_close(&context->control);
+  sfc_claim_pool_destroy(&context->claims);
+  sfc_submit_ring_destroy(&context->submitter);
+  sfc_daemon_close(&context->control);
   free(context->rank_nodes);
   pthread_mutex_destroy(&context->lock);
   free(context);
@@ -168,7 +168,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   sfshm_region_t inbox;
   if (context_p == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_init: context_p is NULL");
-  sf_status_t status = sfc_environment_resolve(options, &identity);
+  sf_status_t status = sfc_identity_resolve(options, &identity);
   if (status != SF_OK)
     return status;
   sf_context_t *context = calloc(1, sizeof *context);
@@ -181,17 +181,17 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   context->size = identity.size;
   context->sends_by_number = identity.sends_by_number;
   sfc_memory_init(&context->memory);
-  sfc_submitter_init(&context->submitter, &context->control, &context->failed);
-  sfc_claims_init(&context->claims);
+  sfc_submit_ring_init(&context->submitter, &context->control, &context->failed);
+  sfc_claim_pool_init(&context->claims);
   sfc_trunk_regions_init(&context->trunk_regions);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
-  context->retirings = sfc_retirings_new();
-  status = sfc_alerts_open(&context->alerts, &sfc_graph_listener_ops);
-  if (status == SF_OK && context->retirings == NULL)
+  context->retired_graphs = sfc_retired_new();
+  status = sfc_listener_open(&context->alerts, &sfc_graph_listener_ops);
+  if (status == SF_OK && context->retired_graphs == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "sf_init: records of destroyed graphs");
   if (status == SF_OK)
-    status = sfc_control_open(&context->control, identity.socket_path);
+    status = sfc_daemon_open(&context->control, identity.socket_path);
   if (status == SF_OK)
     status = make_regions(context, &identity, &inbox);
   if (status == SF_OK) {
@@ -204,7 +204,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
     probe_neighbour(context);
     close(context->alerts.daemon_end);
     context->alerts.daemon_end = -1;
-    status = sfc_alerts_start(&context->alerts, context);
+    status = sfc_listener_start(&context->alerts, context);
   }
   if (status != SF_OK) {
     free_context(context);
@@ -238,10 +238,10 @@ sf_status_t sf_finalize(sf_context_t *context)
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfc_submitter_settle(&context->submitter);
+  sfc_submit_ring_settle(&context->submitter);
   message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
   message.goodbye = &goodbye;
-  status = sfc_control_tell(&context->control, &message, NULL, 0);
+  status = sfc_daemon_tell(&context->control, &message, NULL, 0);
   if (status == SF_OK)
     status = sfc_context_failure(context);
   sfc_context_fail(context, SF_ERR_STATE, "sf_finalize has been called"); /* for threads that go on all the same */

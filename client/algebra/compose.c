@@ -8,32 +8,32 @@
 /* ---- Roots of a, leaves of b ------------------------------------------------------------------------------------- */
 
 /* Where the leaves of a graph lead, by leaf index, for the first n indices. */
-static sfc_place_t *find_roots(sfc_derive_t *derive, const sf_graph_t *graph, int64_t n)
+static sfc_vertex_t *find_roots(sfc_derive_t *derive, const sf_graph_t *graph, int64_t n)
 {
-  sfc_edges_t edges;
-  sfc_place_t *places = sfc_derive_places(derive, n);
-  sfc_derive_read(derive, graph, &edges);
+  sfc_derive_edges_t edges;
+  sfc_vertex_t *places = sfc_derive_vertices(derive, n);
+  sfc_derive_read_edges(derive, graph, &edges);
   for (int64_t i = 0; !derive->starved && i < edges.n && edges.leaf[i] < n; i++)
-    places[edges.leaf[i]] = (sfc_place_t){edges.root_rank[i], edges.root[i]};
+    places[edges.leaf[i]] = (sfc_vertex_t){edges.root_rank[i], edges.root[i]};
   return places;
 }
 
 sf_status_t sf_graph_compose(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 {
   sfc_derive_t derive;
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
   derive.nroots = a->nroots;
-  sfc_place_t *bridge = find_roots(&derive, a, b->nroots);
-  sfc_place_t *reached = sfc_derive_places(&derive, b->plan.leaf_max + 1);
-  sfc_derive_read(&derive, b, &edges);
-  sfc_derive_room(&derive, edges.n);
+  sfc_vertex_t *bridge = find_roots(&derive, a, b->nroots);
+  sfc_vertex_t *reached = sfc_derive_vertices(&derive, b->plan.leaf_max + 1);
+  sfc_derive_read_edges(&derive, b, &edges);
+  sfc_derive_reserve(&derive, edges.n);
   sfc_derive_bcast(&derive, b, SF_INT64, 2, bridge, reached);
   for (int64_t i = 0; reached != NULL && i < edges.n; i++) {
-    sfc_place_t root = reached[edges.leaf[i]];
+    sfc_vertex_t root = reached[edges.leaf[i]];
     if (root.rank >= 0)
       sfc_derive_add(&derive, edges.leaf[i], root.rank, root.index);
   }
@@ -79,7 +79,7 @@ static void add_root(sfc_derive_t *derive, int64_t root, const reach_t *reach)
 static void connect_roots(sfc_derive_t *derive, sf_graph_t *b, const reach_t *leaves)
 {
   reach_t *roots = new_reaches(derive, b->nroots);
-  sfc_derive_room(derive, b->nroots);
+  sfc_derive_reserve(derive, b->nroots);
   sfc_derive_reduce(derive, b, SF_INT64, 4, leaves, roots, SF_MAX);
   for (int64_t i = 0; roots != NULL && i < b->nroots; i++)
     add_root(derive, i, &roots[i]);
@@ -94,7 +94,7 @@ sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **
   sfc_derive_begin(&derive, __func__, a->group, a->flags);
   derive.nroots = a->nroots;
   int64_t n = b->plan.leaf_max + 1;
-  sfc_place_t *places = find_roots(&derive, a, n);
+  sfc_vertex_t *places = find_roots(&derive, a, n);
   reach_t *leaves = new_reaches(&derive, n);
   for (int64_t i = 0; !derive.starved && i < n; i++)
     if (places[i].rank >= 0)

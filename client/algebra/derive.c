@@ -66,7 +66,7 @@ void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf)
   strncpy(derive->detail, sfshm_error_detail(), sizeof derive->detail - 1);
 }
 
-void sfc_derive_want(sfc_derive_t *derive, const void *result)
+void sfc_derive_check_output(sfc_derive_t *derive, const void *result)
 {
   if (result == NULL)
     sfc_derive_note(derive, sfshm_error(SF_ERR_ARG, "there is no place for the result"), -1);
@@ -86,15 +86,15 @@ void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes)
   return array;
 }
 
-sfc_place_t *sfc_derive_places(sfc_derive_t *derive, int64_t n)
+sfc_vertex_t *sfc_derive_vertices(sfc_derive_t *derive, int64_t n)
 {
-  sfc_place_t *places = sfc_derive_array(derive, n, sizeof *places);
+  sfc_vertex_t *places = sfc_derive_array(derive, n, sizeof *places);
   for (int64_t i = 0; places != NULL && i < n; i++)
-    places[i] = (sfc_place_t){-1, -1};
+    places[i] = (sfc_vertex_t){-1, -1};
   return places;
 }
 
-void sfc_derive_read(sfc_derive_t *derive, const sf_graph_t *graph, sfc_edges_t *edges)
+void sfc_derive_read_edges(sfc_derive_t *derive, const sf_graph_t *graph, sfc_derive_edges_t *edges)
 {
   int64_t n = graph->nleaves;
   edges->leaf = sfc_derive_array(derive, n, sizeof *edges->leaf);
@@ -110,7 +110,7 @@ void sfc_derive_read(sfc_derive_t *derive, const sf_graph_t *graph, sfc_edges_t 
   derive->starved |= status != SF_OK;
 }
 
-void sfc_derive_room(sfc_derive_t *derive, int64_t n)
+void sfc_derive_reserve(sfc_derive_t *derive, int64_t n)
 {
   derive->edges.leaf = sfc_derive_array(derive, n, sizeof *derive->edges.leaf);
   derive->edges.root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank);
@@ -160,10 +160,10 @@ void sfc_derive_reduce(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t 
 
 /* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
-static sf_status_t make(const sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges, uint32_t flags,
+static sf_status_t make(const sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges, uint32_t flags,
                         sf_graph_t **graph_p)
 {
-  sfc_finding_t finding = {derive->caller, derive->status, derive->bad_leaf, derive->detail};
+  sfc_setup_caller_t finding = {derive->caller, derive->status, derive->bad_leaf, derive->detail};
   sfc_edge_input_t input = {nroots, edges->n, edges->leaf, edges->root_rank, edges->root, true};
   if (derive->status != SF_OK)
     input = (sfc_edge_input_t){.wide = true};
@@ -191,11 +191,11 @@ sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_
   sfc_derive_begin(&derive, caller, graph->group, flags);
   sfc_derive_note(&derive, before, -1);
   derive.nroots = graph->nroots;
-  sfc_derive_read(&derive, graph, &derive.edges);
+  sfc_derive_read_edges(&derive, graph, &derive.edges);
   return sfc_derive_end(&derive, copy_p);
 }
 
-void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole)
+void sfc_derive_end_part(sfc_derive_t *part, sfc_derive_t *whole)
 {
   sfc_derive_drop(part);
   whole->starved |= part->starved;
@@ -203,7 +203,7 @@ void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole)
     sfc_derive_note(whole, sfshm_error(part->status, "%s", part->detail), part->bad_leaf);
 }
 
-sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges)
+sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges)
 {
   sf_graph_t *graph = NULL;
   if (derive->agreed)
@@ -219,7 +219,7 @@ sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_ed
 /* The cheapest agreement that there is: the set-up of a graph without edges. */
 sf_status_t sfc_derive_agree(sfc_derive_t *derive)
 {
-  const sfc_edges_t none = {.n = 0};
+  const sfc_derive_edges_t none = {.n = 0};
   sf_graph_t *graph = sfc_derive_helper(derive, 0, &none);
   if (graph != NULL)
     (void)sf_graph_destroy(graph);
@@ -227,7 +227,7 @@ sf_status_t sfc_derive_agree(sfc_derive_t *derive)
   return derive->status == SF_OK ? SF_OK : sfshm_error(derive->status, "%s", derive->detail);
 }
 
-static void allgather_edges(const sfc_derive_t *derive, int64_t count, sfc_edges_t *edges)
+static void allgather_edges(const sfc_derive_t *derive, int64_t count, sfc_derive_edges_t *edges)
 {
   for (int32_t rank = 0; edges->n < count * derive->group->size; rank++)
     for (int64_t i = 0; i < count; i++, edges->n++) {
@@ -240,8 +240,8 @@ const int64_t *sfc_derive_allgather(sfc_derive_t *derive, int64_t count, const i
 {
   int64_t n = count * derive->group->size;
   int64_t *all = sfc_derive_array(derive, n, sizeof *all);
-  sfc_edges_t edges = {0, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                       sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = {0, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                              sfc_derive_array(derive, n, sizeof *edges.root)};
   if (!derive->starved)
     allgather_edges(derive, count, &edges);
   sf_graph_t *graph = sfc_derive_helper(derive, count, &edges);

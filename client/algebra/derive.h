@@ -14,26 +14,26 @@
 #define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
 
 /* Edges as arrays. */
-typedef struct sfc_edges {
+typedef struct sfc_derive_edges {
   int64_t n;
   int64_t *leaf;
   int32_t *root_rank;
   int64_t *root;
-} sfc_edges_t;
+} sfc_derive_edges_t;
 
 /* A vertex of some rank, as it travels: a unit of two 64-bit integers. */
 typedef struct sfc_place {
   int64_t rank; /* -1: nowhere */
   int64_t index;
-} sfc_place_t;
-_Static_assert(sizeof(sfc_place_t) == 2 * sizeof(int64_t), "travels as a block of two");
+} sfc_vertex_t;
+_Static_assert(sizeof(sfc_vertex_t) == 2 * sizeof(int64_t), "travels as a block of two");
 
 typedef struct sfc_derive {
   const char *caller;
   sf_group_t *group;
   uint32_t flags;
   int64_t nroots; /* of the graph to be made */
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   int64_t room; /* for edges */
 
   sf_status_t status; /* the first error found here */
@@ -59,19 +59,19 @@ sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group);
 void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf);
 
 /* Notes that there is no place for a result, if so. (That of a graph sfc_derive_end looks after.) */
-void sfc_derive_want(sfc_derive_t *derive, const void *result);
+void sfc_derive_check_output(sfc_derive_t *derive, const void *result);
 
 /* An array of zeros that lives until the end. NULL: there is no memory; noted. */
 void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes);
 
 /* An array of places that are nowhere. */
-sfc_place_t *sfc_derive_places(sfc_derive_t *derive, int64_t n);
+sfc_vertex_t *sfc_derive_vertices(sfc_derive_t *derive, int64_t n);
 
 /* Reads the edges of a graph, by ascending leaf; none if that fails. */
-void sfc_derive_read(sfc_derive_t *derive, const sf_graph_t *graph, sfc_edges_t *edges);
+void sfc_derive_read_edges(sfc_derive_t *derive, const sf_graph_t *graph, sfc_derive_edges_t *edges);
 
 /* Makes room for that many edges of the new graph; adds one, if there is room. */
-void sfc_derive_room(sfc_derive_t *derive, int64_t n);
+void sfc_derive_reserve(sfc_derive_t *derive, int64_t n);
 static inline void sfc_derive_add(sfc_derive_t *derive, int64_t leaf, int64_t root_rank, int64_t root)
 {
   if (derive->edges.n == derive->room)
@@ -109,14 +109,14 @@ sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_
 
 /* Ends a derivation that was local, or a part of another one, which gets its error. */
 void sfc_derive_drop(sfc_derive_t *derive);
-void sfc_derive_pass(sfc_derive_t *part, sfc_derive_t *whole);
+void sfc_derive_end_part(sfc_derive_t *part, sfc_derive_t *whole);
 
 /* For what makes no graph: only agrees on errors. */
 sf_status_t sfc_derive_agree(sfc_derive_t *derive);
 
 /* Makes a graph of edges on the way, of all ranks of the derivation's group. NULL on all ranks if that fails, or an
  * error has been noted by one of them: what follows then does nothing but return the error. */
-sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_edges_t *edges);
+sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges);
 
 /* a + b, negative if it does not fit; neither is negative. Likewise a * b. */
 static inline int64_t sfc_sum(int64_t a, int64_t b)

@@ -29,7 +29,7 @@ static int by_root(const void *a, const void *b)
 }
 
 /* Sorts the edges by root. */
-static void sort_edges(sfc_derive_t *derive, sfc_edges_t *edges)
+static void sort_edges(sfc_derive_t *derive, sfc_derive_edges_t *edges)
 {
   arrow_t *arrows = sfc_derive_array(derive, edges->n, sizeof *arrows);
   if (arrows == NULL)
@@ -52,7 +52,7 @@ sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_leaf[], sf_graph_
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
   derive.nroots = graph->nroots;
-  sfc_derive_read(&derive, graph, &derive.edges);
+  sfc_derive_read_edges(&derive, graph, &derive.edges);
   sort_edges(&derive, &derive.edges);
   if (old_leaf != NULL && derive.status == SF_OK)
     memcpy(old_leaf, derive.edges.leaf, (size_t)derive.edges.n * sizeof *old_leaf);
@@ -64,11 +64,11 @@ sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_leaf[], sf_graph_
 
 static bool equal_here(sfc_derive_t *derive, const sf_graph_t *a, const sf_graph_t *b)
 {
-  sfc_edges_t of_a, of_b;
+  sfc_derive_edges_t of_a, of_b;
   if (a->nroots != b->nroots || a->nleaves != b->nleaves)
     return false;
-  sfc_derive_read(derive, a, &of_a);
-  sfc_derive_read(derive, b, &of_b);
+  sfc_derive_read_edges(derive, a, &of_a);
+  sfc_derive_read_edges(derive, b, &of_b);
   size_t n = (size_t)of_a.n;
   return of_a.n == of_b.n && memcmp(of_a.leaf, of_b.leaf, n * sizeof *of_a.leaf) == 0 &&
          memcmp(of_a.root_rank, of_b.root_rank, n * sizeof *of_a.root_rank) == 0 &&
@@ -82,7 +82,7 @@ sf_status_t sf_graph_equal(sf_graph_t *a, sf_graph_t *b, bool *equal_p)
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, a->group, SF_GRAPH_DEFAULT);
-  sfc_derive_want(&derive, equal_p);
+  sfc_derive_check_output(&derive, equal_p);
   const int64_t differs = !equal_here(&derive, a, b);
   int64_t ndifferent = 0;
   const int64_t *all = sfc_derive_allgather(&derive, 1, &differs);

@@ -30,9 +30,9 @@ static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const i
 static sf_status_t make_of_marked(sfc_derive_t *derive, const sf_graph_t *graph, const uint8_t leaf_marks[],
                                   sf_graph_t **embedded_p)
 {
-  sfc_edges_t edges;
-  sfc_derive_read(derive, graph, &edges);
-  sfc_derive_room(derive, edges.n);
+  sfc_derive_edges_t edges;
+  sfc_derive_read_edges(derive, graph, &edges);
+  sfc_derive_reserve(derive, edges.n);
   for (int64_t i = 0; leaf_marks != NULL && i < edges.n; i++)
     if (leaf_marks[edges.leaf[i]] != 0)
       sfc_derive_add(derive, edges.leaf[i], edges.root_rank[i], edges.root[i]);

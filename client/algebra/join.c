@@ -58,7 +58,7 @@ static int64_t first_global(const sfc_joining_t *joining, int32_t k)
 }
 
 /* Where the roots of graph k go that are here. local: how many of this rank come before them. */
-static void place_roots(const sfc_joining_t *joining, int32_t k, int64_t local, sfc_place_t places[])
+static void place_roots(const sfc_joining_t *joining, int32_t k, int64_t local, sfc_vertex_t places[])
 {
   int64_t n = joining->graphs[k]->nroots;
   if (places == NULL || (joining->mode == SF_ROOTS_GLOBAL && joining->nroots == NULL))
@@ -66,7 +66,7 @@ static void place_roots(const sfc_joining_t *joining, int32_t k, int64_t local, 
   int64_t global = joining->mode == SF_ROOTS_GLOBAL ? first_global(joining, k) : 0;
   int32_t owner = 0;
   for (int64_t i = 0; i < n; i++) {
-    places[i] = (sfc_place_t){joining->derive.group->rank, joining->mode == SF_ROOTS_LOCAL ? local + i : i};
+    places[i] = (sfc_vertex_t){joining->derive.group->rank, joining->mode == SF_ROOTS_LOCAL ? local + i : i};
     if (joining->mode == SF_ROOTS_GLOBAL)
       places[i] = sfc_layout_find(&joining->roots, global + i, &owner);
   }
@@ -77,19 +77,19 @@ static void add_graph(sfc_joining_t *joining, int32_t k, int64_t local, int64_t 
 {
   sf_graph_t *graph = joining->graphs[k];
   sfc_derive_t part; /* for the arrays of this graph alone */
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   sfc_derive_begin(&part, joining->derive.caller, joining->derive.group, SF_GRAPH_DEFAULT);
   part.starved = joining->derive.starved;
-  sfc_place_t *roots = sfc_derive_places(&part, graph->nroots);
-  sfc_place_t *leaves = sfc_derive_places(&part, graph->plan.leaf_max + 1);
-  sfc_derive_read(&part, graph, &edges);
+  sfc_vertex_t *roots = sfc_derive_vertices(&part, graph->nroots);
+  sfc_vertex_t *leaves = sfc_derive_vertices(&part, graph->plan.leaf_max + 1);
+  sfc_derive_read_edges(&part, graph, &edges);
   place_roots(joining, k, local, roots);
   sfc_derive_bcast(&part, graph, SF_INT64, 2, roots, leaves);
   for (int64_t i = 0; leaves != NULL && i < edges.n; i++) {
     int64_t leaf = (int64_t)((uint64_t)edges.leaf[i] + (uint64_t)leaf_offset); /* set-up refuses negative ones */
     sfc_derive_add(&joining->derive, leaf, leaves[edges.leaf[i]].rank, leaves[edges.leaf[i]].index);
   }
-  sfc_derive_pass(&part, &joining->derive);
+  sfc_derive_end_part(&part, &joining->derive);
 }
 
 static void add_graphs(sfc_joining_t *joining)
@@ -138,7 +138,7 @@ static void join(sfc_joining_t *joining)
     gather_layout(joining);
   for (int32_t k = 0; k < joining->n; k++)
     nedges += joining->graphs[k]->nleaves;
-  sfc_derive_room(derive, nedges);
+  sfc_derive_reserve(derive, nedges);
   if (!derive->agreed)
     add_graphs(joining);
 }
@@ -158,12 +158,12 @@ sf_status_t sf_graph_concatenate(int32_t n, sf_graph_t *const graphs[], sf_root_
 
 /* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
-static void merge_edges(sfc_derive_t *derive, const sfc_edges_t *a, const sfc_edges_t *b)
+static void merge_edges(sfc_derive_t *derive, const sfc_derive_edges_t *a, const sfc_derive_edges_t *b)
 {
   int64_t i = 0, k = 0;
   while (i < a->n || k < b->n) {
     int64_t of_a = i < a->n ? a->leaf[i] : INT64_MAX, of_b = k < b->n ? b->leaf[k] : INT64_MAX;
-    const sfc_edges_t *from = k < b->n && of_b <= of_a ? b : a;
+    const sfc_derive_edges_t *from = k < b->n && of_b <= of_a ? b : a;
     int64_t at = from == b ? k : i;
     sfc_derive_add(derive, from->leaf[at], from->root_rank[at], from->root[at]);
     i += i < a->n && of_a <= of_b;
@@ -174,7 +174,7 @@ static void merge_edges(sfc_derive_t *derive, const sfc_edges_t *a, const sfc_ed
 sf_status_t sf_graph_merge(sf_graph_t *a, sf_graph_t *b, sf_graph_t **merged_p)
 {
   sfc_derive_t derive;
-  sfc_edges_t of_a, of_b;
+  sfc_derive_edges_t of_a, of_b;
   sf_status_t status = sfc_derive_check_two(__func__, a, b);
   if (status != SF_OK)
     return status;
@@ -185,9 +185,9 @@ sf_status_t sf_graph_merge(sf_graph_t *a, sf_graph_t *b, sf_graph_t **merged_p)
                     sfshm_error(SF_ERR_ARG, "the graphs have %lld and %lld roots; equally many expected",
                                 (long long)a->nroots, (long long)b->nroots),
                     -1);
-  sfc_derive_read(&derive, a, &of_a);
-  sfc_derive_read(&derive, b, &of_b);
-  sfc_derive_room(&derive, of_a.n + of_b.n);
+  sfc_derive_read_edges(&derive, a, &of_a);
+  sfc_derive_read_edges(&derive, b, &of_b);
+  sfc_derive_reserve(&derive, of_a.n + of_b.n);
   merge_edges(&derive, &of_a, &of_b);
   return sfc_derive_end(&derive, merged_p);
 }

@@ -23,7 +23,7 @@ void sfc_layout_make(sfc_derive_t *derive, const int64_t counts[], int64_t strid
   layout->first = first;
 }
 
-sfc_place_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t *hint)
+sfc_vertex_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t *hint)
 {
   int32_t low = 0, high = layout->size - 1;
   if (number >= layout->first[*hint] && number < layout->first[*hint + 1])
@@ -36,7 +36,7 @@ sfc_place_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t 
       low = middle + 1;
   }
   *hint = low;
-  return (sfc_place_t){low, number - layout->first[low]};
+  return (sfc_vertex_t){low, number - layout->first[low]};
 }
 
 /* ---- Global numbers of roots ------------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static void add_global(sfc_derive_t *derive, const sfc_layout_t *roots, int64_t 
                       leaf);
       return;
     }
-    sfc_place_t root = sfc_layout_find(roots, number, &owner);
+    sfc_vertex_t root = sfc_layout_find(roots, number, &owner);
     sfc_derive_add(derive, leaf, root.rank, root.index);
   }
 }
@@ -86,7 +86,7 @@ sf_status_t sf_graph_create_global(sf_group_t *group, int64_t nroots, int64_t nl
     nleaves = 0;
   }
   sfc_layout_make(&derive, sfc_derive_allgather(&derive, 1, &derive.nroots), 1, 1, &roots);
-  sfc_derive_room(&derive, nleaves);
+  sfc_derive_reserve(&derive, nleaves);
   add_global(&derive, &roots, nleaves, leaf_index, root_global);
   return sfc_derive_end(&derive, graph_p);
 }
@@ -101,7 +101,7 @@ static void connect_layouts(sfc_derive_t *derive, const sfc_layout_t *roots, con
   for (int64_t number = leaves->first[rank]; number < leaves->first[rank + 1]; number++) {
     if (number >= sfc_layout_total(roots))
       return;
-    sfc_place_t root = sfc_layout_find(roots, number, &owner);
+    sfc_vertex_t root = sfc_layout_find(roots, number, &owner);
     sfc_derive_add(derive, number - leaves->first[rank], root.rank, root.index);
   }
 }
@@ -120,7 +120,7 @@ sf_status_t sf_graph_from_layouts(sf_group_t *group, int64_t nroots, int64_t nle
   const int64_t *counts = sfc_derive_allgather(&derive, 2, mine);
   sfc_layout_make(&derive, counts, 2, 1, &roots);
   sfc_layout_make(&derive, counts != NULL ? counts + 1 : NULL, 2, 1, &leaves);
-  sfc_derive_room(&derive, mine[1]);
+  sfc_derive_reserve(&derive, mine[1]);
   connect_layouts(&derive, &roots, &leaves);
   return sfc_derive_end(&derive, graph_p);
 }

@@ -22,6 +22,6 @@ static inline int64_t sfc_layout_total(const sfc_layout_t *layout)
 
 /* The owner of a number in 0..total-1 and its place there. *hint is a rank, where to look first; it becomes the owner.
  */
-sfc_place_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t *hint);
+sfc_vertex_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t *hint);
 
 #endif

@@ -85,9 +85,9 @@ static sf_match_t check_match(sfc_derive_t *derive, const sf_match_t *match)
 static sf_graph_t *reach_directory(sfc_derive_t *derive, const sfc_directory_t *directory, int64_t n,
                                    const int64_t names[])
 {
-  sfc_edges_t edges = {0, sfc_derive_array(derive, n, sizeof *edges.leaf),
-                       sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                       sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = {0, sfc_derive_array(derive, n, sizeof *edges.leaf),
+                              sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                              sfc_derive_array(derive, n, sizeof *edges.root)};
   for (int64_t i = 0; !derive->starved && i < n; i++) {
     if (names[i] < 0)
       continue;
@@ -111,12 +111,12 @@ static void check_names(sfc_derive_t *derive, int64_t nnames)
 }
 
 /* What the directory knows when all have offered: the one that is listed last of the highest rank. */
-static sfc_place_t *collect_offers(sfc_derive_t *derive, const sfc_directory_t *directory, const sf_match_t *match)
+static sfc_vertex_t *collect_offers(sfc_derive_t *derive, const sfc_directory_t *directory, const sf_match_t *match)
 {
-  sfc_place_t *offers = sfc_derive_places(derive, match->nroots);
-  sfc_place_t *known = sfc_derive_places(derive, directory->n);
+  sfc_vertex_t *offers = sfc_derive_vertices(derive, match->nroots);
+  sfc_vertex_t *known = sfc_derive_vertices(derive, directory->n);
   for (int64_t i = 0; offers != NULL && i < match->nroots; i++)
-    offers[i] = (sfc_place_t){derive->group->rank, index_at(match->root_index, i)};
+    offers[i] = (sfc_vertex_t){derive->group->rank, index_at(match->root_index, i)};
   sf_graph_t *graph = reach_directory(derive, directory, match->nroots, match->root_name);
   sfc_derive_reduce(derive, graph, SF_INT64, 2, offers, known, SF_REPLACE);
   (void)sf_graph_destroy(graph);
@@ -124,13 +124,13 @@ static sfc_place_t *collect_offers(sfc_derive_t *derive, const sfc_directory_t *
 }
 
 static void ask_directory(sfc_derive_t *derive, const sfc_directory_t *directory, const sf_match_t *match,
-                          const sfc_place_t known[])
+                          const sfc_vertex_t known[])
 {
-  sfc_place_t *found = sfc_derive_places(derive, match->nleaves);
+  sfc_vertex_t *found = sfc_derive_vertices(derive, match->nleaves);
   sf_graph_t *graph = reach_directory(derive, directory, match->nleaves, match->leaf_name);
   sfc_derive_bcast(derive, graph, SF_INT64, 2, known, found);
   (void)sf_graph_destroy(graph);
-  sfc_derive_room(derive, match->nleaves);
+  sfc_derive_reserve(derive, match->nleaves);
   for (int64_t i = 0; found != NULL && i < match->nleaves; i++)
     if (found[i].rank >= 0)
       sfc_derive_add(derive, index_at(match->leaf_index, i), found[i].rank, found[i].index);
@@ -146,7 +146,7 @@ sf_status_t sf_graph_create_matching(sf_group_t *group, const sf_match_t *match,
   sf_match_t checked = check_match(&derive, match);
   check_names(&derive, checked.nnames);
   sfc_directory_t directory = open_directory(group, checked.nnames);
-  sfc_place_t *known = collect_offers(&derive, &directory, &checked);
+  sfc_vertex_t *known = collect_offers(&derive, &directory, &checked);
   ask_directory(&derive, &directory, &checked, known);
   return sfc_derive_end(&derive, graph_p);
 }

@@ -32,7 +32,7 @@ static void add_edges(sfc_derive_t *derive, const sfc_shape_t *shape)
   if (nleaves < 0)
     sfc_derive_note(derive, sfshm_error(SF_ERR_RANGE, "%d blocks of %lld", derive->group->size, (long long)shape->n),
                     -1);
-  sfc_derive_room(derive, nleaves < 0 ? 0 : nleaves);
+  sfc_derive_reserve(derive, nleaves < 0 ? 0 : nleaves);
   for (int32_t rank = 0; rank < derive->group->size && leaf < nleaves && !derive->starved; rank++) {
     int64_t first = blocks ? derive->group->rank * shape->n : 0;
     int64_t n = blocks ? shape->n : shape->roots.first[rank + 1] - shape->roots.first[rank];
@@ -97,7 +97,8 @@ sf_status_t sf_graph_create_pattern(sf_group_t *group, sf_pattern_t pattern, int
 
 /* ---- Found ------------------------------------------------------------------------------------------------------- */
 
-static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_edges_t *found, const sfc_shape_t *shape)
+static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_derive_edges_t *found,
+                      const sfc_shape_t *shape)
 {
   sfc_derive_t expected;
   if (graph->plan.leaf_max + 1 != graph->nleaves || count_leaves(shape, derive->group) != graph->nleaves)
@@ -108,7 +109,7 @@ static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_e
   bool same = !expected.starved && expected.edges.n == found->n &&
               memcmp(expected.edges.root_rank, found->root_rank, n * sizeof *found->root_rank) == 0 &&
               memcmp(expected.edges.root, found->root, n * sizeof *found->root) == 0;
-  sfc_derive_pass(&expected, derive);
+  sfc_derive_end_part(&expected, derive);
   return same;
 }
 
@@ -116,9 +117,9 @@ static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_e
  */
 static int64_t find_shapes(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_layout_t *roots, int32_t root_rank)
 {
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   int64_t shapes = 0;
-  sfc_derive_read(derive, graph, &edges);
+  sfc_derive_read_edges(derive, graph, &edges);
   for (int pattern = SF_PATTERN_ALLGATHER; pattern <= SF_PATTERN_ALLTOALL; pattern++) {
     sfc_shape_t shape = {(sf_pattern_t)pattern, graph->nroots / roots->size, root_rank, *roots};
     if (pattern == SF_PATTERN_ALLTOALL && graph->nroots % roots->size != 0)
@@ -139,7 +140,7 @@ sf_status_t sf_graph_find_pattern(sf_graph_t *graph, sf_pattern_t *pattern_p)
   if (status != SF_OK)
     return status;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
-  sfc_derive_want(&derive, pattern_p);
+  sfc_derive_check_output(&derive, pattern_p);
   const int64_t mine[2] = {graph->nroots, graph->nleaves};
   const int64_t *told = sfc_derive_allgather(&derive, 2, mine);
   sfc_layout_make(&derive, told, 2, 1, &roots);

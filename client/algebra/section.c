@@ -88,7 +88,7 @@ sf_status_t sf_section_migrate(sf_graph_t *graph, const sf_section_t *roots, int
     return status;
   int64_t n = graph->plan.leaf_max + 1;
   sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
-  sfc_derive_want(&derive, nunits_p);
+  sfc_derive_check_output(&derive, nunits_p);
   if (n > 0 && (leaf_size == NULL || leaf_offset == NULL))
     sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "leaf_size or leaf_offset is NULL"), -1);
   (void)find_offsets(&derive, roots, "roots", false, graph->nroots, &nunits);
@@ -127,7 +127,7 @@ static extent_t *describe_roots(sfc_derive_t *derive, const sf_section_t *sectio
 }
 
 /* Counts the edges of units; a leaf of another size than its root is noted. */
-static int64_t count_edges(sfc_derive_t *derive, const sfc_edges_t *points, const sf_section_t *leaves,
+static int64_t count_edges(sfc_derive_t *derive, const sfc_derive_edges_t *points, const sf_section_t *leaves,
                            const extent_t roots[])
 {
   int64_t n = 0;
@@ -145,7 +145,7 @@ static int64_t count_edges(sfc_derive_t *derive, const sfc_edges_t *points, cons
   return n;
 }
 
-static void add_units(sfc_derive_t *derive, const sfc_edges_t *points, const int64_t leaf_offsets[],
+static void add_units(sfc_derive_t *derive, const sfc_derive_edges_t *points, const int64_t leaf_offsets[],
                       const extent_t roots[])
 {
   for (int64_t i = 0; i < points->n && !derive->starved; i++) {
@@ -159,7 +159,7 @@ sf_status_t sf_section_graph(sf_graph_t *graph, const sf_section_t *roots, const
                              sf_graph_t **units_p)
 {
   sfc_derive_t derive;
-  sfc_edges_t points;
+  sfc_derive_edges_t points;
   int64_t nleaf_units = 0;
   sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
@@ -170,11 +170,11 @@ sf_status_t sf_section_graph(sf_graph_t *graph, const sf_section_t *roots, const
   int64_t *leaf_offsets = find_offsets(&derive, leaves, "leaves", true, leaf_space, &nleaf_units);
   extent_t *here = describe_roots(&derive, roots, root_offsets, graph->nroots);
   extent_t *there = sfc_derive_array(&derive, leaf_space, sizeof *there);
-  sfc_derive_read(&derive, graph, &points);
+  sfc_derive_read_edges(&derive, graph, &points);
   sfc_derive_bcast(&derive, graph, SF_INT64, 2, here, there);
   int64_t n = derive.status == SF_OK ? count_edges(&derive, &points, leaves, there) : 0;
   if (derive.status == SF_OK) {
-    sfc_derive_room(&derive, n);
+    sfc_derive_reserve(&derive, n);
     add_units(&derive, &points, leaf_offsets, there);
   }
   return sfc_derive_end(&derive, units_p);

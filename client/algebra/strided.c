@@ -22,7 +22,7 @@ typedef struct columns {
   int64_t count, stride;
 } columns_t;
 
-static void add_columns(sfc_derive_t *derive, const sfc_edges_t *edges, const columns_t *there, int64_t count,
+static void add_columns(sfc_derive_t *derive, const sfc_derive_edges_t *edges, const columns_t *there, int64_t count,
                         int64_t leaf_stride)
 {
   for (int64_t i = 0; i < edges->n && !derive->starved; i++) {
@@ -43,7 +43,7 @@ sf_status_t sf_graph_create_strided(sf_graph_t *graph, int64_t count, int64_t ro
                                     sf_graph_t **strided_p)
 {
   sfc_derive_t derive;
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   sf_status_t status = sfc_derive_check(__func__, graph);
   if (status != SF_OK)
     return status;
@@ -56,13 +56,13 @@ sf_status_t sf_graph_create_strided(sf_graph_t *graph, int64_t count, int64_t ro
     leaf_stride = check_stride(&derive, "leaf_stride", leaf_stride, graph->plan.leaf_max + 1, count);
   columns_t *here = sfc_derive_array(&derive, graph->nroots, sizeof *here);
   columns_t *there = sfc_derive_array(&derive, graph->plan.leaf_max + 1, sizeof *there);
-  sfc_derive_read(&derive, graph, &edges);
+  sfc_derive_read_edges(&derive, graph, &edges);
   for (int64_t i = 0; here != NULL && i < graph->nroots; i++)
     here[i] = (columns_t){count, root_stride};
   sfc_derive_bcast(&derive, graph, SF_INT64, 2, here, there);
   if (derive.status == SF_OK) {
     derive.nroots = count * root_stride;
-    sfc_derive_room(&derive, sfc_product(count, edges.n));
+    sfc_derive_reserve(&derive, sfc_product(count, edges.n));
     add_columns(&derive, &edges, there, count, leaf_stride);
   }
   return sfc_derive_end(&derive, strided_p);

@@ -11,7 +11,7 @@
 /* ---- One part ---------------------------------------------------------------------------------------------------- */
 
 /* How many edges from i on go on by one leaf and one root. */
-static int64_t run_length(const sfc_edges_t *edges, int64_t i)
+static int64_t run_length(const sfc_derive_edges_t *edges, int64_t i)
 {
   int64_t n = 1;
   while (i + n < edges->n && edges->leaf[i + n] == edges->leaf[i] + n && edges->root[i + n] == edges->root[i] + n &&
@@ -20,7 +20,7 @@ static int64_t run_length(const sfc_edges_t *edges, int64_t i)
   return n;
 }
 
-static void write_text(FILE *out, const sf_graph_t *graph, const sfc_edges_t *edges)
+static void write_text(FILE *out, const sf_graph_t *graph, const sfc_derive_edges_t *edges)
 {
   fprintf(out, "rank %d of %d: %" PRId64 " roots, %" PRId64 " leaves in a space of %" PRId64 "\n", graph->rank,
           graph->group->size, graph->nroots, graph->nleaves, graph->plan.leaf_max + 1);
@@ -35,7 +35,7 @@ static void write_text(FILE *out, const sf_graph_t *graph, const sfc_edges_t *ed
   }
 }
 
-static void write_json(FILE *out, const sf_graph_t *graph, const sfc_edges_t *edges)
+static void write_json(FILE *out, const sf_graph_t *graph, const sfc_derive_edges_t *edges)
 {
   fprintf(out, "{\"rank\":%d,\"nroots\":%" PRId64 ",\"nleaves\":%" PRId64 ",\"leaf_space\":%" PRId64 ",\"edges\":[",
           graph->rank, graph->nroots, graph->nleaves, graph->plan.leaf_max + 1);
@@ -48,10 +48,10 @@ static void write_json(FILE *out, const sf_graph_t *graph, const sfc_edges_t *ed
 /* The text of this rank's part, from malloc; NULL: no memory, which is noted. */
 static char *make_text(sfc_derive_t *derive, const sf_graph_t *graph, sf_view_format_t format, size_t *length_p)
 {
-  sfc_edges_t edges;
+  sfc_derive_edges_t edges;
   char *text = NULL;
   *length_p = 0;
-  sfc_derive_read(derive, graph, &edges);
+  sfc_derive_read_edges(derive, graph, &edges);
   FILE *out = derive->starved ? NULL : open_memstream(&text, length_p);
   if (out == NULL) {
     sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "text of a graph"), -1);
@@ -108,7 +108,7 @@ sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_format_t format,
 /* Collects texts of these lengths on rank 0, one after the other. */
 static char *collect(sfc_derive_t *derive, const int64_t lengths[], const char *mine)
 {
-  sfc_edges_t edges = {.n = 0};
+  sfc_derive_edges_t edges = {.n = 0};
   int64_t total = 0, at = 0;
   for (int32_t rank = 0; lengths != NULL && derive->group->rank == 0 && rank < derive->group->size; rank++)
     total += lengths[rank];

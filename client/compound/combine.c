@@ -28,9 +28,9 @@ static sf_status_t choose_order(sfc_composite_t *composite)
   composite->slot_root = NULL;
   composite->nrounds = 0;
   bool at_once = composite->call == SFSHM_CALL_FETCH && kernels != NULL && kernels->fetch != NULL;
-  sfc_rounds_t *rounds = &sfc_multi_find(composite->graph)->rounds;
-  return at_once ? sfc_rounds_slot_roots(rounds, &composite->slot_root)
-                 : sfc_rounds_all(rounds, &composite->rounds, &composite->nrounds);
+  sfc_slot_rounds_t *rounds = &sfc_multigraph_find(composite->graph)->rounds;
+  return at_once ? sfc_slot_rounds_slot_roots(rounds, &composite->slot_root)
+                 : sfc_slot_rounds_all(rounds, &composite->rounds, &composite->nrounds);
 }
 
 sf_status_t sfc_composite_choose(sfc_composite_t *composite)
@@ -43,7 +43,7 @@ sf_status_t sfc_composite_choose(sfc_composite_t *composite)
 
 /* n of a round's contributions, from number first on. */
 typedef struct sfc_piece {
-  const sfc_round_t *round;
+  const sfc_slot_round_t *round;
   int64_t first;
   int64_t n;
 } sfc_piece_t;
@@ -84,7 +84,7 @@ static void fetch_all(const sfc_composite_t *composite)
                           composite->target);
 }
 
-static void combine_round(const sfc_composite_t *composite, const sfc_round_t *round)
+static void combine_round(const sfc_composite_t *composite, const sfc_slot_round_t *round)
 {
   bool fetch = composite->call == SFSHM_CALL_FETCH;
   for (int64_t first = 0; first < round->slot.n; first += composite->chunk) {
@@ -97,7 +97,7 @@ static void combine_round(const sfc_composite_t *composite, const sfc_round_t *r
   }
 }
 
-void sfc_composite_meet(const sfc_composite_t *composite)
+void sfc_composite_combine(const sfc_composite_t *composite)
 {
   if (composite->slot_root != NULL)
     fetch_all(composite);

@@ -89,7 +89,7 @@ static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
 /* Lets the contributions that have come meet the target, and the second request go. */
 static void combine(sfc_composite_t *composite)
 {
-  sfc_composite_meet(composite);
+  sfc_composite_combine(composite);
   composite->combined = true;
   if (composite->second == NULL)
     return;
@@ -173,11 +173,11 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
 {
   sf_graph_t *graph = composite->graph;
   int64_t n = graph->nleaves;
-  sfc_round_t *round = malloc(sizeof *round + (size_t)n * sizeof(int64_t));
+  sfc_slot_round_t *round = malloc(sizeof *round + (size_t)n * sizeof(int64_t));
   if (round == NULL)
     return sfshm_error(SF_ERR_NOMEM, "bcast: %lld leaves", (long long)n);
   int64_t *leaf = (int64_t *)(void *)(round + 1);
-  sf_status_t status = sfc_origin_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf, NULL, NULL);
+  sf_status_t status = sfc_edge_readback_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf, NULL, NULL);
   round->slot = round->root = sfshm_pattern_from_index64(leaf, n);
   composite->own_round = round;
   composite->rounds = round;
@@ -281,7 +281,7 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
     return status;
   status = check(call, !bcast && call->graph->multi == NULL, request_p);
   if (!bcast)
-    return sfc_multi_graph(status, call->graph, multi_p);
+    return sfc_multigraph_get(status, call->graph, multi_p);
   return status == SF_OK ? sfc_graph_failure(call->graph) : status;
 }
 
@@ -320,7 +320,7 @@ static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
   composite->combined = false;
   sfc_thread_add(thread, &composite->continuation);
   (void)advance(&composite->continuation, thread); /* what is all here already */
-  (void)sfc_thread_hand_over(thread);
+  (void)sfc_thread_send_eagerly(thread);
   return SF_OK;
 }
 

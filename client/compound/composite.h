@@ -22,7 +22,7 @@
 #include "client/core.h"
 #include "client/engine.h"
 
-struct sfc_round;
+struct sfc_slot_round;
 
 typedef struct sfc_composite {
   sfc_continuation_t continuation;
@@ -39,13 +39,13 @@ typedef struct sfc_composite {
   sf_op_t op;
   sfc_combine_t combine; /* kernels: NULL for an op of the application */
   const sfshm_kernels_t *move;
-  const sfshm_device_ops_t *devices; /* if the target is on one; NULL: it is not */
-  char *target;                      /* roots, or leaves */
-  uint64_t memory_epoch;             /* when that was looked up */
-  const sfshm_pattern_t *slot_root;  /* of a fetch_op that goes through all slots at once; else NULL, and */
-  const struct sfc_round *rounds;    /* which contributions meet which vertices of the target, one after the other */
+  const sfshm_device_ops_t *devices;   /* if the target is on one; NULL: it is not */
+  char *target;                        /* roots, or leaves */
+  uint64_t memory_epoch;               /* when that was looked up */
+  const sfshm_pattern_t *slot_root;    /* of a fetch_op that goes through all slots at once; else NULL, and */
+  const struct sfc_slot_round *rounds; /* which contributions meet which vertices of the target, one after the other */
   int64_t nrounds;
-  struct sfc_round *own_round; /* of a bcast */
+  struct sfc_slot_round *own_round; /* of a bcast */
 
   char *scratch; /* contributions; then room for two chunks */
   size_t scratch_bytes;
@@ -70,7 +70,7 @@ sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **
 
 /* In combine.c: chooses how the target meets what comes, when it is known where the target is; and lets it. */
 sf_status_t sfc_composite_choose(sfc_composite_t *composite);
-void sfc_composite_meet(const sfc_composite_t *composite);
+void sfc_composite_combine(const sfc_composite_t *composite);
 
 #define SFC_COMPOSITE_ALIGN ((size_t)64)
 static inline size_t sfc_composite_aligned(size_t bytes)

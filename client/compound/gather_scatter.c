@@ -37,7 +37,7 @@ static sf_status_t find_multi(const gathering_t *asked, sf_request_t **request_p
     return status;
   if (asked->graph->multi == NULL)
     status = check_first(asked, request_p);
-  return sfc_multi_graph(status, asked->graph, multi_p);
+  return sfc_multigraph_get(status, asked->graph, multi_p);
 }
 
 sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,

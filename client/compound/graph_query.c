@@ -40,7 +40,7 @@ sf_status_t sf_graph_degrees(sf_graph_t *graph, int64_t degrees[])
   return status;
 }
 
-static void show(const sfc_ranks_t *ranks, sf_graph_ranks_t *ranks_p)
+static void show(const sfc_neighbor_edges_t *ranks, sf_graph_ranks_t *ranks_p)
 {
   *ranks_p = (sf_graph_ranks_t){.nranks = ranks->nranks,
                                 .ranks = ranks->ranks,
@@ -51,10 +51,10 @@ static void show(const sfc_ranks_t *ranks, sf_graph_ranks_t *ranks_p)
 
 sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 {
-  const sfc_ranks_t *ranks;
+  const sfc_neighbor_edges_t *ranks;
   sf_status_t status = check(graph, ranks_p, __func__);
   if (status == SF_OK)
-    status = sfc_multi_root_ranks(graph, &ranks);
+    status = sfc_multigraph_root_ranks(graph, &ranks);
   if (status == SF_OK)
     show(ranks, ranks_p);
   return status;
@@ -63,10 +63,10 @@ sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 /* The other ranks have to come also if the graph has failed, and so has this one if its call is wrong. */
 sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 {
-  const sfc_ranks_t *ranks;
+  const sfc_neighbor_edges_t *ranks;
   sf_status_t status = sfc_call_check_graph(__func__, graph);
   if (status == SF_OK)
-    status = sfc_multi_leaf_ranks(check_result(ranks_p, __func__), graph, &ranks);
+    status = sfc_multigraph_leaf_ranks(check_result(ranks_p, __func__), graph, &ranks);
   if (status == SF_OK)
     show(ranks, ranks_p);
   return status;
@@ -75,5 +75,5 @@ sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 sf_status_t sf_graph_multi(sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = sfc_call_check_graph(__func__, graph);
-  return status == SF_OK ? sfc_multi_graph(check_result(multi_p, __func__), graph, multi_p) : status;
+  return status == SF_OK ? sfc_multigraph_get(check_result(multi_p, __func__), graph, multi_p) : status;
 }

@@ -27,7 +27,7 @@ static void tear_down(sfc_attachment_t *attachment)
     sfc_graph_tear_down(attachment->graph->multi);
 }
 
-static sf_status_t drop_edges(sfc_multi_t *multi)
+static sf_status_t drop_edges(sfc_multigraph_t *multi)
 {
   sf_status_t status = sf_graph_destroy(multi->edges);
   multi->edges = NULL;
@@ -41,23 +41,23 @@ static void destroy(sfc_attachment_t *attachment)
     sfc_graph_set_parent(multi, NULL);
   (void)sf_graph_destroy(multi); /* nothing is in flight */
   attachment->graph->multi = NULL;
-  (void)drop_edges((sfc_multi_t *)attachment);
+  (void)drop_edges((sfc_multigraph_t *)attachment);
 }
 
 /* The graphs are in the context's list. */
 static void free_multi(sfc_attachment_t *attachment)
 {
-  sfc_multi_t *multi = (sfc_multi_t *)attachment;
-  sfc_ranks_free(&multi->root_ranks);
-  sfc_ranks_free(&multi->leaf_ranks);
-  sfc_rounds_free(&multi->rounds);
+  sfc_multigraph_t *multi = (sfc_multigraph_t *)attachment;
+  sfc_neighbor_edges_free(&multi->root_ranks);
+  sfc_neighbor_edges_free(&multi->leaf_ranks);
+  sfc_slot_rounds_free(&multi->rounds);
   free(multi);
 }
 
 static const sfc_attachment_ops_t multi_ops = {
     .is_busy = is_busy, .tear_down = tear_down, .retire = destroy, .free = free_multi};
 
-sfc_multi_t *sfc_multi_find(const sf_graph_t *graph)
+sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph)
 {
   return sfc_graph_attachment(graph, &multi_ops);
 }
@@ -65,7 +65,7 @@ sfc_multi_t *sfc_multi_find(const sf_graph_t *graph)
 /* Without it this rank can't take part in what others wait for. */
 static sf_status_t need_multi(sf_graph_t *graph)
 {
-  sfc_multi_t *multi = sfc_multi_find(graph);
+  sfc_multigraph_t *multi = sfc_multigraph_find(graph);
   if (multi != NULL)
     return SF_OK;
   multi = calloc(1, sizeof *multi);
@@ -84,12 +84,12 @@ static sf_status_t begin_use(sf_status_t local_error, sf_graph_t *graph)
 
 /* ---- Edges by rank ----------------------------------------------------------------------------------------------- */
 
-sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+sf_status_t sfc_multigraph_root_ranks(sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p)
 {
   sf_status_t status = need_multi(graph);
-  sfc_multi_t *multi = sfc_multi_find(graph);
+  sfc_multigraph_t *multi = sfc_multigraph_find(graph);
   if (status == SF_OK && !multi->has_root_ranks) {
-    status = sfc_ranks_of_roots(graph, &multi->root_ranks);
+    status = sfc_neighbor_edges_by_root_rank(graph, &multi->root_ranks);
     multi->has_root_ranks = status == SF_OK;
   }
   if (status == SF_OK)
@@ -105,7 +105,7 @@ sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p)
 typedef struct making {
   sfc_derive_t derive;
   sf_graph_t *graph;
-  sfc_multi_t *multi;
+  sfc_multigraph_t *multi;
   sf_graph_t *directory; /* what ranks tell each other before they know the edges: */
   int64_t *by_root_rank; /* at its leaves, by number in root_ranks */
   int64_t *by_rank;      /* at its roots */
@@ -113,7 +113,7 @@ typedef struct making {
 
 static void begin_making(making_t *making, sf_graph_t *graph)
 {
-  *making = (making_t){.graph = graph, .multi = sfc_multi_find(graph)};
+  *making = (making_t){.graph = graph, .multi = sfc_multigraph_find(graph)};
   sfc_derive_begin(&making->derive, "sf_graph_multi", graph->group, graph->flags);
 }
 
@@ -138,9 +138,9 @@ static sf_status_t end_making(making_t *making)
 static void open_directory(making_t *making)
 {
   sfc_derive_t *derive = &making->derive;
-  const sfc_ranks_t *ranks = &making->multi->root_ranks;
+  const sfc_neighbor_edges_t *ranks = &making->multi->root_ranks;
   int32_t size = making->graph->group->size;
-  sfc_edges_t edges = {.n = ranks->nranks, .root_rank = ranks->ranks};
+  sfc_derive_edges_t edges = {.n = ranks->nranks, .root_rank = ranks->ranks};
   edges.root = sfc_derive_array(derive, edges.n, sizeof *edges.root);
   making->by_root_rank = sfc_derive_array(derive, edges.n, sizeof *making->by_root_rank);
   making->by_rank = sfc_derive_array(derive, size, sizeof *making->by_rank);
@@ -166,7 +166,7 @@ static bool fits(int64_t value, int64_t limit)
 /* Learns how many edges each leaf rank has, and makes room for them. */
 static sf_status_t count_leaf_ranks(const making_t *making)
 {
-  sfc_ranks_t *leaves = &making->multi->leaf_ranks;
+  sfc_neighbor_edges_t *leaves = &making->multi->leaf_ranks;
   const int64_t *by_rank = making->by_rank;
   int32_t nranks = 0, size = making->graph->group->size;
   int64_t nedges = 0;
@@ -176,7 +176,7 @@ static sf_status_t count_leaf_ranks(const making_t *making)
     nranks += by_rank[rank] > 0;
     nedges += by_rank[rank];
   }
-  sf_status_t status = sfc_ranks_alloc(nranks, nedges, leaves);
+  sf_status_t status = sfc_neighbor_edges_alloc(nranks, nedges, leaves);
   for (int32_t rank = 0, i = 0; rank < size && status == SF_OK; rank++) {
     if (by_rank[rank] == 0)
       continue;
@@ -189,7 +189,7 @@ static sf_status_t count_leaf_ranks(const making_t *making)
 
 static void exchange_leaf_ranks(making_t *making)
 {
-  const sfc_ranks_t *roots = &making->multi->root_ranks;
+  const sfc_neighbor_edges_t *roots = &making->multi->root_ranks;
   for (int32_t i = 0; i < roots->nranks && goes_well(making); i++)
     making->by_root_rank[i] = roots->offset[i + 1] - roots->offset[i];
   sfc_derive_reduce(&making->derive, making->directory, SF_INT64, 1, making->by_root_rank, making->by_rank, SF_REPLACE);
@@ -198,13 +198,13 @@ static void exchange_leaf_ranks(making_t *making)
 }
 
 /* The edges of the graph of edges: the numbers of this rank's leaves at the owners of their roots. */
-static void list_edges(making_t *making, sfc_edges_t *edges)
+static void list_edges(making_t *making, sfc_derive_edges_t *edges)
 {
-  const sfc_ranks_t *roots = &making->multi->root_ranks;
+  const sfc_neighbor_edges_t *roots = &making->multi->root_ranks;
   int64_t n = making->graph->nleaves;
-  *edges = (sfc_edges_t){.n = n,
-                         .root_rank = sfc_derive_array(&making->derive, n, sizeof *edges->root_rank),
-                         .root = sfc_derive_array(&making->derive, n, sizeof *edges->root)};
+  *edges = (sfc_derive_edges_t){.n = n,
+                                .root_rank = sfc_derive_array(&making->derive, n, sizeof *edges->root_rank),
+                                .root = sfc_derive_array(&making->derive, n, sizeof *edges->root)};
   for (int32_t i = 0; i < roots->nranks && goes_well(making); i++) {
     if (!fits(making->by_root_rank[i], EDGES_MAX))
       note(making, refuse(making->graph, roots->ranks[i], "the first edge at", making->by_root_rank[i], EDGES_MAX));
@@ -218,8 +218,8 @@ static void list_edges(making_t *making, sfc_edges_t *edges)
 /* Makes the graph of edges. local: all ranks are on one node, and the leaf ranks are known. */
 static void make_edges(making_t *making, bool local)
 {
-  const sfc_ranks_t *leaves = &making->multi->leaf_ranks;
-  sfc_edges_t edges;
+  const sfc_neighbor_edges_t *leaves = &making->multi->leaf_ranks;
+  sfc_derive_edges_t edges;
   open_directory(making);
   if (!local)
     exchange_leaf_ranks(making);
@@ -235,7 +235,7 @@ static void make_edges(making_t *making, bool local)
 /* Arrays are going to be indexed with them. */
 static sf_status_t check_roots(const sf_graph_t *graph)
 {
-  const sfc_ranks_t *leaves = &sfc_multi_find(graph)->leaf_ranks;
+  const sfc_neighbor_edges_t *leaves = &sfc_multigraph_find(graph)->leaf_ranks;
   for (int32_t i = 0; i < leaves->nranks; i++)
     for (int64_t k = leaves->offset[i]; k < leaves->offset[i + 1]; k++)
       if (!fits(leaves->root[k], graph->nroots - 1))
@@ -247,8 +247,8 @@ static sf_status_t check_roots(const sf_graph_t *graph)
  * tells them, since this rank may call nothing else on it that they call. */
 static void exchange_edges(making_t *making)
 {
-  sfc_multi_t *multi = making->multi;
-  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
+  sfc_multigraph_t *multi = making->multi;
+  const sfc_neighbor_edges_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
   sfc_derive_reduce(&making->derive, multi->edges, SF_INT64, 1, roots->root, leaves->root, SF_REPLACE);
   sfc_derive_reduce(&making->derive, multi->edges, SF_INT64, 1, roots->leaf, leaves->leaf, SF_REPLACE);
   if (goes_well(making))
@@ -274,32 +274,32 @@ static sf_status_t find_leaf_ranks_together(sf_status_t local_error, sf_graph_t 
 
 static sf_status_t find_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
 {
-  const sfc_ranks_t *roots;
-  sfc_multi_t *multi = sfc_multi_find(graph);
+  const sfc_neighbor_edges_t *roots;
+  sfc_multigraph_t *multi = sfc_multigraph_find(graph);
   bool local = sfc_group_is_local(graph->group);
-  sf_status_t status = local_error == SF_OK ? sfc_multi_root_ranks(graph, &roots) : local_error;
+  sf_status_t status = local_error == SF_OK ? sfc_multigraph_root_ranks(graph, &roots) : local_error;
   if (!local)
     status = find_leaf_ranks_together(status, graph);
   else if (status == SF_OK)
-    status = sfc_ranks_of_leaves(graph, &multi->leaf_ranks);
+    status = sfc_neighbor_edges_by_leaf_rank(graph, &multi->leaf_ranks);
   multi->has_leaf_ranks |= status == SF_OK;
   if (multi->has_leaf_ranks)
-    multi->rounds = (sfc_rounds_t){.met = multi->leaf_ranks.root,
-                                   .n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks],
-                                   .nroots = graph->nroots};
+    multi->rounds = (sfc_slot_rounds_t){.met = multi->leaf_ranks.root,
+                                        .n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks],
+                                        .nroots = graph->nroots};
   else
-    sfc_ranks_free(&multi->leaf_ranks);
+    sfc_neighbor_edges_free(&multi->leaf_ranks);
   return status;
 }
 
 /* On one node that takes nobody else. */
 static sf_status_t have_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
 {
-  const sfc_multi_t *multi = sfc_multi_find(graph);
+  const sfc_multigraph_t *multi = sfc_multigraph_find(graph);
   if (multi->has_leaf_ranks)
     return local_error == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : local_error;
   if (!sfc_group_is_local(graph->group)) {
-    sf_status_t met = sfc_graph_meet(local_error, graph, SFSHM_MAKE_LEAF_RANKS);
+    sf_status_t met = sfc_graph_barrier(local_error, graph, SFSHM_MAKE_LEAF_RANKS);
     if (met != SF_OK)
       return met;
     local_error = sfc_graph_failure(graph);
@@ -307,13 +307,13 @@ static sf_status_t have_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
   return find_leaf_ranks(local_error, graph);
 }
 
-sf_status_t sfc_multi_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_ranks_t **ranks_p)
+sf_status_t sfc_multigraph_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p)
 {
   sf_status_t status = begin_use(local_error, graph);
-  if (sfc_multi_find(graph) != NULL)
+  if (sfc_multigraph_find(graph) != NULL)
     status = have_leaf_ranks(status, graph);
   if (status == SF_OK)
-    *ranks_p = &sfc_multi_find(graph)->leaf_ranks;
+    *ranks_p = &sfc_multigraph_find(graph)->leaf_ranks;
   return status;
 }
 
@@ -323,16 +323,16 @@ sf_status_t sfc_multi_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, con
 static sf_status_t connect_slots(making_t *making, sf_graph_t **multi_p)
 {
   sfc_derive_t *derive = &making->derive;
-  sfc_multi_t *multi = making->multi;
-  const sfc_ranks_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
+  sfc_multigraph_t *multi = making->multi;
+  const sfc_neighbor_edges_t *roots = &multi->root_ranks, *leaves = &multi->leaf_ranks;
   int64_t n = making->graph->nleaves, nslots = leaves->offset[leaves->nranks];
   int64_t *by_edge = sfc_derive_array(derive, nslots, sizeof *by_edge);
   derive->nroots = nslots;
-  derive->edges = (sfc_edges_t){.n = n,
-                                .leaf = roots->leaf,
-                                .root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank),
-                                .root = sfc_derive_array(derive, n, sizeof *derive->edges.root)};
-  if (goes_well(making) && !sfc_rounds_find_slots(&multi->rounds, by_edge, NULL))
+  derive->edges = (sfc_derive_edges_t){.n = n,
+                                       .leaf = roots->leaf,
+                                       .root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank),
+                                       .root = sfc_derive_array(derive, n, sizeof *derive->edges.root)};
+  if (goes_well(making) && !sfc_slot_rounds_find_slots(&multi->rounds, by_edge, NULL))
     note(making, sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)nslots));
   sfc_derive_bcast(derive, multi->edges, SF_INT64, 1, by_edge, derive->edges.root);
   for (int32_t i = 0; i < roots->nranks && goes_well(making); i++)
@@ -343,11 +343,11 @@ static sf_status_t connect_slots(making_t *making, sf_graph_t **multi_p)
 
 static sf_status_t make_graph(sf_status_t local_error, sf_graph_t *graph)
 {
-  sfc_multi_t *multi = sfc_multi_find(graph);
+  sfc_multigraph_t *multi = sfc_multigraph_find(graph);
   bool local = sfc_group_is_local(graph->group);
   sf_status_t status = have_leaf_ranks(local_error, graph);
   if (local || multi->edges != NULL)
-    status = sfc_graph_meet(status, graph, SFSHM_MAKE_MULTI);
+    status = sfc_graph_barrier(status, graph, SFSHM_MAKE_MULTI);
   if (status != SF_OK)
     return status; /* for all */
 
@@ -366,10 +366,10 @@ static sf_status_t make_graph(sf_status_t local_error, sf_graph_t *graph)
   return drop_edges(multi);
 }
 
-sf_status_t sfc_multi_graph(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p)
+sf_status_t sfc_multigraph_get(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p)
 {
   sf_status_t status = begin_use(local_error, graph);
-  if (sfc_multi_find(graph) != NULL && graph->multi == NULL)
+  if (sfc_multigraph_find(graph) != NULL && graph->multi == NULL)
     status = make_graph(status, graph);
   if (status == SF_OK)
     *multi_p = graph->multi;

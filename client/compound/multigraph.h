@@ -14,27 +14,27 @@
 #include "client/graph.h"
 #include "client/plan.h"
 
-typedef struct sfc_multi {
+typedef struct sfc_multigraph {
   sfc_attachment_t attachment;
   bool has_root_ranks;
   bool has_leaf_ranks;
-  sfc_ranks_t root_ranks;
-  sfc_ranks_t leaf_ranks;
-  sf_graph_t *edges;   /* until the multi-graph has been made */
-  sfc_rounds_t rounds; /* as soon as leaf_ranks are known */
-} sfc_multi_t;
+  sfc_neighbor_edges_t root_ranks;
+  sfc_neighbor_edges_t leaf_ranks;
+  sf_graph_t *edges;        /* until the multi-graph has been made */
+  sfc_slot_rounds_t rounds; /* as soon as leaf_ranks are known */
+} sfc_multigraph_t;
 
 /* What has been found out about the edges of a graph; NULL: nothing yet. */
-sfc_multi_t *sfc_multi_find(const sf_graph_t *graph);
+sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph);
 
 /* This rank's leaves by the rank of their roots. Local. */
-sf_status_t sfc_multi_root_ranks(sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+sf_status_t sfc_multigraph_root_ranks(sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p);
 
 /* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
  * (barrier.h). local_error: of this rank's call; where ranks meet it becomes the error of all. */
-sf_status_t sfc_multi_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_ranks_t **ranks_p);
+sf_status_t sfc_multigraph_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p);
 
 /* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
-sf_status_t sfc_multi_graph(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p);
+sf_status_t sfc_multigraph_get(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p);
 
 #endif

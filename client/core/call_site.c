@@ -12,7 +12,7 @@ void sf_at(const char *place)
   next_place = place;
 }
 
-const char *sfc_place_take(void)
+const char *sfc_call_site_take(void)
 {
   const char *place = next_place;
   next_place = NULL;

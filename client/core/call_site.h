@@ -3,6 +3,6 @@
 #define SFC_CORE_CALL_SITE_H
 
 /* What sf_at has said last on this thread, once; NULL: nothing since. */
-const char *sfc_place_take(void);
+const char *sfc_call_site_take(void);
 
 #endif

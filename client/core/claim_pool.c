@@ -3,13 +3,13 @@
 
 #include "client/core/context.h"
 
-void sfc_claims_init(sfc_claims_t *claims)
+void sfc_claim_pool_init(sfc_claim_pool_t *claims)
 {
-  *claims = (sfc_claims_t){.region.fd = -1};
+  *claims = (sfc_claim_pool_t){.region.fd = -1};
   pthread_mutex_init(&claims->lock, NULL);
 }
 
-void sfc_claims_destroy(sfc_claims_t *claims)
+void sfc_claim_pool_destroy(sfc_claim_pool_t *claims)
 {
   sfshm_region_destroy(&claims->region);
   pthread_mutex_destroy(&claims->lock);
@@ -21,12 +21,12 @@ static sf_status_t give_claims(sf_context_t *context, const sfshm_region_t *regi
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   message.body_case = SFPROTO__MESSAGE__BODY_CLAIMS_OPEN;
   message.claims_open = &open;
-  return sfc_control_tell(&context->control, &message, &region->fd, 1);
+  return sfc_daemon_tell(&context->control, &message, &region->fd, 1);
 }
 
 static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
 {
-  sf_status_t status = sfc_submitter_open(&context->submitter, context->board);
+  sf_status_t status = sfc_submit_ring_open(&context->submitter, context->board);
   if (status == SF_OK)
     status = sfshm_region_create("sf-claims", SFSHM_REGION_CLAIMS, sizeof(sfshm_claims_t), SFSHM_SEAL_SIZE,
                                  SFSHM_COMMIT_ALL, region_p);
@@ -38,9 +38,9 @@ static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
   return status;
 }
 
-void sfc_claims_open(sf_context_t *context)
+void sfc_claim_pool_open(sf_context_t *context)
 {
-  sfc_claims_t *claims = &context->claims;
+  sfc_claim_pool_t *claims = &context->claims;
   if (!claims->possible || atomic_load_explicit(&claims->claims, memory_order_acquire) != NULL)
     return;
   pthread_mutex_lock(&claims->lock);
@@ -51,13 +51,13 @@ void sfc_claims_open(sf_context_t *context)
   pthread_mutex_unlock(&claims->lock);
 }
 
-bool sfc_claims_take(sfc_claims_t *claims, uint32_t *claim_p)
+bool sfc_claim_pool_take(sfc_claim_pool_t *claims, uint32_t *claim_p)
 {
   for (uint32_t word = 0; word < SFSHM_CLAIMS / 64; word++) {
     uint64_t used = atomic_load_explicit(&claims->used[word], memory_order_relaxed);
     while (~used != 0) {
       uint64_t lowest = ~used & (used + 1);
-      /* Pairs with the release in sfc_claims_give: what a thread did with the claim comes before what the next one
+      /* Pairs with the release in sfc_claim_pool_give: what a thread did with the claim comes before what the next one
        * does. */
       if (!atomic_compare_exchange_weak_explicit(&claims->used[word], &used, used | lowest, memory_order_acquire,
                                                  memory_order_relaxed))
@@ -69,7 +69,7 @@ bool sfc_claims_take(sfc_claims_t *claims, uint32_t *claim_p)
   return false;
 }
 
-void sfc_claims_give(sfc_claims_t *claims, uint32_t claim)
+void sfc_claim_pool_give(sfc_claim_pool_t *claims, uint32_t claim)
 {
   atomic_fetch_and_explicit(&claims->used[claim / 64], ~(UINT64_C(1) << claim % 64), memory_order_release);
 }

@@ -18,25 +18,25 @@ typedef struct sfc_claims {
   sfshm_region_t region;
   _Atomic(sfshm_claims_t *) claims; /* NULL: none yet */
   _Atomic uint64_t used[SFSHM_CLAIMS / 64];
-} sfc_claims_t;
+} sfc_claim_pool_t;
 
-void sfc_claims_init(sfc_claims_t *claims);
-void sfc_claims_destroy(sfc_claims_t *claims);
+void sfc_claim_pool_init(sfc_claim_pool_t *claims);
+void sfc_claim_pool_destroy(sfc_claim_pool_t *claims);
 
 /* Gives the daemon claims and a submission ring, if it has workers and that was not done before. Where that fails
  * nothing is offered. */
-void sfc_claims_open(sf_context_t *context);
+void sfc_claim_pool_open(sf_context_t *context);
 
-static inline bool sfc_claims_are_open(const sfc_claims_t *claims)
+static inline bool sfc_claim_pool_is_open(const sfc_claim_pool_t *claims)
 {
   return atomic_load_explicit(&claims->claims, memory_order_acquire) != NULL;
 }
 
 /* Takes a claim out of the pool; false if all are in use. */
-bool sfc_claims_take(sfc_claims_t *claims, uint32_t *claim_p);
-void sfc_claims_give(sfc_claims_t *claims, uint32_t claim);
+bool sfc_claim_pool_take(sfc_claim_pool_t *claims, uint32_t *claim_p);
+void sfc_claim_pool_give(sfc_claim_pool_t *claims, uint32_t claim);
 
-static inline sfshm_claim_t *sfc_claims_at(sfc_claims_t *claims, uint32_t claim)
+static inline sfshm_claim_t *sfc_claim_pool_at(sfc_claim_pool_t *claims, uint32_t claim)
 {
   return &atomic_load_explicit(&claims->claims, memory_order_relaxed)->claims[claim];
 }

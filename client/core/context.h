@@ -23,7 +23,7 @@
 typedef struct sfc_early_failure sfc_early_failure_t;
 struct sfc_loan;
 struct sfc_plan;
-struct sfc_retirings;
+struct sfc_retired;
 
 struct sf_group {
   sf_context_t *context;
@@ -49,10 +49,10 @@ struct sf_context {
   int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
   bool sends_by_number;
 
-  sfc_control_t control;
-  sfc_submitter_t submitter;
-  sfc_claims_t claims;
-  sfc_alerts_t alerts;
+  sfc_daemon_conn_t control;
+  sfc_submit_ring_t submitter;
+  sfc_claim_pool_t claims;
+  sfc_listener_t alerts;
   sfshm_region_t board_region;
   const sfshm_board_t *board;
   sfc_counters_t counters;
@@ -73,7 +73,7 @@ struct sf_context {
   int32_t nexpected;                   /* graphs in the making whose numbers are not known */
   sfc_early_failure_t *early_failures; /* of these, perhaps */
   struct sfc_loan *loans;              /* edge lists that others may be reading: see edge_loans.h */
-  struct sfc_retirings *retirings;     /* memory of destroyed graphs, until nobody touches it any more */
+  struct sfc_retired *retired_graphs;  /* memory of destroyed graphs, until nobody touches it any more */
   _Atomic bool daemon_gone;            /* whatever failed first */
   _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
   char failure_detail[512];            /* written before failed */

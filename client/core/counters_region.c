@@ -173,7 +173,7 @@ void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the text, which threads may write at once */
   sfshm_counters_t *shared = counters->shared;
   pthread_mutex_lock(&lock);
-  sfc_counters_copy_place(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");
+  sfc_counters_copy_call_site(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");
   atomic_store_explicit(&shared->blocked_in, (uint32_t)in, memory_order_relaxed);
   atomic_store_explicit(&shared->blocked_since_ns, sfshm_trace_now_ns(), memory_order_release);
   pthread_mutex_unlock(&lock);
@@ -184,7 +184,7 @@ void sfc_counters_unblock(sfc_counters_t *counters)
   atomic_store_explicit(&counters->shared->blocked_since_ns, 0, memory_order_relaxed);
 }
 
-void sfc_counters_copy_place(char *to, size_t size, const char *place)
+void sfc_counters_copy_call_site(char *to, size_t size, const char *place)
 {
   size_t length = strlen(place), skipped = length < size ? 0 : length - (size - 1);
   memcpy(to, place + skipped, length - skipped + 1);

@@ -63,6 +63,6 @@ static inline void sfc_counters_end_change(sfshm_counters_t *shared)
 }
 
 /* Copies the call site into an entry. The end of a long path says more than its beginning. */
-void sfc_counters_copy_place(char *to, size_t size, const char *place);
+void sfc_counters_copy_call_site(char *to, size_t size, const char *place);
 
 #endif

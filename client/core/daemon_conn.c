@@ -11,15 +11,15 @@
 #include "shm/base/error.h"
 
 /* An answer that came while its request's thread was not the one that read. */
-struct sfc_answer {
-  sfc_answer_t *next;
+struct sfc_daemon_answer {
+  sfc_daemon_answer_t *next;
   sfproto_incoming_t incoming;
 };
 
-sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path)
+sf_status_t sfc_daemon_open(sfc_daemon_conn_t *control, const char *socket_path)
 {
   int fd;
-  *control = (sfc_control_t){0};
+  *control = (sfc_daemon_conn_t){0};
   sf_status_t status = sfproto_connect(socket_path, &fd);
   if (status != SF_OK)
     return status;
@@ -33,12 +33,12 @@ sf_status_t sfc_control_open(sfc_control_t *control, const char *socket_path)
   return SF_OK;
 }
 
-void sfc_control_close(sfc_control_t *control)
+void sfc_daemon_close(sfc_daemon_conn_t *control)
 {
   if (control->conn == NULL)
     return;
   while (control->answers != NULL) {
-    sfc_answer_t *answer = control->answers;
+    sfc_daemon_answer_t *answer = control->answers;
     control->answers = answer->next;
     sfproto_incoming_free(&answer->incoming);
     free(answer);
@@ -47,15 +47,15 @@ void sfc_control_close(sfc_control_t *control)
   free(control->broken_detail);
   pthread_cond_destroy(&control->changed);
   pthread_mutex_destroy(&control->lock);
-  *control = (sfc_control_t){0};
+  *control = (sfc_daemon_conn_t){0};
 }
 
-static sf_status_t broken_status(const sfc_control_t *control)
+static sf_status_t broken_status(const sfc_daemon_conn_t *control)
 {
   return sfshm_error(control->broken, "%s", control->broken_detail != NULL ? control->broken_detail : "");
 }
 
-sf_status_t sfc_control_failure(sfc_control_t *control)
+sf_status_t sfc_daemon_failure(sfc_daemon_conn_t *control)
 {
   pthread_mutex_lock(&control->lock);
   sf_status_t status = control->broken == SF_OK ? SF_OK : broken_status(control);
@@ -64,7 +64,7 @@ sf_status_t sfc_control_failure(sfc_control_t *control)
 }
 
 /* Says why, if the daemon is there and that can be sent. */
-static void say_final(const sfc_control_t *control)
+static void say_final(const sfc_daemon_conn_t *control)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -79,7 +79,7 @@ static void say_final(const sfc_control_t *control)
 
 /* An answer is lost, or a request that can't be sent, and what others wait for may depend on it: this rank has to fail
  * for all. The daemon takes the end of the connection for that, and ends the listener, which fails the context. */
-static void break_connection(sfc_control_t *control, sf_status_t status)
+static void break_connection(sfc_daemon_conn_t *control, sf_status_t status)
 {
   if (control->broken != SF_OK)
     return;
@@ -89,7 +89,7 @@ static void break_connection(sfc_control_t *control, sf_status_t status)
   shutdown(sfproto_conn_fd(control->conn), SHUT_RDWR);
 }
 
-sf_status_t sfc_control_give_up(sfc_control_t *control, sf_status_t status)
+sf_status_t sfc_daemon_give_up(sfc_daemon_conn_t *control, sf_status_t status)
 {
   pthread_mutex_lock(&control->lock);
   break_connection(control, status);
@@ -122,14 +122,14 @@ static bool can_be_put_otherwise(const Sfproto__Message *message)
 }
 
 /* What has begun to be sent stays in the queue: then nobody knows what will come of it. */
-static void after_failed_send(sfc_control_t *control, const Sfproto__Message *message, sf_status_t status)
+static void after_failed_send(sfc_daemon_conn_t *control, const Sfproto__Message *message, sf_status_t status)
 {
   bool begun = sfproto_conn_queued_bytes(control->conn) > 0;
   if (is_awaited(message) && (begun || !can_be_put_otherwise(message)))
     break_connection(control, status);
 }
 
-sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
+sf_status_t sfc_daemon_send(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds)
 {
   pthread_mutex_lock(&control->lock);
   sf_status_t status;
@@ -149,10 +149,10 @@ sf_status_t sfc_control_send(sfc_control_t *control, Sfproto__Message *message, 
 }
 
 /* Takes the answer to a request out of the list; request 0 in an answer concerns everybody: a final Error. */
-static bool take_answer(sfc_control_t *control, uint64_t request, sfproto_incoming_t *incoming)
+static bool take_answer(sfc_daemon_conn_t *control, uint64_t request, sfproto_incoming_t *incoming)
 {
-  for (sfc_answer_t **link = &control->answers; *link != NULL; link = &(*link)->next) {
-    sfc_answer_t *answer = *link;
+  for (sfc_daemon_answer_t **link = &control->answers; *link != NULL; link = &(*link)->next) {
+    sfc_daemon_answer_t *answer = *link;
     if (answer->incoming.message->request != request)
       continue;
     *incoming = answer->incoming;
@@ -164,7 +164,7 @@ static bool take_answer(sfc_control_t *control, uint64_t request, sfproto_incomi
 }
 
 /* Appends, so that answers to one request keep their order. */
-static sf_status_t keep_answer(sfc_control_t *control, sfproto_incoming_t *incoming)
+static sf_status_t keep_answer(sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   const Sfproto__Message *message = incoming->message;
   if (message->request == 0 && message->body_case == SFPROTO__MESSAGE__BODY_ERROR) {
@@ -172,13 +172,13 @@ static sf_status_t keep_answer(sfc_control_t *control, sfproto_incoming_t *incom
     sfproto_incoming_free(incoming);
     return status;
   }
-  sfc_answer_t *answer = malloc(sizeof *answer);
+  sfc_daemon_answer_t *answer = malloc(sizeof *answer);
   if (answer == NULL) {
     sfproto_incoming_free(incoming);
     return sfshm_error(SF_ERR_NOMEM, "keeping an answer of the daemon");
   }
-  *answer = (sfc_answer_t){.incoming = *incoming};
-  sfc_answer_t **link = &control->answers;
+  *answer = (sfc_daemon_answer_t){.incoming = *incoming};
+  sfc_daemon_answer_t **link = &control->answers;
   while (*link != NULL)
     link = &(*link)->next;
   *link = answer;
@@ -186,7 +186,7 @@ static sf_status_t keep_answer(sfc_control_t *control, sfproto_incoming_t *incom
 }
 
 /* Waits for one message. */
-static sf_status_t receive_in_time(const sfc_control_t *control, sfproto_incoming_t *incoming)
+static sf_status_t receive_in_time(const sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   int64_t patience_ms = control->patience_ms;
   sf_status_t status = sfproto_conn_receive(control->conn, patience_ms > 0 ? patience_ms : -1, incoming);
@@ -198,7 +198,7 @@ static sf_status_t receive_in_time(const sfc_control_t *control, sfproto_incomin
 
 /* Receives one message. The daemon answers most requests at once: giving it the core and looking again is quicker than
  * being woken up by it. */
-static sf_status_t receive_soon(const sfc_control_t *control, sfproto_incoming_t *incoming)
+static sf_status_t receive_soon(const sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   sfc_idle_t idle = {0};
   do {
@@ -211,7 +211,7 @@ static sf_status_t receive_soon(const sfc_control_t *control, sfproto_incoming_t
 }
 
 /* Reads one message for whomever it is, with the lock released meanwhile. */
-static void read_for_all(sfc_control_t *control, bool late)
+static void read_for_all(sfc_daemon_conn_t *control, bool late)
 {
   sfproto_incoming_t incoming;
   control->reading = true;
@@ -226,7 +226,7 @@ static void read_for_all(sfc_control_t *control, bool late)
   pthread_cond_broadcast(&control->changed);
 }
 
-static sf_status_t await_answer(sfc_control_t *control, uint64_t request, bool late, sfproto_incoming_t *incoming)
+static sf_status_t await_answer(sfc_daemon_conn_t *control, uint64_t request, bool late, sfproto_incoming_t *incoming)
 {
   sf_status_t status = SF_OK;
   pthread_mutex_lock(&control->lock);
@@ -244,7 +244,7 @@ static sf_status_t await_answer(sfc_control_t *control, uint64_t request, bool l
   return status;
 }
 
-static sf_status_t receive(sfc_control_t *control, uint64_t request, bool late, Sfproto__Message__BodyCase expected,
+static sf_status_t receive(sfc_daemon_conn_t *control, uint64_t request, bool late, Sfproto__Message__BodyCase expected,
                            sfproto_incoming_t *incoming)
 {
   sf_status_t status = await_answer(control, request, late, incoming);
@@ -262,31 +262,31 @@ static sf_status_t receive(sfc_control_t *control, uint64_t request, bool late, 
   return status == SF_OK ? SF_ERR_INTERNAL : status;
 }
 
-sf_status_t sfc_control_receive(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
-                                sfproto_incoming_t *incoming)
+sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                               sfproto_incoming_t *incoming)
 {
   return receive(control, request, false, expected, incoming);
 }
 
-sf_status_t sfc_control_receive_late(sfc_control_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
-                                     sfproto_incoming_t *incoming)
+sf_status_t sfc_daemon_receive_late(sfc_daemon_conn_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
+                                    sfproto_incoming_t *incoming)
 {
   return receive(control, request, true, expected, incoming);
 }
 
-sf_status_t sfc_control_call(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds,
-                             Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
+sf_status_t sfc_daemon_call(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds,
+                            Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
 {
-  sf_status_t status = sfc_control_send(control, message, fds, nfds);
+  sf_status_t status = sfc_daemon_send(control, message, fds, nfds);
   if (status != SF_OK)
     return status;
-  return sfc_control_receive(control, message->request, expected, incoming);
+  return sfc_daemon_receive(control, message->request, expected, incoming);
 }
 
-sf_status_t sfc_control_tell(sfc_control_t *control, Sfproto__Message *message, const int fds[], int nfds)
+sf_status_t sfc_daemon_tell(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds)
 {
   sfproto_incoming_t incoming;
-  sf_status_t status = sfc_control_call(control, message, fds, nfds, SFPROTO__MESSAGE__BODY_DONE, &incoming);
+  sf_status_t status = sfc_daemon_call(control, message, fds, nfds, SFPROTO__MESSAGE__BODY_DONE, &incoming);
   if (status == SF_OK)
     sfproto_incoming_free(&incoming);
   return status;

@@ -24,7 +24,7 @@ static sf_status_t ask(sf_context_t *context, int32_t device, size_t len_bytes, 
   alloc.device.len = sizeof identity.bytes;
   message.body_case = SFPROTO__MESSAGE__BODY_DEVICE_ALLOC;
   message.device_alloc = &alloc;
-  return sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);
+  return sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);
 }
 
 /* Opens what the daemon has allocated. */

@@ -85,7 +85,7 @@ static sf_status_t ask_daemon(sf_context_t *context, Sfproto__GroupCreate *creat
   sfproto_incoming_t incoming;
   message.body_case = SFPROTO__MESSAGE__BODY_GROUP_CREATE;
   message.group_create = create;
-  sf_status_t status = sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GROUP, &incoming);
+  sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GROUP, &incoming);
   if (status != SF_OK)
     return status;
   *number_p = incoming.message->group->group;
@@ -106,7 +106,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
                        (void *)group_p);
   status = check_ranks(context, size, ranks, &rank);
   if (status != SF_OK)
-    return status == SF_ERR_NOMEM ? sfc_control_give_up(&context->control, status) : status;
+    return status == SF_ERR_NOMEM ? sfc_daemon_give_up(&context->control, status) : status;
   status = describe(size, ranks, tag, &create);
   if (status != SF_OK)
     return status;
@@ -114,7 +114,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   int32_t *copy = malloc((size_t)size * sizeof *copy);
   if (group == NULL || copy == NULL) {
     status = sfshm_error(SF_ERR_NOMEM, "sf_group_create: group of %d ranks", size);
-    (void)sfc_control_give_up(&context->control, status); /* the others wait */
+    (void)sfc_daemon_give_up(&context->control, status); /* the others wait */
     goto err_free;
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);
@@ -169,10 +169,10 @@ static void tell_destroyed(sf_group_t *group)
   destroy.group = group->number;
   message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
   message.group_destroy = &destroy;
-  (void)sfc_control_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  (void)sfc_daemon_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
 }
 
-void sfc_group_let_go(sf_group_t *group)
+void sfc_group_release(sf_group_t *group)
 {
   sf_context_t *context = group->context;
   pthread_mutex_lock(&context->lock);
@@ -197,7 +197,7 @@ sf_status_t sf_group_destroy(sf_group_t *group)
     return status;
   if (group == &group->context->world)
     return sfshm_error(SF_ERR_ARG, "sf_group_destroy: the group of all ranks belongs to the context");
-  sfc_group_let_go(group);
+  sfc_group_release(group);
   return SF_OK;
 }
 

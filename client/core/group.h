@@ -12,7 +12,7 @@ void sfc_groups_free(sf_context_t *context);
 
 /* A graph needs its group for as long as it exists: the daemon keeps it when the application has destroyed it. */
 sf_group_t *sfc_group_hold(sf_group_t *group);
-void sfc_group_let_go(sf_group_t *group);
+void sfc_group_release(sf_group_t *group);
 
 /* Job rank of the group's member. */
 static inline int32_t sfc_group_job_rank(const sf_group_t *group, int32_t rank)

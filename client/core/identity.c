@@ -302,7 +302,7 @@ static sf_status_t resolve_send_order(bool *by_number_p)
   return SF_OK;
 }
 
-sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p)
+sf_status_t sfc_identity_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p)
 {
   static const sf_init_options_t defaults = SF_INIT_OPTIONS_DEFAULT;
   if (!options)

@@ -38,6 +38,6 @@ typedef struct sfc_identity {
  * number, out of range, given by halves, or Open MPI and PMI disagree. SF_ERR_UNSUPPORTED: the process was started by
  * MPI_Comm_spawn and the options don't say everything: the environment is then partly its parent's. That is seen by
  * OMPI_PARENT_PORT, PMI_SPAWNED, or by an SF_JOB that was made from another PMIX_NAMESPACE than the process's. */
-SF_CHECK_RESULT sf_status_t sfc_environment_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p);
+SF_CHECK_RESULT sf_status_t sfc_identity_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p);
 
 #endif

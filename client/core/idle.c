@@ -33,7 +33,7 @@ void sfc_idle_pause(sfc_idle_t *idle)
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-void sfc_idle_give_way(const sfshm_board_t *board)
+void sfc_idle_yield_to_daemon(const sfshm_board_t *board)
 {
   if (atomic_load_explicit(&board->crowded, memory_order_relaxed) != 0)
     sched_yield();

@@ -46,7 +46,7 @@ static inline bool sfc_idle_step(sfc_idle_t *idle)
 void sfc_idle_pause(sfc_idle_t *idle);
 
 /* Gives the core away once where the daemon may have none for itself. */
-void sfc_idle_give_way(const sfshm_board_t *board);
+void sfc_idle_yield_to_daemon(const sfshm_board_t *board);
 
 /* CLOCK_MONOTONIC. */
 int64_t sfc_now_ns(void);

@@ -11,10 +11,10 @@
 
 #define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
 
-sf_status_t sfc_alerts_open(sfc_alerts_t *alerts, const sfc_listener_ops_t *ops)
+sf_status_t sfc_listener_open(sfc_listener_t *alerts, const sfc_listener_ops_t *ops)
 {
   int ends[2];
-  *alerts = (sfc_alerts_t){.ops = ops, .daemon_end = -1};
+  *alerts = (sfc_listener_t){.ops = ops, .daemon_end = -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "socket pair for alerts");
   sf_status_t status = sfproto_conn_create(ends[0], &alerts->conn);
@@ -56,8 +56,8 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
 static void fail_context(sf_context_t *context, sf_status_t ended)
 {
   if (ended != SF_ERR_DAEMON_LOST)
-    (void)sfc_control_give_up(&context->control, ended);
-  sf_status_t status = sfc_control_failure(&context->control);
+    (void)sfc_daemon_give_up(&context->control, ended);
+  sf_status_t status = sfc_daemon_failure(&context->control);
   if (status == SF_OK || status == SF_ERR_DAEMON_LOST)
     sfc_context_fail(context, SF_ERR_DAEMON_LOST, "sfd has closed the connection or died");
   else
@@ -80,7 +80,7 @@ static void *listen_for_alerts(void *argument)
   return NULL;
 }
 
-sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context)
+sf_status_t sfc_listener_start(sfc_listener_t *alerts, sf_context_t *context)
 {
   int error = sfshm_thread_start(&alerts->thread, STACK_BYTES, listen_for_alerts, context);
   if (error != 0)
@@ -90,7 +90,7 @@ sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context)
   return SF_OK;
 }
 
-void sfc_alerts_close(sfc_alerts_t *alerts)
+void sfc_listener_close(sfc_listener_t *alerts)
 {
   if (alerts->running) {
     shutdown(sfproto_conn_fd(alerts->conn), SHUT_RDWR);

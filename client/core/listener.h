@@ -25,15 +25,15 @@ typedef struct sfc_alerts {
   int daemon_end; /* until it has been sent; else -1 */
   bool running;
   pthread_t thread;
-} sfc_alerts_t;
+} sfc_listener_t;
 
 /* Makes the socket pair. */
-sf_status_t sfc_alerts_open(sfc_alerts_t *alerts, const sfc_listener_ops_t *ops);
+sf_status_t sfc_listener_open(sfc_listener_t *alerts, const sfc_listener_ops_t *ops);
 
 /* Starts listening for a context that is complete. */
-sf_status_t sfc_alerts_start(sfc_alerts_t *alerts, sf_context_t *context);
+sf_status_t sfc_listener_start(sfc_listener_t *alerts, sf_context_t *context);
 
 /* Stops the thread, if it runs, and closes. */
-void sfc_alerts_close(sfc_alerts_t *alerts);
+void sfc_listener_close(sfc_listener_t *alerts);
 
 #endif

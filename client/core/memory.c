@@ -165,7 +165,7 @@ static sf_status_t announce(struct sf_region *region)
   add.has_offset = region->shared;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
   message.region_add = &add;
-  return sfc_control_tell(&context->control, &message, NULL, 0);
+  return sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 
 /* A lost daemon has forgotten it already. */
@@ -177,7 +177,7 @@ void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
   remove.has_at_once = remove.at_once = !wait;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
   message.region_remove = &remove;
-  (void)sfc_control_tell(&context->control, &message, NULL, 0);
+  (void)sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 
 /* Of shared memory of a device the daemon has everybody let go first. */
@@ -197,7 +197,7 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_alloc: bookkeeping");
-  sfc_claims_open(context); /* before requests look at buffers in it */
+  sfc_claim_pool_open(context); /* before requests look at buffers in it */
   status = sfc_heap_take(&context->alloc, len_bytes, &block);
   if (status != SF_OK) {
     free(region);

@@ -23,7 +23,7 @@ static int by_rank(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfproto__Welcome *welcome)
+sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_daemon_conn_t *control, const Sfproto__Welcome *welcome)
 {
   *peers = (sfc_peers_t){.control = control, .n = (int32_t)welcome->n_local_ranks};
   peers->entries = calloc(welcome->n_local_ranks, sizeof *peers->entries);
@@ -101,7 +101,7 @@ static sf_status_t map_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t nu
   sfc_mapped_t *mapped = calloc(1, sizeof *mapped);
   if (mapped == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of segments");
-  sf_status_t status = sfc_control_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_SEGMENT, &incoming);
+  sf_status_t status = sfc_daemon_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_SEGMENT, &incoming);
   if (status != SF_OK)
     goto err_free;
   bool inbox = incoming.message->segment->inbox;

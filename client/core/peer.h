@@ -38,7 +38,7 @@ typedef struct sfc_closing {
 } sfc_closing_t;
 
 typedef struct sfc_peers {
-  sfc_control_t *control;
+  sfc_daemon_conn_t *control;
   sfc_closing_t closing;
   pthread_mutex_t lock;         /* of all but devices */
   pthread_mutex_t devices_lock; /* a driver may be waited for with it held, which hosts' data must not wait for */
@@ -47,7 +47,7 @@ typedef struct sfc_peers {
 } sfc_peers_t;
 
 /* Takes the local ranks from the daemon's welcome. */
-sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_control_t *control, const Sfproto__Welcome *welcome);
+sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_daemon_conn_t *control, const Sfproto__Welcome *welcome);
 void sfc_peers_destroy(sfc_peers_t *peers);
 
 /* SF_ERR_NOT_FOUND for a rank that is not on this node. */

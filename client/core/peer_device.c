@@ -38,7 +38,7 @@ static void tell_closed(sfc_peers_t *peers, int32_t rank, uint64_t number)
   closed.region = number;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_CLOSED;
   message.region_closed = &closed;
-  (void)sfc_control_tell(peers->control, &message, NULL, 0); /* a lost daemon waits for nobody */
+  (void)sfc_daemon_tell(peers->control, &message, NULL, 0); /* a lost daemon waits for nobody */
 }
 
 static void close_opened(sfc_peers_t *peers, int32_t rank, sfc_opened_t *opened)
@@ -88,7 +88,7 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
   if (opened == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of regions");
   opened->number = number;
-  sf_status_t status = sfc_control_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, &incoming);
+  sf_status_t status = sfc_daemon_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, &incoming);
   if (status == SF_OK) {
     status = open_region(incoming.message->region, reader, opened);
     sfproto_incoming_free(&incoming);

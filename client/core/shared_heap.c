@@ -27,8 +27,8 @@ struct sfc_segment {
   size_t gaps_room;
 };
 
-void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_control_t *control, _Atomic uint64_t *last_segment,
-                   size_t segment_bytes)
+void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_daemon_conn_t *control,
+                   _Atomic uint64_t *last_segment, size_t segment_bytes)
 {
   *heap = (sfc_heap_t){.kind = kind, .control = control, .last_segment = last_segment, .segment_bytes = segment_bytes};
   pthread_mutex_init(&heap->lock, NULL);
@@ -82,7 +82,7 @@ static sf_status_t tell_daemon(sfc_heap_t *heap, const sfc_segment_t *segment)
   add.inbox = heap->kind == SFSHM_REGION_INBOX;
   message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_ADD;
   message.segment_add = &add;
-  return sfc_control_tell(heap->control, &message, &segment->region.fd, 1);
+  return sfc_daemon_tell(heap->control, &message, &segment->region.fd, 1);
 }
 
 static sf_status_t make_segment(const sfshm_region_t *region, uint64_t number, size_t used_bytes,
@@ -254,7 +254,7 @@ static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)
   remove.segment = segment->number;
   message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE;
   message.segment_remove = &remove;
-  (void)sfc_control_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it already */
+  (void)sfc_daemon_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it already */
   *link = segment->next;
   free_segment(segment);
 }

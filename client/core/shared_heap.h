@@ -16,7 +16,7 @@ typedef struct sfc_segment sfc_segment_t;
 
 typedef struct sfc_heap {
   sfshm_region_kind_t kind;
-  sfc_control_t *control;
+  sfc_daemon_conn_t *control;
   _Atomic uint64_t *last_segment; /* of the rank; segment numbers are never used again */
   size_t segment_bytes;           /* of an ordinary segment */
   bool sealed_by_daemon;          /* it sets the last seal of what is not an inbox, having mapped it for writing */
@@ -33,8 +33,8 @@ typedef struct sfc_block {
 
 #define SFC_BLOCK_ALIGN 128u /* of addresses, offsets and lengths */
 
-void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_control_t *control, _Atomic uint64_t *last_segment,
-                   size_t segment_bytes);
+void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_daemon_conn_t *control,
+                   _Atomic uint64_t *last_segment, size_t segment_bytes);
 /* Unmaps everything. The daemon is not told: it drops a rank's segments when the rank leaves. */
 void sfc_heap_destroy(sfc_heap_t *heap);
 

@@ -9,13 +9,13 @@
 #include "shm/base/error.h"
 #include "shm/lane/ring.h"
 
-void sfc_submitter_init(sfc_submitter_t *submitter, sfc_control_t *control, const _Atomic int *failed)
+void sfc_submit_ring_init(sfc_submit_ring_t *submitter, sfc_daemon_conn_t *control, const _Atomic int *failed)
 {
-  *submitter = (sfc_submitter_t){.control = control, .failed = failed, .doorbell = -1};
+  *submitter = (sfc_submit_ring_t){.control = control, .failed = failed, .doorbell = -1};
   pthread_mutex_init(&submitter->lock, NULL);
 }
 
-void sfc_submitter_destroy(sfc_submitter_t *submitter)
+void sfc_submit_ring_destroy(sfc_submit_ring_t *submitter)
 {
   if (submitter->control == NULL)
     return;
@@ -26,7 +26,7 @@ void sfc_submitter_destroy(sfc_submitter_t *submitter)
 }
 
 /* Gives the ring to the daemon and takes the doorbell. */
-static sf_status_t hand_over(sfc_submitter_t *submitter, const sfshm_region_t *ring)
+static sf_status_t hand_over(sfc_submit_ring_t *submitter, const sfshm_region_t *ring)
 {
   Sfproto__RingOpen open = SFPROTO__RING_OPEN__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -34,7 +34,7 @@ static sf_status_t hand_over(sfc_submitter_t *submitter, const sfshm_region_t *r
   message.body_case = SFPROTO__MESSAGE__BODY_RING_OPEN;
   message.ring_open = &open;
   sf_status_t status =
-      sfc_control_call(submitter->control, &message, &ring->fd, 1, SFPROTO__MESSAGE__BODY_RING_OPENED, &incoming);
+      sfc_daemon_call(submitter->control, &message, &ring->fd, 1, SFPROTO__MESSAGE__BODY_RING_OPENED, &incoming);
   if (status != SF_OK)
     return status;
   if (incoming.nfds == 1) {
@@ -47,7 +47,7 @@ static sf_status_t hand_over(sfc_submitter_t *submitter, const sfshm_region_t *r
   return status;
 }
 
-sf_status_t sfc_submitter_open(sfc_submitter_t *submitter, const sfshm_board_t *board)
+sf_status_t sfc_submit_ring_open(sfc_submit_ring_t *submitter, const sfshm_board_t *board)
 {
   sf_status_t status = SF_OK;
   sfshm_region_t ring = {.fd = -1};
@@ -67,14 +67,14 @@ sf_status_t sfc_submitter_open(sfc_submitter_t *submitter, const sfshm_board_t *
   return status;
 }
 
-static void ring_doorbell(const sfc_submitter_t *submitter)
+static void ring_doorbell(const sfc_submit_ring_t *submitter)
 {
   uint64_t one = 1;
   while (write(submitter->doorbell, &one, sizeof one) < 0 && errno == EINTR)
     ;
 }
 
-void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entry, bool lazy)
+void sfc_submit_ring_write(sfc_submit_ring_t *submitter, const sfshm_ring_entry_t *entry, bool lazy)
 {
   sfshm_ring_t *ring = submitter->region.base;
   uint64_t position;
@@ -92,17 +92,17 @@ void sfc_submit_entry(sfc_submitter_t *submitter, const sfshm_ring_entry_t *entr
     return;
   if (sfshm_ring_needs_wake(ring))
     ring_doorbell(submitter);
-  sfc_idle_give_way(submitter->board);
+  sfc_idle_yield_to_daemon(submitter->board);
 }
 
-void sfc_submit(sfc_submitter_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side, uint64_t message,
-                uint64_t desc, uint64_t size, bool lazy)
+void sfc_submit_ring_write_trunk(sfc_submit_ring_t *submitter, sfshm_submission_t kind, uint64_t graph, uint32_t side,
+                                 uint64_t message, uint64_t desc, uint64_t size, bool lazy)
 {
   sfshm_ring_entry_t entry = {.kind = kind, .graph = graph, .message = message, .desc = desc, .a = side, .size = size};
-  sfc_submit_entry(submitter, &entry, lazy);
+  sfc_submit_ring_write(submitter, &entry, lazy);
 }
 
-void sfc_submitter_settle(const sfc_submitter_t *submitter)
+void sfc_submit_ring_settle(const sfc_submit_ring_t *submitter)
 {
   const sfshm_ring_t *ring = submitter->region.base;
   if (ring == NULL)

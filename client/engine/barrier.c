@@ -14,8 +14,8 @@
 /* Gives the call its place among the operations: its number is not in the table of those in flight. */
 static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
 {
-  if (!sfc_flight_has_room(graph, 1)) {
-    sf_status_t status = sfc_flight_make_room(graph);
+  if (!sfc_in_flight_has_room(graph, 1)) {
+    sf_status_t status = sfc_in_flight_make_room(graph);
     if (status != SF_OK)
       return status;
   }
@@ -27,12 +27,12 @@ static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
   graph->flight.history[sequence % SFC_HISTORY] = call;
   sfshm_calls_note(graph->counts, &graph->flight.digest, sequence, call);
   if (graph->trunks != NULL)
-    sfc_trunks_check_begun(graph, call);
+    sfc_mismatch_check_begun(graph, call);
   return SF_OK;
 }
 
 /* The listener looks at this behind having failed a graph. */
-static void set_meeting(sf_graph_t *graph, bool is_meeting)
+static void set_in_barrier(sf_graph_t *graph, bool is_meeting)
 {
   pthread_mutex_lock(&graph->context->lock);
   graph->is_meeting = is_meeting;
@@ -51,7 +51,7 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wron
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
   message.graph_meet = &meet;
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->counts->place);
-  sf_status_t status = sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, met);
+  sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, met);
   sfc_counters_unblock(&context->counters);
   return status;
 }
@@ -65,7 +65,7 @@ static sf_status_t take_answer(sfproto_incoming_t *met)
   return status;
 }
 
-sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t what)
+sf_status_t sfc_graph_barrier(sf_status_t before, sf_graph_t *graph, sfshm_make_t what)
 {
   char detail[sizeof graph->failure.detail];
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
@@ -78,7 +78,7 @@ sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t w
   wrong.rank = graph->rank;
   wrong.leaf = -1;
   wrong.detail = detail;
-  set_meeting(graph, true);
+  set_in_barrier(graph, true);
   status = sfc_graph_failure(graph);
   if (status == SF_OK)
     status = take_number(graph, what);
@@ -86,7 +86,7 @@ sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t w
     status = sfc_graph_failure(graph);
   if (status == SF_OK)
     status = ask_daemon(graph, &wrong, &met);
-  set_meeting(graph, false);
+  set_in_barrier(graph, false);
   if (status == SF_OK)
     return take_answer(&met);
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());

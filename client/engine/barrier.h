@@ -11,6 +11,6 @@
  * comes all the same, as the others wait. SF_OK: all go on, and take part in what they make, whatever fails from now
  * on. Else none goes on: the graph has failed, and this is why; or ranks have come with an error, and this is that of
  * the lowest: the graph is as it was. */
-sf_status_t sfc_graph_meet(sf_status_t before, sf_graph_t *graph, sfshm_make_t what);
+sf_status_t sfc_graph_barrier(sf_status_t before, sf_graph_t *graph, sfshm_make_t what);
 
 #endif

@@ -52,7 +52,7 @@ static bool have_slots(sfc_lane_t *lane)
   return true;
 }
 
-void sfc_lane_settle_eager(sfc_lane_t *lane)
+void sfc_eager_settle(sfc_lane_t *lane)
 {
   struct sfc_eager *eager = lane->eager;
   while (eager->first < eager->end && sfshm_lane_is_consumed(&lane->tx, values_at(eager, eager->first)->message)) {
@@ -95,14 +95,14 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sf
   sfshm_count(&lane->counts->messages_sent, 1);
   sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, bytes);
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_sent(request, lane, lane->tx.posted, bytes);
+    sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
 }
 
-bool sfc_lane_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
 {
   if (request->held || request->devices != NULL || lane->trunk != NULL || lane->tx_unread > 0)
     return false;
-  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t unit_bytes = request->combine.unit_bytes, all_bytes = (size_t)out.n * unit_bytes;
   size_t bytes = all_bytes - (size_t)lane->tx_cursor.value * unit_bytes - lane->tx_cursor.bytes;
   if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
@@ -110,7 +110,7 @@ bool sfc_lane_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
   sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
   if (slot == NULL)
     return false;
-  sfc_lane_settle_eager(lane); /* after the claim, which may have learnt that the oldest values have been taken */
+  sfc_eager_settle(lane); /* after the claim, which may have learnt that the oldest values have been taken */
   if (all_bytes <= SFSHM_INLINE_BYTES) {
     out.move->pack(request->combine.unit, out.pattern, 0, out.n, out.source, slot->payload);
     post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
@@ -141,7 +141,7 @@ static sf_status_t find_slots(sfc_lane_t *lane)
   return SF_OK;
 }
 
-__attribute__((noinline)) const sfshm_slot_t *sfc_lane_peek_eager(sfc_lane_t *lane)
+__attribute__((noinline)) const sfshm_slot_t *sfc_eager_peek(sfc_lane_t *lane)
 {
   if (lane->rx.eager == NULL) {
     sf_status_t status = find_slots(lane);
@@ -155,17 +155,17 @@ __attribute__((noinline)) const sfshm_slot_t *sfc_lane_peek_eager(sfc_lane_t *la
 
 /* ---- The end ----------------------------------------------------------------------------------------------------- */
 
-void sfc_lane_leave_eager(sfc_lane_t *lane)
+void sfc_eager_retire(sfc_lane_t *lane)
 {
   struct sfc_eager *eager = lane->eager;
   if (eager == NULL)
     return;
   for (; eager->first < eager->end; eager->first++)
-    sfc_graph_leave_block(lane->graph, &values_at(eager, eager->first)->block);
-  sfc_graph_leave_block(lane->graph, &eager->slots);
+    sfc_graph_retire_block(lane->graph, &values_at(eager, eager->first)->block);
+  sfc_graph_retire_block(lane->graph, &eager->slots);
 }
 
-void sfc_lane_free_eager(sfc_lane_t *lane)
+void sfc_eager_free(sfc_lane_t *lane)
 {
   free(lane->eager);
 }

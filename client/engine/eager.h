@@ -15,24 +15,24 @@
 
 /* Posts all that is left of the request to the lane, to a rank of this node. False if that is not possible: everything
  * is as it was. */
-bool sfc_lane_send_eagerly(sfc_lane_t *lane, sf_request_t *request);
+bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request);
 
 /* Gives memory back whose values the reader has taken. */
-void sfc_lane_settle_eager(sfc_lane_t *lane);
+void sfc_eager_settle(sfc_lane_t *lane);
 
 /* The next message if it is in an eager slot. */
-const sfshm_slot_t *sfc_lane_peek_eager(sfc_lane_t *lane);
+const sfshm_slot_t *sfc_eager_peek(sfc_lane_t *lane);
 
 /* The next message if it has arrived, else NULL: as sfshm_lane_peek, of all slots. */
 static inline const sfshm_slot_t *sfc_lane_peek(sfc_lane_t *lane)
 {
   const sfshm_slot_t *slot = sfshm_lane_peek(&lane->rx, &lane->tx);
-  return slot != NULL || !sfshm_lane_has_eager(&lane->rx) ? slot : sfc_lane_peek_eager(lane);
+  return slot != NULL || !sfshm_lane_has_eager(&lane->rx) ? slot : sfc_eager_peek(lane);
 }
 
-/* sfc_lane_leave_eager ends eager sending on the lane: the inbox may reuse its blocks once every rank has destroyed the
- * graph. sfc_lane_free_eager frees the lane's own record of them. */
-void sfc_lane_leave_eager(sfc_lane_t *lane);
-void sfc_lane_free_eager(sfc_lane_t *lane);
+/* sfc_eager_retire ends eager sending on the lane: the inbox may reuse its blocks once every rank has destroyed the
+ * graph. sfc_eager_free frees the lane's own record of them. */
+void sfc_eager_retire(sfc_lane_t *lane);
+void sfc_eager_free(sfc_lane_t *lane);
 
 #endif

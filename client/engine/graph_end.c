@@ -30,7 +30,7 @@ static void retire(sfc_attachment_t *attachment)
 {
   sf_graph_t *graph = attachment->graph;
   for (int32_t i = 0; i < graph->nlanes; i++)
-    sfc_lane_leave_eager(&graph->lanes[i]);
+    sfc_eager_retire(&graph->lanes[i]);
 }
 
 static void free_operations(sfc_attachment_t *attachment)
@@ -42,7 +42,7 @@ static void free_operations(sfc_attachment_t *attachment)
   free_request(graph->requests.recent[1]);
   for (int32_t i = 0; i < graph->nlanes; i++) {
     sfc_offload_free_lane(&graph->lanes[i]);
-    sfc_lane_free_eager(&graph->lanes[i]);
+    sfc_eager_free(&graph->lanes[i]);
   }
 }
 

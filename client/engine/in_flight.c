@@ -5,7 +5,7 @@
 
 #include "shm/base/error.h"
 
-sf_status_t sfc_flight_make_room(sf_graph_t *graph)
+sf_status_t sfc_in_flight_make_room(sf_graph_t *graph)
 {
   uint64_t size = graph->flight.table_mask + 1;
   sf_request_t **table = calloc(2 * size, sizeof *table);

@@ -8,16 +8,16 @@
 #include "client/graph.h"
 
 /* Whether the table has room for more operations. */
-static inline bool sfc_flight_has_room(const sf_graph_t *graph, uint64_t noperations)
+static inline bool sfc_in_flight_has_room(const sf_graph_t *graph, uint64_t noperations)
 {
   return graph->flight.last_sequence - graph->flight.first_sequence + noperations <= graph->flight.table_mask;
 }
 
 /* Doubles the table. */
-sf_status_t sfc_flight_make_room(sf_graph_t *graph);
+sf_status_t sfc_in_flight_make_room(sf_graph_t *graph);
 
 /* Makes the graph one of those on which the thread makes progress. */
-static inline void sfc_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
+static inline void sfc_in_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
 {
   graph->user.thread = thread;
   graph->user.previous = NULL;
@@ -27,7 +27,7 @@ static inline void sfc_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
   thread->graphs = graph;
 }
 
-static inline void sfc_flight_detach(sf_graph_t *graph)
+static inline void sfc_in_flight_detach(sf_graph_t *graph)
 {
   if (graph->user.previous != NULL)
     graph->user.previous->user.next = graph->user.next;

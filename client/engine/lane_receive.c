@@ -41,9 +41,9 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
   sf_request_t *request = lane->rx_request;
   sfc_taken_how_t how;
   if (lane->offers != NULL)
-    sfc_offload_note_method(lane, request, sfshm_desc_method(desc));
+    sfc_offload_note_protocol(lane, request, sfshm_desc_method(desc));
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_mark(request);
+    sfc_op_trace_mark(request);
   sf_status_t status = sfc_lane_take(lane, request, slot, desc, &how);
   if (status == SF_ERR_RANK_FAILED)
     return false; /* perhaps because of another rank that died first: which one the daemon will say */
@@ -54,7 +54,7 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
   if (status != SF_OK || how == SFC_TAKEN_LATER)
     return false;
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_unpacked(request, lane, lane->rx.received, 0);
+    sfc_op_trace_unpacked(request, lane, lane->rx.received, 0);
   if (how != SFC_TAKEN_PARTLY)
     finish_receive(lane, how == SFC_TAKEN_AFTER_TURN);
   return true;
@@ -70,7 +70,7 @@ bool sfc_lane_receive_shared(sfc_lane_t *lane)
     if (slot == NULL)
       break;
     if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
-      sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
+      sfc_mismatch_fail(lane, request->match, request->sequence, desc);
       return true;
     }
     goes_on = receive_message(lane, slot, desc, &moved);

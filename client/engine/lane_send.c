@@ -39,7 +39,7 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sf
   sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_sent(request, lane, lane->tx.posted, bytes);
+    sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
 }
 
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
@@ -108,7 +108,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return 0; /* without looking further: on a small message it shows */
   if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
-  size_t wanted = sfc_method_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
+  size_t wanted = sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 
@@ -134,7 +134,7 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   const sfshm_lane_control_t *control = lane->tx.control;
   size_t granted = (size_t)control->cell_bytes, need = SFSHM_LANE_SLOTS * granted;
   sf_status_t status = sfc_peer_segment(&lane->graph->context->peers, lane->peer, control->segment, &base, &length);
-  if (status == SF_OK && (!sfc_method_has_cells_of(granted) || granted > wanted || control->offset > length ||
+  if (status == SF_OK && (!sfc_protocol_has_cells_of(granted) || granted > wanted || control->offset > length ||
                           length - control->offset < need))
     status = sfshm_error(SF_ERR_PROTO, "rank %d granted cells outside of its memory", lane->rank);
   if (status != SF_OK) {
@@ -145,7 +145,7 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   lane->tx_cells_asked = 0;
   lane->tx_cells_tried = wanted;
   if (lane->eager != NULL)
-    sfc_lane_settle_eager(lane); /* most often these cells were what lacked */
+    sfc_eager_settle(lane); /* most often these cells were what lacked */
   return true;
 }
 
@@ -232,7 +232,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 {
   sfshm_pattern_t consecutive;
-  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   if (bytes <= SFSHM_INLINE_BYTES) {
     if (out.of_device)
@@ -242,9 +242,9 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
   /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
    * on changes while the request is in flight. */
   const sfshm_costs_t *costs = &lane->graph->context->board->costs;
-  sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_method_suits_worker(costs, out.runs, bytes)
+  sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_protocol_suits_worker(costs, out.runs, bytes)
                               ? SFSHM_METHOD_IN_PLACE
-                              : sfc_method_choose(costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
+                              : sfc_protocol_choose(costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
   if (method == SFSHM_METHOD_DEVICE) {
     if (!have_answer(lane, request))
       return false;
@@ -260,46 +260,46 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 
 bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  sfc_outgoing_t out = sfc_outgoing_find(lane, request);
+  sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t bytes = (size_t)out.n * request->combine.unit_bytes;
   return lane->trunk == NULL && bytes > SFSHM_INLINE_BYTES && sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_CLOSED &&
-         sfc_method_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
-                           bytes) == SFSHM_METHOD_DEVICE;
+         sfc_protocol_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
+                             bytes) == SFSHM_METHOD_DEVICE;
 }
 
 /* The values of the pattern, if they are consecutive and few enough. */
-static sfc_straight_t find_straight(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
-                                    int64_t n, const char *buffer)
+static sfc_fast_path_t find_fast_path(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
+                                      int64_t n, const char *buffer)
 {
   size_t unit_bytes = request->combine.unit_bytes;
   if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
-      (size_t)n > SFC_STRAIGHT_BYTES_MAX / unit_bytes)
-    return (sfc_straight_t){0};
+      (size_t)n > SFC_FAST_PATH_BYTES_MAX / unit_bytes)
+    return (sfc_fast_path_t){0};
   char *values = (char *)(uintptr_t)buffer + (size_t)pattern->start * unit_bytes;
-  return (sfc_straight_t){lane, values, (size_t)n * unit_bytes};
+  return (sfc_fast_path_t){lane, values, (size_t)n * unit_bytes};
 }
 
-void sfc_request_find_straight(sf_request_t *request)
+void sfc_fast_path_find(sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   sfshm_operation_t operation = request->operation;
   if (graph->routes.nsenders[operation] == 1) {
     sfc_lane_t *lane = graph->routes.senders[operation][0];
-    sfc_outgoing_t out = sfc_outgoing_find(lane, request);
-    request->send = find_straight(lane, request, out.pattern, out.n, request->source);
+    sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
+    request->send = find_fast_path(lane, request, out.pattern, out.n, request->source);
   }
   if (graph->routes.nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
     sfc_lane_t *lane = graph->routes.receivers[operation][0];
     const sfc_link_t *link = sfc_lane_incoming(lane, operation);
     if (link->extra_value.n == 0)
-      request->receive = find_straight(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
-                                       link->nedges, request->target);
+      request->receive = find_fast_path(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
+                                        link->nedges, request->target);
   }
 }
 
-bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread)
+bool sfc_fast_path_send_cell(sf_request_t *request, sfc_thread_t *thread)
 {
-  const sfc_straight_t *send = &request->send;
+  const sfc_fast_path_t *send = &request->send;
   sfc_lane_t *lane = send->lane;
   if (lane->tx_stalled || lane->tx_cells_asked != 0 || send->bytes > lane->tx.cell_bytes)
     return false;
@@ -315,10 +315,10 @@ bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread)
   return true;
 }
 
-bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
+bool sfc_fast_path_take_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
 {
   const sf_request_t *request = lane->rx_request;
-  const sfc_straight_t *receive = &request->receive;
+  const sfc_fast_path_t *receive = &request->receive;
   if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL) || receive->bytes > lane->rx.cell_bytes)
     return false;
   sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);

@@ -18,7 +18,7 @@ typedef struct sfc_outgoing {
   bool of_device;
 } sfc_outgoing_t;
 
-static inline sfc_outgoing_t sfc_outgoing_find(const sfc_lane_t *lane, const sf_request_t *request)
+static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, const sf_request_t *request)
 {
   sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
   if (request->operation == SFSHM_BCAST) {
@@ -67,24 +67,24 @@ static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
 bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request);
 
 /* The most that goes the straight way: what is packed and unpacked sooner than its lines come from the other core. */
-#define SFC_STRAIGHT_BYTES_MAX ((size_t)4 << 10)
-_Static_assert(SFC_STRAIGHT_BYTES_MAX < SFSHM_PIECE_MOVES_FROM, "one piece, at the beginning of its cell");
+#define SFC_FAST_PATH_BYTES_MAX ((size_t)4 << 10)
+_Static_assert(SFC_FAST_PATH_BYTES_MAX < SFSHM_PIECE_MOVES_FROM, "one piece, at the beginning of its cell");
 
 /* Finds out whether the request can go the straight way: a small message costs a few dozen instructions and the way of
  * one cache line. A larger one, in a cell, costs a few dozen more: so few that the processor asks for the lines of the
  * cell while that of the slot is still on its way. */
-void sfc_request_find_straight(sf_request_t *request);
+void sfc_fast_path_find(sf_request_t *request);
 
 /* What does not fit into a slot. False: the lane takes nothing now, or lacks such cells. */
-bool sfc_request_send_straight_cell(sf_request_t *request, sfc_thread_t *thread);
+bool sfc_fast_path_send_cell(sf_request_t *request, sfc_thread_t *thread);
 
 /* The straight way to send, where there is one. False if the lane takes nothing now. */
-static inline bool sfc_request_send_straight(sf_request_t *request, sfc_thread_t *thread)
+static inline bool sfc_fast_path_send(sf_request_t *request, sfc_thread_t *thread)
 {
-  const sfc_straight_t *send = &request->send;
+  const sfc_fast_path_t *send = &request->send;
   sfc_lane_t *lane = send->lane;
   if (send->bytes > SFSHM_INLINE_BYTES)
-    return sfc_request_send_straight_cell(request, thread);
+    return sfc_fast_path_send_cell(request, thread);
   sfshm_slot_t *slot = lane->tx_stalled ? NULL : sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
@@ -142,17 +142,17 @@ static inline void sfc_lane_end_request(sfc_lane_t *lane)
 }
 
 /* What does not fit into a slot: whether it has come in one piece. */
-bool sfc_lane_take_straight_cell(sfc_lane_t *lane, const sfshm_slot_t *slot);
+bool sfc_fast_path_take_cell(sfc_lane_t *lane, const sfshm_slot_t *slot);
 
 /* The straight way to receive, for the message that has come in that slot. Whether it was one to go that way. */
-static inline bool sfc_lane_receive_straight(sfc_lane_t *lane, const sfshm_slot_t *slot)
+static inline bool sfc_fast_path_receive(sfc_lane_t *lane, const sfshm_slot_t *slot)
 {
   sf_request_t *request = lane->rx_request;
-  const sfc_straight_t *receive = &request->receive;
+  const sfc_fast_path_t *receive = &request->receive;
   if (receive->lane != lane || request->watch != 0)
     return false;
   if (receive->bytes > SFSHM_INLINE_BYTES) {
-    if (!sfc_lane_take_straight_cell(lane, slot))
+    if (!sfc_fast_path_take_cell(lane, slot))
       return false;
   } else {
     if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))

@@ -156,10 +156,10 @@ static sf_status_t grant(sfc_lane_t *lane, sf_request_t *request, const sfc_link
   *taken = (sfc_taken_t){SFC_TAKEN_PARTLY, 0};
   sfshm_grow_t grow;
   memcpy(&grow, slot->payload, sizeof grow);
-  if (!sfc_method_has_cells_of(grow.cell_bytes))
+  if (!sfc_protocol_has_cells_of(grow.cell_bytes))
     return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
                        (unsigned long long)grow.cell_bytes);
-  size_t most_bytes = sfc_method_cell_bytes_most(sfc_lanes_nlocal(lane->graph));
+  size_t most_bytes = sfc_protocol_cell_bytes_most(sfc_lanes_nlocal(lane->graph));
   sf_status_t status = take_cells(lane, grow.cell_bytes < most_bytes ? grow.cell_bytes : most_bytes);
   if (status == SF_OK)
     sfshm_lane_grant(&lane->rx, lane->rx_cells.segment, lane->rx_cells.offset, lane->rx_cells.address,

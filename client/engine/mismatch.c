@@ -40,8 +40,8 @@ static void called_text(uint64_t mine, char text[], size_t text_bytes)
     snprintf(text, text_bytes, "something else");
 }
 
-void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,
-                        const char *theirs, char detail[], size_t detail_bytes)
+void sfc_mismatch_describe(const sf_graph_t *graph, uint64_t operation, const char *how, uint64_t mine, const char *who,
+                           const char *theirs, char detail[], size_t detail_bytes)
 {
   char own[64], name[SFC_GRAPH_TEXT_BYTES];
   called_text(mine, own, sizeof own);
@@ -52,14 +52,14 @@ void sfc_match_describe(const sf_graph_t *graph, uint64_t operation, const char 
 
 static void fail(sf_graph_t *graph, uint64_t operation, uint64_t mine, const char *who, const char *theirs)
 {
-  char detail[SFC_MATCH_TEXT_BYTES];
-  sfc_match_describe(graph, operation, "", mine, who, theirs, detail, sizeof detail);
+  char detail[SFC_MISMATCH_TEXT_BYTES];
+  sfc_mismatch_describe(graph, operation, "", mine, who, theirs, detail, sizeof detail);
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
-void sfc_lane_fail_mismatch(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
+void sfc_mismatch_fail(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint64_t theirs)
 {
-  char own[64], other[64], who[32], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MATCH_TEXT_BYTES];
+  char own[64], other[64], who[32], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MISMATCH_TEXT_BYTES];
   sf_graph_t *graph = lane->graph;
   uint64_t own_number = sequence & SFSHM_DESC_SEQUENCE_MASK, other_number = theirs & SFSHM_DESC_SEQUENCE_MASK;
   sfshm_desc_text(theirs, other, sizeof other);
@@ -81,12 +81,12 @@ static void compare(sfc_lane_t *lane, uint64_t desc)
   uint64_t theirs = desc & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(lane->graph, theirs);
   uint64_t mine = called_as(lane->graph, sequence);
   if (mine != 0 && mine != theirs)
-    sfc_lane_fail_mismatch(lane, mine, sequence, theirs);
+    sfc_mismatch_fail(lane, mine, sequence, theirs);
 }
 
 /* ---- Ranks of one node, on the board ----------------------------------------------------------------------------- */
 
-uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
+uint64_t sfc_mismatch_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
 {
   _Atomic uint64_t *entry = &trunks->board->history[mine % SFSHM_TRUNK_HISTORY];
   uint64_t there = atomic_load_explicit(entry, memory_order_relaxed);
@@ -96,10 +96,10 @@ uint64_t sfc_trunks_compare_begun(const sfc_trunks_t *trunks, uint64_t mine)
   return there != mine && ((there ^ mine) & SFSHM_DESC_SEQUENCE_MASK) == 0 ? there : 0;
 }
 
-void sfc_trunks_check_begun(sf_graph_t *graph, uint64_t mine)
+void sfc_mismatch_check_begun(sf_graph_t *graph, uint64_t mine)
 {
   char other[64];
-  uint64_t there = sfc_trunks_compare_begun(graph->trunks, mine);
+  uint64_t there = sfc_mismatch_compare_begun(graph->trunks, mine);
   if (there == 0)
     return;
   sfshm_desc_text(there, other, sizeof other);
@@ -169,8 +169,8 @@ static bool announce(sfc_lane_t *lane, uint64_t awaited)
   const sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, sfshm_desc_direction(awaited));
   if (!side->in_use) /* of a multi-graph, which may wait for the other end's reading */
     side = side == &lane->trunk->as_leaf ? &lane->trunk->as_root : &lane->trunk->as_leaf;
-  sfc_submit(&lane->graph->context->submitter, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number, 0, awaited, 0,
-             false);
+  sfc_submit_ring_write_trunk(&lane->graph->context->submitter, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number,
+                              0, awaited, 0, false);
   return true;
 }
 
@@ -184,7 +184,7 @@ static void tell(sfc_lane_t *lane)
     sfc_thread_note(lane->graph->user.thread, lane->peer->wake); /* the other end may have looked before */
 }
 
-void sfc_trunks_ask(sf_graph_t *graph)
+void sfc_mismatch_ask_nodes(sf_graph_t *graph)
 {
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].trunk != NULL)
@@ -193,7 +193,7 @@ void sfc_trunks_ask(sf_graph_t *graph)
 
 /* ---- What the other end says ------------------------------------------------------------------------------------- */
 
-sfc_side_calls_t sfc_trunk_side_calls(const sfc_trunk_side_t *side)
+sfc_side_calls_t sfc_mismatch_side_calls(const sfc_trunk_side_t *side)
 {
   const sfshm_flow_t *flow = side->flow;
   sfc_side_calls_t calls = {.awaited = atomic_load_explicit(&flow->awaited, memory_order_relaxed)};
@@ -202,7 +202,7 @@ sfc_side_calls_t sfc_trunk_side_calls(const sfc_trunk_side_t *side)
   return calls;
 }
 
-void sfc_lane_check_message(sfc_lane_t *lane)
+void sfc_mismatch_check_message(sfc_lane_t *lane)
 {
   const sf_request_t *request = lane->rx_request;
   const sfshm_slot_t *slot = sfc_lane_peek(lane);
@@ -212,7 +212,7 @@ void sfc_lane_check_message(sfc_lane_t *lane)
   if (request == NULL)
     compare(lane, desc);
   else if (desc != request->match)
-    sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc);
+    sfc_mismatch_fail(lane, request->match, request->sequence, desc);
 }
 
 static void check_awaited(sfc_lane_t *lane, uint64_t awaited)
@@ -225,20 +225,20 @@ static void check_awaited(sfc_lane_t *lane, uint64_t awaited)
 
 static void check_side(sfc_lane_t *lane, const sfc_trunk_side_t *side)
 {
-  sfc_side_calls_t calls = side->in_use ? sfc_trunk_side_calls(side) : (sfc_side_calls_t){0};
+  sfc_side_calls_t calls = side->in_use ? sfc_mismatch_side_calls(side) : (sfc_side_calls_t){0};
   if (calls.sent != 0)
     compare(lane, calls.sent);
   check_awaited(lane, calls.awaited);
 }
 
-void sfc_lane_check_match(sfc_lane_t *lane)
+void sfc_mismatch_check_lane(sfc_lane_t *lane)
 {
   if (lane->trunk != NULL) {
     check_side(lane, &lane->trunk->as_root);
     check_side(lane, &lane->trunk->as_leaf);
     return;
   }
-  sfc_lane_check_message(lane);
+  sfc_mismatch_check_message(lane);
   tell(lane);
   check_awaited(lane, sfshm_lane_awaited(&lane->tx));
 }

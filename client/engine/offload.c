@@ -12,12 +12,12 @@
 
 static sfshm_claim_t *claim_of(const sfc_lane_t *lane, const sfc_offer_t *offer)
 {
-  return sfc_claims_at(&lane->graph->context->claims, offer->claim);
+  return sfc_claim_pool_at(&lane->graph->context->claims, offer->claim);
 }
 
 static bool make_offer(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer)
 {
-  if (!sfc_claims_take(&lane->graph->context->claims, &offer->claim))
+  if (!sfc_claim_pool_take(&lane->graph->context->claims, &offer->claim))
     return false;
   offer->sequence = request->sequence;
   offer->ticket = sfshm_claim_offer(claim_of(lane, offer));
@@ -27,7 +27,7 @@ static bool make_offer(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_
 static void end_offer(const sfc_lane_t *lane, sfc_offer_t *offer)
 {
   offer->ticket = 0;
-  sfc_claims_give(&lane->graph->context->claims, offer->claim);
+  sfc_claim_pool_give(&lane->graph->context->claims, offer->claim);
 }
 
 /* Takes the offer back, and ends it. A worker may be in the middle of a piece; if the daemon is gone, nobody is. */
@@ -62,24 +62,24 @@ static void submit(const sfc_lane_t *lane, const sf_request_t *request, sfshm_su
       .size = offer->ticket,
       .more = {ref->segment, ref->offset},
   };
-  sfc_submit_entry(&lane->graph->context->submitter, &entry, false);
+  sfc_submit_ring_write(&lane->graph->context->submitter, &entry, false);
 }
 
 /* ---- Edges ------------------------------------------------------------------------------------------------------- */
 
 static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[])
 {
-  const sfc_origin_t *origin = graph->plan.origin;
+  const sfc_edge_readback_t *origin = graph->plan.origin;
   Sfproto__GraphEdges edges = SFPROTO__GRAPH_EDGES__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   for (int32_t i = 0; i < origin->nparts; i++) {
-    const sfc_origin_part_t *part = &origin->parts[i];
+    const sfc_edge_readback_part_t *part = &origin->parts[i];
     Sfproto__EdgeBlock *block = &blocks[edges.n_blocks];
     if (part->rank == graph->rank)
       continue;
     sfproto__edge_block__init(block);
     block->rank = part->rank;
-    block->offset = sfc_origin_offset(i);
+    block->offset = sfc_edge_readback_offset(i);
     block->nedges = part->block.leaf.n;
     block->nvalues = part->block.value_root.n;
     pointers[edges.n_blocks++] = block;
@@ -88,7 +88,7 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
   edges.blocks = pointers;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_EDGES;
   message.graph_edges = &edges;
-  return sfc_control_tell(&graph->context->control, &message, &origin->region.fd, 1);
+  return sfc_daemon_tell(&graph->context->control, &message, &origin->region.fd, 1);
 }
 
 static bool give_edges(const sf_graph_t *graph)
@@ -99,7 +99,7 @@ static bool give_edges(const sf_graph_t *graph)
   sf_status_t status = SF_ERR_NOMEM;
   if (blocks != NULL && pointers != NULL) {
     pthread_mutex_lock(&graph->context->lock);
-    status = sfc_origin_seal(graph->plan.origin);
+    status = sfc_edge_readback_seal(graph->plan.origin);
     pthread_mutex_unlock(&graph->context->lock);
   }
   if (status == SF_OK)
@@ -125,7 +125,7 @@ uint32_t sfc_offload_parts(const sf_request_t *request)
   const sf_graph_t *graph = request->graph;
   uint32_t parts = 0;
   if (request->combine.unit.count >= SFSHM_DESC_COUNT_HASHED || request->devices != NULL ||
-      !sfc_claims_are_open(&graph->context->claims))
+      !sfc_claim_pool_is_open(&graph->context->claims))
     return 0;
   if (request->source_ref.class == SFC_MEMORY_ALLOC && (graph->flags & SF_GRAPH_COPY) == 0)
     parts |= SFC_OFFER_SOURCE;
@@ -226,7 +226,7 @@ bool sfc_offload_share(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_
   return sfc_offload_target_done(lane, request, offer);
 }
 
-void sfc_offload_note_method(sfc_lane_t *lane, const sf_request_t *request, sfshm_method_t method)
+void sfc_offload_note_protocol(sfc_lane_t *lane, const sf_request_t *request, sfshm_method_t method)
 {
   sfc_offer_t *offer = sfc_offload_target(lane, request);
   if (method == SFSHM_METHOD_IN_PLACE) {

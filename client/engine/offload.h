@@ -77,7 +77,7 @@ bool sfc_offload_target_done(sfc_lane_t *lane, const sf_request_t *request, sfc_
 bool sfc_offload_share(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer, const char *source);
 
 /* A message of the request has come, by that method: offers are for those to be read in place. */
-void sfc_offload_note_method(sfc_lane_t *lane, const sf_request_t *request, sfshm_method_t method);
+void sfc_offload_note_protocol(sfc_lane_t *lane, const sf_request_t *request, sfshm_method_t method);
 
 /* The request is at its end: takes back what it still offers, and waits for workers that are in the middle of it. */
 void sfc_offload_end(const sf_request_t *request);

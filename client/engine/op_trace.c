@@ -26,11 +26,11 @@ static void name_peer(sfshm_trace_record_t *record, const sfc_lane_t *lane)
 static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, const sfc_lane_t *lane,
                           uint64_t message, size_t bytes, uint64_t since_ns)
 {
-  sfshm_trace_record_t record = event_of(request, kind, since_ns, request->watched_ns);
+  sfshm_trace_record_t record = event_of(request, kind, since_ns, request->traced_ns);
   record.message = message;
   record.bytes = bytes;
   name_peer(&record, lane);
-  sfc_watch_write(request->graph, &record);
+  sfc_trace_write(request->graph, &record);
 }
 
 /* What devices do for the request follows. */
@@ -40,68 +40,68 @@ static void watch_devices(const sf_request_t *request)
     return;
   sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_DEVICE, 0, 0);
   record.message = 0;
-  sfc_watch_device(request->graph, request->devices, &record);
+  sfc_trace_device(request->graph, request->devices, &record);
 }
 
 static void forget_devices(const sf_request_t *request)
 {
   if (request->devices != NULL && (request->watch & SFC_TRACED) != 0)
-    sfc_watch_device(request->graph, request->devices, NULL);
+    sfc_trace_device(request->graph, request->devices, NULL);
 }
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
-void sfc_watch_begin(sf_request_t *request)
+void sfc_op_trace_begin(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   bool sampled = request->sequence == graph->flight.next_sample;
   if (sampled)
-    graph->flight.next_sample = sfc_watch_sample_after(request->sequence);
-  request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_watch_traces(graph->context) ? SFC_TRACED : 0);
-  request->began_ns = request->watched_ns = sfshm_trace_now_ns();
+    graph->flight.next_sample = sfc_trace_sample_after(request->sequence);
+  request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_trace_is_on(graph->context) ? SFC_TRACED : 0);
+  request->began_ns = request->traced_ns = sfshm_trace_now_ns();
   watch_devices(request);
 }
 
-void sfc_watch_begun(sf_request_t *request, bool sent)
+void sfc_op_trace_begun(sf_request_t *request, bool sent)
 {
   if (sent)
-    sfc_watch_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
+    sfc_op_trace_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
   if ((request->watch & SFC_TRACED) == 0)
     return;
   forget_devices(request);
-  if (request->watched_ns == request->began_ns) /* nothing was sent */
-    request->watched_ns = sfshm_trace_now_ns();
-  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->watched_ns);
-  sfc_watch_write(request->graph, &record);
+  if (request->traced_ns == request->began_ns) /* nothing was sent */
+    request->traced_ns = sfshm_trace_now_ns();
+  sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->traced_ns);
+  sfc_trace_write(request->graph, &record);
 }
 
-void sfc_watch_mark(sf_request_t *request)
+void sfc_op_trace_mark(sf_request_t *request)
 {
-  request->watched_ns = sfshm_trace_now_ns();
+  request->traced_ns = sfshm_trace_now_ns();
   watch_devices(request);
 }
 
-void sfc_watch_lift(const sf_request_t *request)
+void sfc_op_trace_lift(const sf_request_t *request)
 {
   watch_devices(request);
 }
 
-void sfc_watch_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+void sfc_op_trace_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
 {
-  uint64_t since_ns = request->watched_ns;
-  request->watched_ns = sfshm_trace_now_ns();
+  uint64_t since_ns = request->traced_ns;
+  request->traced_ns = sfshm_trace_now_ns();
   if ((request->watch & SFC_SAMPLED) != 0)
-    sfshm_count(&request->graph->counts->pack_ns, request->watched_ns - since_ns);
+    sfshm_count(&request->graph->counts->pack_ns, request->traced_ns - since_ns);
   if ((request->watch & SFC_TRACED) != 0)
     write_message(request, SFSHM_TRACE_SEND, lane, message, bytes, since_ns);
 }
 
-void sfc_watch_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
+void sfc_op_trace_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
 {
-  uint64_t since_ns = request->watched_ns;
-  request->watched_ns = sfshm_trace_now_ns();
+  uint64_t since_ns = request->traced_ns;
+  request->traced_ns = sfshm_trace_now_ns();
   if ((request->watch & SFC_SAMPLED) != 0)
-    sfshm_count(&request->graph->counts->unpack_ns, request->watched_ns - since_ns);
+    sfshm_count(&request->graph->counts->unpack_ns, request->traced_ns - since_ns);
   if ((request->watch & SFC_TRACED) != 0)
     write_message(request, SFSHM_TRACE_UNPACK, lane, message, bytes, since_ns);
 }
@@ -112,22 +112,22 @@ static unsigned bucket_of(uint64_t ns)
   return bucket < SFSHM_LATENCY_BUCKETS ? bucket : SFSHM_LATENCY_BUCKETS - 1;
 }
 
-void sfc_watch_end(sf_request_t *request)
+void sfc_op_trace_end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   if ((request->watch & SFC_SAMPLED) != 0) {
     sfshm_graph_counters_t *counts = graph->counts;
-    request->watched_ns = sfshm_trace_now_ns();
-    uint64_t took_ns = request->watched_ns - request->began_ns;
+    request->traced_ns = sfshm_trace_now_ns();
+    uint64_t took_ns = request->traced_ns - request->began_ns;
     sfshm_count(&counts->samples, 1);
     sfshm_count(&counts->latency_ns[request->kind], took_ns);
     sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
   }
   if ((request->watch & SFC_TRACED) != 0) {
     if (request->devices != NULL) /* which have been waited for */
-      request->watched_ns = sfshm_trace_now_ns();
-    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->watched_ns);
-    sfc_watch_write(graph, &record);
+      request->traced_ns = sfshm_trace_now_ns();
+    sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->traced_ns);
+    sfc_trace_write(graph, &record);
   }
   forget_devices(request);
   request->watch = 0;
@@ -135,16 +135,16 @@ void sfc_watch_end(sf_request_t *request)
 
 /* ---- The rest ---------------------------------------------------------------------------------------------------- */
 
-void sfc_watch_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns)
+void sfc_op_trace_waited(const sf_graph_t *graph, const sfc_lane_t *lane, uint64_t since_ns, uint64_t now_ns)
 {
   sfshm_trace_record_t record = {.begin_ns = since_ns,
                                  .end_ns = now_ns,
                                  .peer = -1,
                                  .kind = SFSHM_TRACE_WAIT,
                                  .sequence = graph->flight.last_sequence};
-  if (!sfc_watch_traces(graph->context))
+  if (!sfc_trace_is_on(graph->context))
     return;
   if (lane != NULL)
     name_peer(&record, lane);
-  sfc_watch_write(graph, &record);
+  sfc_trace_write(graph, &record);
 }

@@ -39,7 +39,7 @@ __attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const
   if (status == SF_OK && graph->user.thread != NULL && graph->user.thread != thread)
     status = sfshm_error(SF_ERR_STATE, "graph %llu has operations in flight that another thread began",
                          (unsigned long long)graph->number);
-  return status == SF_OK && !sfc_flight_has_room(graph, noperations) ? sfc_flight_make_room(graph) : status;
+  return status == SF_OK && !sfc_in_flight_has_room(graph, noperations) ? sfc_in_flight_make_room(graph) : status;
 }
 
 /* Nobody must read memory that is not there any more. */
@@ -59,14 +59,14 @@ static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *req
       return status;
   }
   if (sfc_graph_is_failed(graph) || (graph->user.thread != NULL && graph->user.thread != thread) ||
-      !sfc_flight_has_room(graph, 1)) {
+      !sfc_in_flight_has_room(graph, 1)) {
     sf_status_t status = sfc_graph_prepare(graph, thread, 1);
     if (status != SF_OK)
       return status;
   }
   sfc_start(request, thread, split);
   if (__builtin_expect(split && graph->progress.nstalled > 0, false))
-    (void)sfc_graph_hand_over(graph);
+    (void)sfc_graph_send_eagerly(graph);
   return SF_OK;
 }
 
@@ -74,7 +74,7 @@ void sfc_request_lift(sf_request_t *request)
 {
   request->held = false;
   if (request->watch != 0)
-    sfc_watch_lift(request);
+    sfc_op_trace_lift(request);
   if (request->graph->plan.self.nedges > 0)
     sfc_request_do_self(request);
 }

@@ -11,11 +11,11 @@
 
 /* Consecutive values that fit into a slot or a small cell, and the one lane that they take; lane is NULL where it is
  * not as simple. */
-typedef struct sfc_straight {
+typedef struct sfc_fast_path {
   sfc_lane_t *lane;
   char *values; /* in the application's buffer */
   size_t bytes;
-} sfc_straight_t;
+} sfc_fast_path_t;
 
 /* What of an operation may be offered to the daemon's workers: see offload.h. */
 #define SFC_OFFER_SOURCE 1u
@@ -64,10 +64,10 @@ struct sf_request {
   uint32_t offers;       /* that are, of the operation in flight */
   uint32_t watch;        /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
   uint64_t began_ns;     /* if it is watched */
-  uint64_t watched_ns;   /* when the last thing happened to it */
+  uint64_t traced_ns;    /* when the last thing happened to it */
   uint64_t memory_epoch; /* when the buffers were looked up */
-  sfc_straight_t send;   /* all that is to be sent, and to be received */
-  sfc_straight_t receive;
+  sfc_fast_path_t send;  /* all that is to be sent, and to be received */
+  sfc_fast_path_t receive;
 };
 
 /* Kernels of devices for combining contributions to the graph's vertices: in their order, unless the graph does not

@@ -33,9 +33,9 @@ static bool resume_sends(sfc_lane_t *lane, bool eagerly)
   while (lane->tx_sequence <= graph->flight.last_sequence) {
     sf_request_t *request = graph->flight.table[lane->tx_sequence & graph->flight.table_mask];
     if (request != NULL && request->watch != 0)
-      sfc_watch_mark(request);
+      sfc_op_trace_mark(request);
     if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request) &&
-        !(eagerly && sfc_lane_send_eagerly(lane, request)))
+        !(eagerly && sfc_eager_send(lane, request)))
       return lane->tx.posted != before || lane->tx_sequence != first;
     lane->tx_sequence++;
     lane->tx_cursor = (sfc_cursor_t){0};
@@ -59,7 +59,7 @@ static bool progress_sends(sf_graph_t *graph)
   return moved;
 }
 
-bool sfc_graph_hand_over(sf_graph_t *graph)
+bool sfc_graph_send_eagerly(sf_graph_t *graph)
 {
   bool moved = false;
   for (int32_t i = 0; i < graph->nlanes && graph->progress.nstalled > 0 && !sfc_graph_is_failed(graph); i++)
@@ -68,11 +68,11 @@ bool sfc_graph_hand_over(sf_graph_t *graph)
   return moved;
 }
 
-bool sfc_thread_hand_over(const sfc_thread_t *thread)
+bool sfc_thread_send_eagerly(const sfc_thread_t *thread)
 {
   bool moved = false;
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
-    moved |= graph->progress.nstalled > 0 && sfc_graph_hand_over(graph);
+    moved |= graph->progress.nstalled > 0 && sfc_graph_send_eagerly(graph);
   return moved;
 }
 
@@ -122,7 +122,7 @@ static bool take_next(sf_graph_t *graph)
       return false;
     sfshm_cpu_look_again();
   }
-  if (!sfc_lane_receive_straight(lane, slot))
+  if (!sfc_fast_path_receive(lane, slot))
     return false;
   if (lane->rx_request == NULL)
     graph->progress.expecting[0] = graph->progress.expecting[--graph->progress.nexpecting];
@@ -134,21 +134,21 @@ static void check_matches(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
     for (int32_t i = 0; i < graph->nlanes && !sfc_graph_is_failed(graph); i++)
-      sfc_lane_check_match(&graph->lanes[i]);
+      sfc_mismatch_check_lane(&graph->lanes[i]);
 }
 
 /* A thread that tests in vain waits as well: for the oldest operation of each of its graphs. */
 static void show_testing(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
-    sfc_waiting_show(graph, graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask],
-                     thread->idle_ns);
+    sfc_wait_state_show(graph, graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask],
+                        thread->idle_ns);
 }
 
 static void end_testing(sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
-    sfc_waiting_hide(graph);
+    sfc_wait_state_hide(graph);
   thread->idle_ns = 0;
 }
 
@@ -161,12 +161,12 @@ static void ask_after_tests(sfc_thread_t *thread)
   if (sfc_now_ns() - thread->idle_ns >= ASK_AFTER_NS)
     for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
       if (graph->trunks != NULL && !sfc_graph_is_failed(graph))
-        sfc_trunks_ask(graph);
+        sfc_mismatch_ask_nodes(graph);
 }
 
 void sfc_thread_test(sfc_thread_t *thread)
 {
-  if (sfc_thread_progress(thread) || sfc_thread_hand_over(thread)) {
+  if (sfc_thread_progress(thread) || sfc_thread_send_eagerly(thread)) {
     sfc_thread_flush(thread);
     thread->idle_tests = 0;
     if (thread->idle_ns != 0)
@@ -209,7 +209,7 @@ static int64_t sleep_limit_ns(wait_t *wait)
     if (wait->ask_ns == 0)
       wait->ask_ns = now + ASK_AFTER_NS;
     if (wait->ask_ns <= now) {
-      sfc_trunks_ask(wait->request->graph);
+      sfc_mismatch_ask_nodes(wait->request->graph);
       wait->ask_ns = now + ASK_AGAIN_NS;
     }
     if (limit_ns < 0 || wait->ask_ns - now < limit_ns)
@@ -233,7 +233,7 @@ static bool sleep_now(wait_t *wait)
   if (sfc_thread_progress(wait->thread) || is_over(wait->request))
     return true;
   sfshm_count(&context->counters.shared->sleeps, 1);
-  sfc_waiting_sleep(graph, wait->request->awaited, idle_ns != 0 ? idle_ns : since_ns, since_ns);
+  sfc_wait_state_sleep(graph, wait->request->awaited, idle_ns != 0 ? idle_ns : since_ns, since_ns);
   sfshm_wake_sleep(context->wake, ticket, limit_ns);
   return true;
 }
@@ -242,8 +242,8 @@ static bool sleep_now(wait_t *wait)
 static bool idle(wait_t *wait)
 {
   if (wait->idle.spins_left == 0 && wait->request->ordered)
-    wait->turn = sfc_waiting_turn(wait->request);
-  return sfc_idle_step(&wait->idle) || sfc_thread_hand_over(wait->thread) || sleep_now(wait);
+    wait->turn = sfc_wait_state_turn(wait->request);
+  return sfc_idle_step(&wait->idle) || sfc_thread_send_eagerly(wait->thread) || sleep_now(wait);
 }
 
 static sf_status_t wait_for(wait_t *wait)
@@ -273,9 +273,9 @@ static void end_waiting(const wait_t *wait, sf_status_t status)
   if (status != SF_OK || sfc_request_is_complete(wait->request)) {
     if (wait->thread->idle_ns != 0)
       end_testing(wait->thread);
-    sfc_waiting_hide(graph);
+    sfc_wait_state_hide(graph);
   }
-  sfc_waiting_count(graph, wait->idle.since_ns, wait->turn);
+  sfc_wait_state_count(graph, wait->idle.since_ns, wait->turn);
 }
 
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)

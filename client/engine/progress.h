@@ -17,8 +17,8 @@ void sfc_thread_test(sfc_thread_t *thread);
 
 /* Sends eagerly (eager.h) what lanes could not take, before the thread does something else than progress: of one graph,
  * or of all. Whether anything moved. Wakes are left to the caller. */
-bool sfc_graph_hand_over(sf_graph_t *graph);
-bool sfc_thread_hand_over(const sfc_thread_t *thread);
+bool sfc_graph_send_eagerly(sf_graph_t *graph);
+bool sfc_thread_send_eagerly(const sfc_thread_t *thread);
 
 /* Progress until the request is complete or its graph has failed, or, unless it is negative, until about timeout_ns
  * have passed. */

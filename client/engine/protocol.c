@@ -6,7 +6,7 @@
 /* What is read in place, at least: more than a lane's first cells hold together. */
 #define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
 
-size_t sfc_method_cell_bytes_most(int32_t nlanes)
+size_t sfc_protocol_cell_bytes_most(int32_t nlanes)
 {
   size_t cell_bytes = SFC_CELL_BYTES_MAX;
   for (int32_t n = 1; n < nlanes && cell_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
@@ -14,10 +14,11 @@ size_t sfc_method_cell_bytes_most(int32_t nlanes)
   return cell_bytes;
 }
 
-size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
+size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
 {
   bool used = messages >= SFC_FIRST_MESSAGES;
-  size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = used ? sfc_method_cell_bytes_most(nlanes) : SFC_CELL_BYTES_FIRST;
+  size_t cell_bytes = SFC_CELL_BYTES_MIN,
+         most_bytes = used ? sfc_protocol_cell_bytes_most(nlanes) : SFC_CELL_BYTES_FIRST;
   if (used && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
     return most_bytes; /* pieces of that size go round through all of it */
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
@@ -25,7 +26,7 @@ size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nl
   return cell_bytes;
 }
 
-bool sfc_method_has_cells_of(size_t cell_bytes)
+bool sfc_protocol_has_cells_of(size_t cell_bytes)
 {
   return cell_bytes >= SFC_CELL_BYTES_MIN && cell_bytes <= SFC_CELL_BYTES_MAX && (cell_bytes & (cell_bytes - 1)) == 0;
 }
@@ -41,7 +42,7 @@ static uint64_t stream_ps(uint32_t line_ps, size_t bytes)
   return (bytes / LINE_BYTES + 1) * line_ps;
 }
 
-bool sfc_method_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
+bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
 {
   return bytes >= IN_PLACE_MIN || jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
@@ -51,8 +52,9 @@ bool sfc_method_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t by
  * is for payloads larger than the first cells together, where that one copy is over sooner than two at a time: not
  * between cores that are far apart, where both wait for lines most of the time. The writer learns of the end through
  * two messages, and each of the ranks has to look for them. */
-sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
-                                 const sfshm_pattern_t *pattern, int64_t runs, size_t bytes)
+sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane,
+                                   const sfc_memory_ref_t *source_ref, const sfshm_pattern_t *pattern, int64_t runs,
+                                   size_t bytes)
 {
   uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
   if (source_ref->class == SFC_MEMORY_DEVICE && source_ref->shared && (lane->graph->flags & SF_GRAPH_COPY) == 0)

@@ -24,21 +24,22 @@
 
 /* Cheapest method for a payload above SFSHM_INLINE_BYTES of bytes at source_ref, which lies in so many separate pieces
  * (runs) there. pattern: of the vertices there. */
-sfshm_method_t sfc_method_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane, const sfc_memory_ref_t *source_ref,
-                                 const sfshm_pattern_t *pattern, int64_t runs, size_t bytes);
+sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane,
+                                   const sfc_memory_ref_t *source_ref, const sfshm_pattern_t *pattern, int64_t runs,
+                                   size_t bytes);
 
 /* Whether a payload in so many pieces is offered to the daemon's workers where that is possible: they read it in place,
  * which takes longer than packing if it is scattered. What cells hold is not worth that: the writer is done with it at
  * once, and the reader may be waiting. */
-bool sfc_method_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes);
+bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes);
 
 /* Cells for payloads of that size on a lane that has carried so many messages, one of so many to ranks of the node. */
-size_t sfc_method_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
+size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
 
 /* The largest cells of a lane that is used again and again, one of so many of a rank to others of the node. */
-size_t sfc_method_cell_bytes_most(int32_t nlanes);
+size_t sfc_protocol_cell_bytes_most(int32_t nlanes);
 
 /* Whether there are cells of that size. */
-bool sfc_method_has_cells_of(size_t cell_bytes);
+bool sfc_protocol_has_cells_of(size_t cell_bytes);
 
 #endif

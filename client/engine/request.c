@@ -198,7 +198,7 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
     set_free(request);
     return status;
   }
-  sfc_request_find_straight(request);
+  sfc_fast_path_find(request);
   if (call->persistent) {
     request->next = graph->requests.persistent;
     graph->requests.persistent = request;

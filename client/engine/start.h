@@ -25,11 +25,11 @@ SFC_START_STEP void sfc_start_number(sf_request_t *request)
   sf_graph_t *graph = request->graph;
   request->sequence = ++graph->flight.last_sequence;
   request->match = request->signature | (request->sequence & SFSHM_DESC_SEQUENCE_MASK);
-  if (__builtin_expect(sfc_watch_wanted(request), false))
-    sfc_watch_begin(request);
+  if (__builtin_expect(sfc_op_trace_is_due(request), false))
+    sfc_op_trace_begin(request);
   if (graph->trunks == NULL)
     return;
-  sfc_trunks_check_begun(graph, request->match);
+  sfc_mismatch_check_begun(graph, request->match);
   sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
 }
 
@@ -56,9 +56,9 @@ static inline void sfc_start_send_lanes(sf_request_t *request)
  * the straight way. */
 SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
 {
-  bool sent = request->send.lane != NULL && sfc_request_send_straight(request, thread);
+  bool sent = request->send.lane != NULL && sfc_fast_path_send(request, thread);
   if (request->graph->user.thread == NULL)
-    sfc_flight_attach(request->graph, thread);
+    sfc_in_flight_attach(request->graph, thread);
   if (!sent)
     sfc_start_send_lanes(request);
   return sent;
@@ -90,7 +90,7 @@ SFC_START_STEP void sfc_start_account(sf_request_t *request, sfc_thread_t *threa
   graph->flight.history[request->sequence % SFC_HISTORY] = request->match;
   sfshm_calls_note(graph->counts, &graph->flight.digest, request->sequence, request->match);
   sfshm_count(&graph->counts->begun[request->kind], 1);
-  sfc_graph_check_unexpected(graph, request->operation);
+  sfc_mismatch_check_unexpected(graph, request->operation);
 }
 
 /* Applies the edges within the rank, if it is their turn and the request is not held. */
@@ -118,7 +118,7 @@ SFC_START_STEP void sfc_start(sf_request_t *request, sfc_thread_t *thread, bool 
     sfc_offload_targets(request);
   sfc_start_self(request);
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_begun(request, sent);
+    sfc_op_trace_begun(request, sent);
 }
 
 /* Takes the operation out of flight. */
@@ -132,14 +132,14 @@ SFC_START_STEP void sfc_finish(sf_request_t *request)
   graph->user.thread->in_flight--;
   if (--graph->in_flight == 0) {
     graph->flight.first_sequence = graph->flight.last_sequence + 1;
-    sfc_flight_detach(graph);
+    sfc_in_flight_detach(graph);
   } else {
     while (graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask] == NULL)
       graph->flight.first_sequence++;
   }
   sfshm_count(&graph->counts->ended[request->kind], 1);
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_end(request);
+    sfc_op_trace_end(request);
   if (!request->persistent && graph->requests.recent[request->operation] != request)
     sfc_request_recycle(request);
 }

@@ -186,8 +186,8 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
   sfshm_count(&lane->counts->node_messages_sent, 1);
   sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
   sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->combine.unit_bytes);
-  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message, request->match,
-             request->combine.unit_bytes, false);
+  sfc_submit_ring_write_trunk(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message,
+                              request->match, request->combine.unit_bytes, false);
 }
 
 /* Writes this rank's part into the slot of the next message, and returns the slot; NULL: the graph has failed. */
@@ -227,7 +227,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
   post(lane, request, side, slot);
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_sent(request, lane, side->sent, bytes);
+    sfc_op_trace_sent(request, lane, side->sent, bytes);
   request->sends_left--;
   sfshm_count(&lane->counts->messages_sent, 1);
   sfshm_count(&lane->counts->bytes_slots, bytes);
@@ -301,8 +301,8 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
   sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
-  sfc_submit(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0, 0,
-             message % SFSHM_TRUNK_CREDIT != 0);
+  sfc_submit_ring_write_trunk(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0,
+                              0, message % SFSHM_TRUNK_CREDIT != 0);
 }
 
 /* How far a message that has come has been taken. */
@@ -318,7 +318,7 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
   uint64_t desc =
       atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
   if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
-    sfc_lane_fail_mismatch(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
+    sfc_mismatch_fail(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
     return TAKING_FAILED;
   }
   if (request->ordered && !sfc_request_is_turn(request, lane))
@@ -327,7 +327,7 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
   if (exchange == NULL)
     return TAKING_FAILED;
   if (__builtin_expect(request->watch != 0, false))
-    sfc_watch_mark(request);
+    sfc_op_trace_mark(request);
   const sfshm_kernels_t *kernels = request->combine.kernels;
   const char *slot = receive_slot(exchange, side, side->received + 1);
   if (request->operation == SFSHM_BCAST)
@@ -350,7 +350,7 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
     count_received(lane, request);
     consume(lane, request, side);
     if (__builtin_expect(request->watch != 0, false))
-      sfc_watch_unpacked(request, lane, side->received, received_bytes(lane, request));
+      sfc_op_trace_unpacked(request, lane, side->received, received_bytes(lane, request));
     lane->rx_cursor = (sfc_cursor_t){0};
     sfc_lane_end_request(lane);
   }

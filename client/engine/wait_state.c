@@ -6,7 +6,7 @@
 
 /* ---- What is missing --------------------------------------------------------------------------------------------- */
 
-sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
+sfc_lane_t *sfc_wait_state_turn(const sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   int32_t lane = request->ordered && request->turn < graph->plan.nturns ? graph->plan.turns[request->turn].lane : -1;
@@ -16,7 +16,7 @@ sfc_lane_t *sfc_waiting_turn(const sf_request_t *request)
 /* A contribution that has come before its turn: it is not the lane that is waited for. */
 static bool is_early(sfc_lane_t *lane)
 {
-  if (!lane->rx_request->ordered || sfc_waiting_turn(lane->rx_request) == lane)
+  if (!lane->rx_request->ordered || sfc_wait_state_turn(lane->rx_request) == lane)
     return false;
   return lane->ops->has_message(lane);
 }
@@ -93,7 +93,7 @@ static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
 
 /* ---- Showing ----------------------------------------------------------------------------------------------------- */
 
-void sfc_waiting_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns)
+void sfc_wait_state_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns)
 {
   sfshm_graph_counters_t *counts = graph->counts;
   note_missing(graph, request);
@@ -102,18 +102,18 @@ void sfc_waiting_show(sf_graph_t *graph, const sf_request_t *request, int64_t si
   atomic_store_explicit(&counts->wait_since_ns, (uint64_t)since_ns, memory_order_release);
 }
 
-void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns)
+void sfc_wait_state_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns)
 {
   uint64_t asleep_ns = (uint64_t)began_ns;
   if (asleep_since(graph) != 0) {
     asleep_ns = sfshm_trace_now_ns();
     charge(graph, asleep_ns, graph->progress.last_lane);
   }
-  sfc_waiting_show(graph, request, since_ns);
+  sfc_wait_state_show(graph, request, since_ns);
   set_asleep(graph, asleep_ns);
 }
 
-void sfc_waiting_hide(sf_graph_t *graph)
+void sfc_wait_state_hide(sf_graph_t *graph)
 {
   sfshm_graph_counters_t *counts = graph->counts;
   if (atomic_load_explicit(&counts->wait_since_ns, memory_order_relaxed) != 0)
@@ -133,7 +133,7 @@ static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
   return likely;
 }
 
-void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
+void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
   sfc_lane_t *culprit = turn != NULL ? turn : graph->progress.last_lane;
@@ -147,5 +147,5 @@ void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *tu
   if (culprit == NULL)
     return;
   sfshm_count(&culprit->counts->waits, 1);
-  sfc_watch_waited(graph, culprit, (uint64_t)since_ns, now_ns);
+  sfc_op_trace_waited(graph, culprit, (uint64_t)since_ns, now_ns);
 }

@@ -9,21 +9,21 @@
 #include "client/engine/operation.h"
 
 /* The thread tests the request in vain, since then: says so, and from whom something is still to come. */
-void sfc_waiting_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns);
+void sfc_wait_state_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns);
 
 /* The same for a thread that is about to sleep, and has waited since began_ns. To be called before every sleep: what
  * has come meanwhile is no longer waited for. */
-void sfc_waiting_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns);
+void sfc_wait_state_sleep(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns, int64_t began_ns);
 
 /* It no longer waits. Nothing to do if it has not been said. */
-void sfc_waiting_hide(sf_graph_t *graph);
+void sfc_wait_state_hide(sf_graph_t *graph);
 
 /* The lane whose contribution to an ordered reduce is to be combined next; NULL: there is no such turn. Contributions
  * behind it may have come. */
-sfc_lane_t *sfc_waiting_turn(const sf_request_t *request);
+sfc_lane_t *sfc_wait_state_turn(const sf_request_t *request);
 
 /* Counts a wait that ends now: for the lane that was missing at last. turn: whose turn was last waited for; NULL: no
  * turns, it is the lane that ended its part last. */
-void sfc_waiting_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn);
+void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn);
 
 #endif

@@ -59,7 +59,7 @@ static int32_t job_rank_if_far(const sf_graph_t *graph, int32_t rank)
 static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
 {
   sfshm_graph_counters_t *entry = graph->counts;
-  const sfc_origin_t *origin = graph->plan.origin;
+  const sfc_edge_readback_t *origin = graph->plan.origin;
   bool combined = (graph->flags & SF_GRAPH_REPRODUCIBLE) == 0;
   uint32_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++)
@@ -90,7 +90,7 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   entry->size = graph->size;
   entry->nroots = graph->nroots;
   entry->nleaves = graph->nleaves;
-  sfc_counters_copy_place(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
+  sfc_counters_copy_call_site(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
 }
 
 static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
@@ -115,7 +115,7 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     entry = graph->own_counts = calloc(1, sizeof *entry);
   if (entry != NULL) {
     graph->counts = entry;
-    graph->flight.next_sample = sfc_watch_sample_after(graph->flight.last_sequence);
+    graph->flight.next_sample = sfc_trace_sample_after(graph->flight.last_sequence);
     describe_graph(graph, entry);
     describe_edges(graph, entry);
     enter_lanes(counters, graph, seen);

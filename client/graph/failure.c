@@ -68,7 +68,7 @@ static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *de
 }
 
 /* The one of these in whose meeting this rank waits; 0: in none. */
-static uint64_t find_meeting(const sf_graph_t *graph)
+static uint64_t find_barrier(const sf_graph_t *graph)
 {
   const sf_graph_t *oldest = oldest_of(graph), *kin = graph->context->graphs;
   while (kin != NULL && (oldest_of(kin) != oldest || !kin->is_meeting))
@@ -105,7 +105,7 @@ void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t s
   fail.status = status;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
   message.graph_fail = &fail;
-  (void)sfc_control_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
+  (void)sfc_daemon_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
 }
 
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
@@ -140,7 +140,7 @@ static void keep_early(sf_context_t *context, uint64_t number, sf_status_t statu
   size_t length = strlen(detail) + 1;
   sfc_early_failure_t *early = malloc(sizeof *early + length);
   if (early == NULL) {
-    (void)sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
+    (void)sfc_daemon_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "a graph has failed: %s", detail));
     return;
   }
   *early = (sfc_early_failure_t){.next = context->early_failures, .graph = number, .status = status};
@@ -188,7 +188,7 @@ static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t sta
     graph = graph->next;
   if (graph != NULL) {
     fail_kin(graph, status, detail);
-    meeting = find_meeting(graph);
+    meeting = find_barrier(graph);
   } else {
     keep_early(context, number, status, detail);
   }
@@ -205,4 +205,4 @@ static void fail_all(sf_context_t *context, sf_status_t status, const char *deta
 }
 
 const sfc_listener_ops_t sfc_graph_listener_ops = {
-    .job_failed = fail_all, .graph_failed = graph_failed, .graph_gone = sfc_graph_retired};
+    .job_failed = fail_all, .graph_failed = graph_failed, .graph_gone = sfc_retired_graph_gone};

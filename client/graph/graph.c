@@ -27,11 +27,11 @@ void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES])
 static void retire_memory(sf_graph_t *graph)
 {
   if (graph->memory.shared.address != NULL)
-    sfc_graph_leave_block(graph, &graph->memory.shared);
+    sfc_graph_retire_block(graph, &graph->memory.shared);
   for (int32_t i = 0; i < graph->nlanes; i++)
     if (graph->lanes[i].rx_cells.address != NULL)
-      sfc_graph_leave_block(graph, &graph->lanes[i].rx_cells);
-  sfc_retiring_enter(graph);
+      sfc_graph_retire_block(graph, &graph->lanes[i].rx_cells);
+  sfc_retired_add(graph);
 }
 
 void sfc_graph_link(sf_graph_t *graph)
@@ -65,7 +65,7 @@ void sfc_graph_plan_free(sfc_graph_plan_t *plan)
     sfc_device_destroy_region(&plan->lists[i]);
   free(plan->turns);
   free(plan->lists);
-  sfc_origin_free(plan->origin);
+  sfc_edge_readback_free(plan->origin);
 }
 
 void sfc_graph_free_own_plan(sf_graph_t *graph)
@@ -83,7 +83,7 @@ void sfc_graph_free(sf_graph_t *graph)
     return;
   bool owns_plan = !graph->shares_plan;
   sfc_graph_free_attachments(graph);
-  sfc_left_free(graph->memory.left, NULL);
+  sfc_retired_blocks_free(graph->memory.left, NULL);
   free(graph->memory.retiring);
   if (owns_plan)
     sfc_graph_free_own_plan(graph);
@@ -112,8 +112,8 @@ sf_status_t sf_graph_destroy(sf_graph_t *graph)
   sfc_graph_retire_attachments(graph);
   sfc_graph_unlink(graph);
   retire_memory(graph);
-  sfc_graphs_tell_destroyed(context);
-  sfc_group_let_go(graph->group);
+  sfc_retired_tell_daemon(context);
+  sfc_group_release(graph->group);
   sfc_graph_free(graph);
   return SF_OK;
 }

@@ -48,7 +48,7 @@ typedef struct sfc_graph_plan {
   int32_t nturns;
   sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own list is the origin's */
   int32_t nlists;
-  struct sfc_origin *origin; /* the edges as given */
+  struct sfc_edge_readback *origin; /* the edges as given */
 } sfc_graph_plan_t;
 
 /* By operation: lanes on which it is sent from here, and received here. */
@@ -60,7 +60,7 @@ typedef struct sfc_routes {
 } sfc_routes_t;
 
 /* Operations by their number on the graph, from 1. */
-typedef struct sfc_flight {
+typedef struct sfc_in_flight {
   uint64_t last_sequence;        /* of operations begun */
   uint64_t first_sequence;       /* of the oldest operation in the table */
   uint64_t history[SFC_HISTORY]; /* descriptors of the last operations begun, for texts about mismatches */
@@ -68,7 +68,7 @@ typedef struct sfc_flight {
   uint64_t next_sample;          /* operation of which the time will be taken next: trace.h */
   sf_request_t **table;          /* operations in flight by sequence, a ring of table_mask + 1 */
   uint64_t table_mask;
-} sfc_flight_t;
+} sfc_in_flight_t;
 
 /* What lanes have to do yet. */
 typedef struct sfc_graph_progress {
@@ -101,9 +101,10 @@ typedef struct sfc_graph_failure {
 
 /* The graph's memory in the inbox. */
 typedef struct sfc_graph_memory {
-  sfc_block_t shared;            /* slots and control lines of all lanes */
-  struct sfc_retiring *retiring; /* record that outlives the graph: made with it, so that destroying cannot fail */
-  struct sfc_left *left;         /* other blocks that are not in use here any more, but may be elsewhere */
+  sfc_block_t shared; /* slots and control lines of all lanes */
+  struct sfc_retired_record
+      *retiring;                  /* record that outlives the graph: made with it, so that destroying cannot fail */
+  struct sfc_retired_block *left; /* other blocks that are not in use here any more, but may be elsewhere */
 } sfc_graph_memory_t;
 
 struct sf_graph {
@@ -125,7 +126,7 @@ struct sf_graph {
   struct sfc_trunks *trunks; /* NULL: no edges between nodes */
 
   int32_t in_flight; /* operations */
-  sfc_flight_t flight;
+  sfc_in_flight_t flight;
   sfc_graph_progress_t progress;
   sfc_graph_user_t user;
   sfc_requests_t requests;

@@ -7,7 +7,7 @@
 #include "shm/base/error.h"
 #include "shm/base/sort.h"
 
-sf_status_t sfc_ranks_alloc(int32_t nranks, int64_t nedges, sfc_ranks_t *ranks_p)
+sf_status_t sfc_neighbor_edges_alloc(int32_t nranks, int64_t nedges, sfc_neighbor_edges_t *ranks_p)
 {
   size_t n = (size_t)nranks + 1, m = (size_t)nedges;
   int64_t *memory = calloc(n, sizeof(int32_t) + sizeof(int64_t));
@@ -17,16 +17,16 @@ sf_status_t sfc_ranks_alloc(int32_t nranks, int64_t nedges, sfc_ranks_t *ranks_p
     free(edges);
     return sfshm_error(SF_ERR_NOMEM, "%lld edges of %d ranks", (long long)nedges, nranks);
   }
-  *ranks_p = (sfc_ranks_t){
+  *ranks_p = (sfc_neighbor_edges_t){
       .nranks = nranks, .offset = memory, .ranks = (int32_t *)(memory + n), .root = edges, .leaf = edges + m};
   return SF_OK;
 }
 
-void sfc_ranks_free(sfc_ranks_t *ranks)
+void sfc_neighbor_edges_free(sfc_neighbor_edges_t *ranks)
 {
   free(ranks->offset);
   free(ranks->root);
-  *ranks = (sfc_ranks_t){.nranks = 0};
+  *ranks = (sfc_neighbor_edges_t){.nranks = 0};
 }
 
 /* The edges between two ranks in the plan's order. */
@@ -64,7 +64,7 @@ static sf_status_t write_sorted(const sfc_edges_view_t *view, int64_t root[], in
 }
 
 /* Appends the edges of one rank, by leaf. */
-static sf_status_t append(sfc_ranks_t *ranks, const sfc_edges_view_t *view)
+static sf_status_t append(sfc_neighbor_edges_t *ranks, const sfc_edges_view_t *view)
 {
   int64_t n = view->leaf->n, first = ranks->offset[ranks->nranks];
   ranks->ranks[ranks->nranks++] = view->rank;
@@ -78,7 +78,8 @@ static sf_status_t append(sfc_ranks_t *ranks, const sfc_edges_view_t *view)
   return SF_OK;
 }
 
-static sf_status_t append_part(sfc_ranks_t *ranks, const sfc_origin_t *origin, const sfc_origin_part_t *part)
+static sf_status_t append_part(sfc_neighbor_edges_t *ranks, const sfc_edge_readback_t *origin,
+                               const sfc_edge_readback_part_t *part)
 {
   sfshm_edges_t edges = {.memory = NULL};
   sf_status_t status = sfshm_edges_open_own(origin->base, &part->block, &edges);
@@ -89,20 +90,20 @@ static sf_status_t append_part(sfc_ranks_t *ranks, const sfc_origin_t *origin, c
   return status;
 }
 
-static sf_status_t finish(sf_status_t status, sfc_ranks_t *ranks, sfc_ranks_t *ranks_p)
+static sf_status_t finish(sf_status_t status, sfc_neighbor_edges_t *ranks, sfc_neighbor_edges_t *ranks_p)
 {
   if (status == SF_OK)
     *ranks_p = *ranks;
   else
-    sfc_ranks_free(ranks);
+    sfc_neighbor_edges_free(ranks);
   return status;
 }
 
-sf_status_t sfc_ranks_of_roots(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
+sf_status_t sfc_neighbor_edges_by_root_rank(const sf_graph_t *graph, sfc_neighbor_edges_t *ranks_p)
 {
-  const sfc_origin_t *origin = graph->plan.origin;
-  sfc_ranks_t ranks;
-  sf_status_t status = sfc_ranks_alloc(origin->nparts, graph->nleaves, &ranks);
+  const sfc_edge_readback_t *origin = graph->plan.origin;
+  sfc_neighbor_edges_t ranks;
+  sf_status_t status = sfc_neighbor_edges_alloc(origin->nparts, graph->nleaves, &ranks);
   if (status != SF_OK)
     return status;
   ranks.nranks = 0;
@@ -111,19 +112,19 @@ sf_status_t sfc_ranks_of_roots(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
   return finish(status, &ranks, ranks_p);
 }
 
-static sf_status_t append_link(sfc_ranks_t *ranks, const sfc_link_t *link, int32_t rank)
+static sf_status_t append_link(sfc_neighbor_edges_t *ranks, const sfc_link_t *link, int32_t rank)
 {
   sfc_edges_view_t view = {rank, &link->value_root, &link->extra_root, &link->leaf};
   return link->nedges == 0 ? SF_OK : append(ranks, &view);
 }
 
-sf_status_t sfc_ranks_of_leaves(const sf_graph_t *graph, sfc_ranks_t *ranks_p)
+sf_status_t sfc_neighbor_edges_by_leaf_rank(const sf_graph_t *graph, sfc_neighbor_edges_t *ranks_p)
 {
   int64_t nedges = graph->plan.self.nedges;
-  sfc_ranks_t ranks;
+  sfc_neighbor_edges_t ranks;
   for (int32_t i = 0; i < graph->nlanes; i++)
     nedges += graph->lanes[i].as_root.nedges;
-  sf_status_t status = sfc_ranks_alloc(graph->nlanes + 1, nedges, &ranks);
+  sf_status_t status = sfc_neighbor_edges_alloc(graph->nlanes + 1, nedges, &ranks);
   if (status != SF_OK)
     return status;
   ranks.nranks = 0;

@@ -6,43 +6,43 @@
 #include "client/core.h"
 #include "client/graph/graph.h"
 
-typedef struct sfc_left {
-  struct sfc_left *next;
+typedef struct sfc_retired_block {
+  struct sfc_retired_block *next;
   sfc_block_t block;
-} sfc_left_t;
+} sfc_retired_block_t;
 
-struct sfc_retiring {
-  sfc_retiring_t *next; /* in its chain */
-  sfc_retiring_t *next_untold;
+struct sfc_retired_record {
+  sfc_retired_record_t *next; /* in its chain */
+  sfc_retired_record_t *next_untold;
   uint64_t graph;
-  sfc_left_t *left;
+  sfc_retired_block_t *left;
   uint64_t operations; /* that were begun on it */
 };
 
-sfc_retirings_t *sfc_retirings_new(void)
+sfc_retired_t *sfc_retired_new(void)
 {
-  return calloc(1, sizeof(sfc_retirings_t));
+  return calloc(1, sizeof(sfc_retired_t));
 }
 
-sfc_retiring_t *sfc_retiring_new(void)
+sfc_retired_record_t *sfc_retired_record_new(void)
 {
-  return calloc(1, sizeof(sfc_retiring_t));
+  return calloc(1, sizeof(sfc_retired_record_t));
 }
 
 /* Without memory to remember it, it stays taken until the context ends. */
-void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block)
+void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block)
 {
-  sfc_left_t *left = malloc(sizeof *left);
+  sfc_retired_block_t *left = malloc(sizeof *left);
   if (left == NULL)
     return;
-  *left = (sfc_left_t){graph->memory.left, *block};
+  *left = (sfc_retired_block_t){graph->memory.left, *block};
   graph->memory.left = left;
 }
 
-void sfc_left_free(sfc_left_t *left, sfc_heap_t *inbox)
+void sfc_retired_blocks_free(sfc_retired_block_t *left, sfc_heap_t *inbox)
 {
   while (left != NULL) {
-    sfc_left_t *next = left->next;
+    sfc_retired_block_t *next = left->next;
     if (inbox != NULL)
       sfc_heap_give(inbox, &left->block);
     free(left);
@@ -52,75 +52,75 @@ void sfc_left_free(sfc_left_t *left, sfc_heap_t *inbox)
 
 /* ---- Records ----------------------------------------------------------------------------------------------------- */
 
-static sfc_retiring_t **chain_of(sfc_retirings_t *retirings, uint64_t graph)
+static sfc_retired_record_t **chain_of(sfc_retired_t *retired_graphs, uint64_t graph)
 {
-  return &retirings->chains[graph % SFC_RETIRING_CHAINS];
+  return &retired_graphs->chains[graph % SFC_RETIRED_CHAINS];
 }
 
-void sfc_retiring_enter(sf_graph_t *graph)
+void sfc_retired_add(sf_graph_t *graph)
 {
-  sfc_retirings_t *retirings = graph->context->retirings;
-  sfc_retiring_t *retiring = graph->memory.retiring, **chain = chain_of(retirings, graph->number);
+  sfc_retired_t *retired_graphs = graph->context->retired_graphs;
+  sfc_retired_record_t *retiring = graph->memory.retiring, **chain = chain_of(retired_graphs, graph->number);
   pthread_mutex_lock(&graph->context->lock);
-  *retiring = (sfc_retiring_t){.next = *chain,
-                               .next_untold = retirings->untold,
-                               .graph = graph->number,
-                               .left = graph->memory.left,
-                               .operations = graph->flight.last_sequence};
+  *retiring = (sfc_retired_record_t){.next = *chain,
+                                     .next_untold = retired_graphs->untold,
+                                     .graph = graph->number,
+                                     .left = graph->memory.left,
+                                     .operations = graph->flight.last_sequence};
   *chain = retiring;
-  retirings->untold = retiring;
+  retired_graphs->untold = retiring;
   pthread_mutex_unlock(&graph->context->lock);
   graph->memory.left = NULL;
   graph->memory.retiring = NULL;
 }
 
 /* Where the record of the graph is linked in its chain. */
-static sfc_retiring_t **find(sfc_retirings_t *retirings, uint64_t graph)
+static sfc_retired_record_t **find(sfc_retired_t *retired_graphs, uint64_t graph)
 {
-  sfc_retiring_t **link = chain_of(retirings, graph);
+  sfc_retired_record_t **link = chain_of(retired_graphs, graph);
   while (*link != NULL && (*link)->graph != graph)
     link = &(*link)->next;
   return link;
 }
 
-static void forget_untold(sfc_retirings_t *retirings, const sfc_retiring_t *retiring)
+static void forget_untold(sfc_retired_t *retired_graphs, const sfc_retired_record_t *retiring)
 {
-  sfc_retiring_t **link = &retirings->untold;
+  sfc_retired_record_t **link = &retired_graphs->untold;
   while (*link != NULL && *link != retiring)
     link = &(*link)->next_untold;
   if (*link != NULL)
     *link = retiring->next_untold;
 }
 
-void sfc_graph_retired(sf_context_t *context, uint64_t number)
+void sfc_retired_graph_gone(sf_context_t *context, uint64_t number)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t **link = find(context->retirings, number), *retiring = *link;
+  sfc_retired_record_t **link = find(context->retired_graphs, number), *retiring = *link;
   if (retiring != NULL) {
     *link = retiring->next;
-    forget_untold(context->retirings, retiring);
+    forget_untold(context->retired_graphs, retiring);
   }
   pthread_mutex_unlock(&context->lock);
   if (retiring != NULL)
-    sfc_left_free(retiring->left, &context->inbox);
+    sfc_retired_blocks_free(retiring->left, &context->inbox);
   free(retiring);
 }
 
-void sfc_retirings_drop(sf_context_t *context)
+void sfc_retired_free(sf_context_t *context)
 {
-  if (context->retirings == NULL)
+  if (context->retired_graphs == NULL)
     return;
-  for (size_t i = 0; i < SFC_RETIRING_CHAINS; i++) {
-    sfc_retiring_t **chain = &context->retirings->chains[i];
+  for (size_t i = 0; i < SFC_RETIRED_CHAINS; i++) {
+    sfc_retired_record_t **chain = &context->retired_graphs->chains[i];
     while (*chain != NULL) {
-      sfc_retiring_t *retiring = *chain;
+      sfc_retired_record_t *retiring = *chain;
       *chain = retiring->next;
-      sfc_left_free(retiring->left, NULL);
+      sfc_retired_blocks_free(retiring->left, NULL);
       free(retiring);
     }
   }
-  free(context->retirings);
-  context->retirings = NULL;
+  free(context->retired_graphs);
+  context->retired_graphs = NULL;
 }
 
 /* ---- Telling the daemon ------------------------------------------------------------------------------------------ */
@@ -129,9 +129,9 @@ void sfc_retirings_drop(sf_context_t *context)
 static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t *retiring = context->retirings->untold;
+  sfc_retired_record_t *retiring = context->retired_graphs->untold;
   if (retiring != NULL) {
-    context->retirings->untold = retiring->next_untold;
+    context->retired_graphs->untold = retiring->next_untold;
     *graph_p = retiring->graph;
     *operations_p = retiring->operations;
   }
@@ -143,10 +143,10 @@ static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *oper
 static void put_back(sf_context_t *context, uint64_t graph)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retiring_t *retiring = *find(context->retirings, graph);
+  sfc_retired_record_t *retiring = *find(context->retired_graphs, graph);
   if (retiring != NULL) {
-    retiring->next_untold = context->retirings->untold;
-    context->retirings->untold = retiring;
+    retiring->next_untold = context->retired_graphs->untold;
+    context->retired_graphs->untold = retiring;
   }
   pthread_mutex_unlock(&context->lock);
 }
@@ -161,14 +161,14 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t opera
   destroy.operations = operations;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;
-  if (sfc_control_send(&context->control, &message, NULL, 0) != SF_OK)
+  if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
-  if (sfc_control_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
+  if (sfc_daemon_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
     sfproto_incoming_free(&done);
   return true;
 }
 
-void sfc_graphs_tell_destroyed(sf_context_t *context)
+void sfc_retired_tell_daemon(sf_context_t *context)
 {
   uint64_t graph, operations;
   while (take_untold(context, &graph, &operations))

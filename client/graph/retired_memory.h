@@ -8,40 +8,40 @@
 
 #include "client/core.h"
 
-typedef struct sfc_retiring sfc_retiring_t;
-struct sfc_left; /* blocks of a graph that this rank is done with */
+typedef struct sfc_retired_record sfc_retired_record_t;
+struct sfc_retired_block; /* blocks of a graph that this rank is done with */
 
-#define SFC_RETIRING_CHAINS 1024
+#define SFC_RETIRED_CHAINS 1024
 
 /* Under the context's lock. */
-typedef struct sfc_retirings {
-  sfc_retiring_t *chains[SFC_RETIRING_CHAINS]; /* by graph number modulo their count */
-  sfc_retiring_t *untold;                      /* those of which the daemon has not been told */
-} sfc_retirings_t;
+typedef struct sfc_retired {
+  sfc_retired_record_t *chains[SFC_RETIRED_CHAINS]; /* by graph number modulo their count */
+  sfc_retired_record_t *untold;                     /* those of which the daemon has not been told */
+} sfc_retired_t;
 
 /* The records of a context; NULL: no memory. */
-sfc_retirings_t *sfc_retirings_new(void);
+sfc_retired_t *sfc_retired_new(void);
 
 /* Memory for the record of a graph, made with it so that destroying cannot fail; NULL: there is none. */
-sfc_retiring_t *sfc_retiring_new(void);
+sfc_retired_record_t *sfc_retired_record_new(void);
 
 /* The block is the inbox's again when every rank has destroyed the graph. */
-void sfc_graph_leave_block(sf_graph_t *graph, const sfc_block_t *block);
+void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block);
 
 /* Frees the records of blocks. inbox: to which the blocks are given back; NULL: they go with it. */
-void sfc_left_free(struct sfc_left *left, sfc_heap_t *inbox);
+void sfc_retired_blocks_free(struct sfc_retired_block *left, sfc_heap_t *inbox);
 
 /* Fills in the record, with the blocks that the graph has left, and keeps it: the daemon is to be told. */
-void sfc_retiring_enter(sf_graph_t *graph);
+void sfc_retired_add(sf_graph_t *graph);
 
 /* Tells the daemon which graphs this rank has destroyed, also of those of which it could not be told before: until then
  * they stay there, with their memory here. */
-void sfc_graphs_tell_destroyed(sf_context_t *context);
+void sfc_retired_tell_daemon(sf_context_t *context);
 
 /* Every rank has destroyed the graph. The listener. */
-void sfc_graph_retired(sf_context_t *context, uint64_t number);
+void sfc_retired_graph_gone(sf_context_t *context, uint64_t number);
 
 /* Forgets all, at the end of the context: the memory goes with the inbox. */
-void sfc_retirings_drop(sf_context_t *context);
+void sfc_retired_free(sf_context_t *context);
 
 #endif

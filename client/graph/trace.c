@@ -11,7 +11,7 @@ static uint16_t thread_number(void)
   return own;
 }
 
-void sfc_watch_write(const sf_graph_t *graph, sfshm_trace_record_t *record)
+void sfc_trace_write(const sf_graph_t *graph, sfshm_trace_record_t *record)
 {
   sfshm_trace_t *trace = sfc_counters_trace(&graph->context->counters);
   if (trace == NULL)
@@ -21,7 +21,7 @@ void sfc_watch_write(const sf_graph_t *graph, sfshm_trace_record_t *record)
   sfshm_trace_write(trace, record);
 }
 
-void sfc_watch_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices, sfshm_trace_record_t *record)
+void sfc_trace_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices, sfshm_trace_record_t *record)
 {
   sfshm_trace_t *trace = record != NULL ? sfc_counters_trace(&graph->context->counters) : NULL;
   if (trace != NULL) {
@@ -31,7 +31,7 @@ void sfc_watch_device(const sf_graph_t *graph, const sfshm_device_ops_t *devices
   devices->watch(trace, record);
 }
 
-void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *phases)
+void sfc_trace_write_phases(const sf_graph_t *graph, const sfc_trace_phases_t *phases)
 {
   for (uint64_t phase = 1; phase <= SFSHM_TRACE_PHASE_CONNECT && phases->ns[phase] != 0; phase++) {
     sfshm_trace_record_t record = {.begin_ns = phases->ns[phase - 1],
@@ -39,6 +39,6 @@ void sfc_watch_write_phases(const sf_graph_t *graph, const sfc_watch_phases_t *p
                                    .message = phase,
                                    .peer = -1,
                                    .kind = SFSHM_TRACE_SETUP};
-    sfc_watch_write(graph, &record);
+    sfc_trace_write(graph, &record);
   }
 }

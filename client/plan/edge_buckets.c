@@ -243,20 +243,20 @@ static sfshm_pattern_t slice(const sfshm_pattern_t *pattern, int64_t first, int6
 
 /* Cuts the indices of all edges into the ranks' buckets. */
 static sf_status_t cut(const sfc_spread_t *spread, int32_t size, const sfshm_pattern_t *root,
-                       const sfshm_pattern_t *leaf, sfc_buckets_t *buckets)
+                       const sfshm_pattern_t *leaf, sfc_edge_buckets_t *buckets)
 {
   buckets->bucket = malloc((size_t)spread->nranks * sizeof *buckets->bucket);
   if (buckets->bucket == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %lld root ranks", (long long)spread->nranks);
   for (int32_t r = 0; r < size; r++)
     if (spread->count[r] > 0)
-      buckets->bucket[buckets->n++] = (sfc_bucket_t){.rank = r,
-                                                     .root = slice(root, spread->first[r], spread->count[r]),
-                                                     .leaf = slice(leaf, spread->first[r], spread->count[r])};
+      buckets->bucket[buckets->n++] = (sfc_edge_bucket_t){.rank = r,
+                                                          .root = slice(root, spread->first[r], spread->count[r]),
+                                                          .leaf = slice(leaf, spread->first[r], spread->count[r])};
   return SF_OK;
 }
 
-static sf_status_t fill(const sfc_edge_input_t *input, int32_t size, sfc_spread_t *spread, sfc_buckets_t *buckets)
+static sf_status_t fill(const sfc_edge_input_t *input, int32_t size, sfc_spread_t *spread, sfc_edge_buckets_t *buckets)
 {
   int64_t n = input->nleaves;
   sfshm_pattern_t root, leaf = sfshm_pattern_contiguous(0, n);
@@ -273,10 +273,10 @@ static sf_status_t fill(const sfc_edge_input_t *input, int32_t size, sfc_spread_
   return status == SF_OK ? cut(spread, size, &root, &leaf, buckets) : status;
 }
 
-sf_status_t sfc_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_buckets_t *buckets_p)
+sf_status_t sfc_edge_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_edge_buckets_t *buckets_p)
 {
   sfc_spread_t spread = {.nranks = 0};
-  sfc_buckets_t buckets = {.n = 0};
+  sfc_edge_buckets_t buckets = {.n = 0};
   sf_status_t status;
   spread.count = calloc(2 * (size_t)size, sizeof *spread.count);
   if (spread.count == NULL) {
@@ -289,14 +289,14 @@ sf_status_t sfc_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_bu
   if (status == SF_OK)
     *buckets_p = buckets;
   else
-    sfc_buckets_free(&buckets);
+    sfc_edge_buckets_free(&buckets);
   return status;
 }
 
-void sfc_buckets_free(sfc_buckets_t *buckets)
+void sfc_edge_buckets_free(sfc_edge_buckets_t *buckets)
 {
   free(buckets->bucket);
   free(buckets->memory[0]);
   free(buckets->memory[1]);
-  *buckets = (sfc_buckets_t){.n = 0};
+  *buckets = (sfc_edge_buckets_t){.n = 0};
 }

@@ -24,21 +24,21 @@ typedef struct sfc_bucket {
   int32_t rank;
   sfshm_pattern_t root;
   sfshm_pattern_t leaf;
-} sfc_bucket_t;
+} sfc_edge_bucket_t;
 
 typedef struct sfc_buckets {
-  sfc_bucket_t *bucket; /* by rank; none is empty */
+  sfc_edge_bucket_t *bucket; /* by rank; none is empty */
   int32_t n;
   sfshm_pattern_t leaf; /* of all edges */
   bool leaves_ascend;   /* as given */
   void *memory[2];      /* of patterns that are not in the application's arrays; NULL: none */
-} sfc_buckets_t;
+} sfc_edge_buckets_t;
 
 /* Makes the buckets of at least one edge; the application's arrays stay in use. SF_ERR_RANGE, without a text: some rank
  * is not in 0..size-1, or some index is negative. */
-sf_status_t sfc_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_buckets_t *buckets_p);
+sf_status_t sfc_edge_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_edge_buckets_t *buckets_p);
 
 /* Accepts what is zeroed or freed. */
-void sfc_buckets_free(sfc_buckets_t *buckets);
+void sfc_edge_buckets_free(sfc_edge_buckets_t *buckets);
 
 #endif

@@ -26,12 +26,12 @@ static void free_pairs(sfc_pairs_t *pairs)
   free(pairs->scratch);
 }
 
-static int64_t leaf_at(const sfc_bucket_t *bucket, int64_t place)
+static int64_t leaf_at(const sfc_edge_bucket_t *bucket, int64_t place)
 {
   return sfshm_pattern_at(&bucket->leaf, place);
 }
 
-static int64_t root_at(const sfc_bucket_t *bucket, int64_t place)
+static int64_t root_at(const sfc_edge_bucket_t *bucket, int64_t place)
 {
   return sfshm_pattern_at(&bucket->root, place);
 }
@@ -39,8 +39,8 @@ static int64_t root_at(const sfc_bucket_t *bucket, int64_t place)
 /* ---- Dense roots ---- */
 
 /* Enters each root's first edge in the table and returns the number of roots. */
-static inline __attribute__((always_inline)) int64_t enter_as(const sfc_bucket_t *bucket, sfshm_pattern_kind_t kind,
-                                                              bool leaves_ascend, uint32_t table[])
+static inline __attribute__((always_inline)) int64_t
+enter_as(const sfc_edge_bucket_t *bucket, sfshm_pattern_kind_t kind, bool leaves_ascend, uint32_t table[])
 {
   sfshm_pattern_t root = bucket->root;
   int64_t nroots = 0;
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) int64_t enter_as(const sfc_bucket_t
   return nroots;
 }
 
-static int64_t enter(const sfc_bucket_t *bucket, bool leaves_ascend, uint32_t table[])
+static int64_t enter(const sfc_edge_bucket_t *bucket, bool leaves_ascend, uint32_t table[])
 {
   if (bucket->root.kind == SFSHM_PATTERN_INDEX64)
     return enter_as(bucket, SFSHM_PATTERN_INDEX64, leaves_ascend, table);
@@ -64,7 +64,7 @@ static int64_t enter(const sfc_bucket_t *bucket, bool leaves_ascend, uint32_t ta
 }
 
 /* Pairs in the order of their leaves. */
-static sf_status_t pair_by_table(const sfc_bucket_t *bucket, bool leaves_ascend, const uint32_t table[], int64_t n,
+static sf_status_t pair_by_table(const sfc_edge_bucket_t *bucket, bool leaves_ascend, const uint32_t table[], int64_t n,
                                  sfc_pairs_t *pairs)
 {
   pairs->pair = malloc(((size_t)n + 1) * sizeof *pairs->pair); /* what is no pair is written too, and written over */
@@ -86,7 +86,7 @@ static sf_status_t pair_by_table(const sfc_bucket_t *bucket, bool leaves_ascend,
   return SF_OK;
 }
 
-static sf_status_t find_dense(const sfc_bucket_t *bucket, bool leaves_ascend, int64_t root_max, sfc_pairs_t *pairs)
+static sf_status_t find_dense(const sfc_edge_bucket_t *bucket, bool leaves_ascend, int64_t root_max, sfc_pairs_t *pairs)
 {
   size_t bytes = ((size_t)root_max + 1) * sizeof(uint32_t);
   uint32_t *table = malloc(bytes);
@@ -104,7 +104,7 @@ static sf_status_t find_dense(const sfc_bucket_t *bucket, bool leaves_ascend, in
 /* ---- Roots spread widely ---- */
 
 /* Puts the places of each root, which are in the order given, in the order of their leaves. */
-static void order_by_leaf(const sfc_bucket_t *bucket, int64_t root_max, sfshm_repeats_t *repeats)
+static void order_by_leaf(const sfc_edge_bucket_t *bucket, int64_t root_max, sfshm_repeats_t *repeats)
 {
   sfshm_keyed_t *places = repeats->places;
   for (int64_t i = 0; i < repeats->n; i++)
@@ -131,7 +131,7 @@ static void pair_places(sfshm_repeats_t *repeats, sfc_pairs_t *pairs)
   }
 }
 
-static sf_status_t find_spread(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
+static sf_status_t find_spread(const sfc_edge_bucket_t *bucket, const sfc_edge_cluster_t *cluster, bool leaves_ascend,
                                int64_t root_max, sfc_pairs_t *pairs)
 {
   sfshm_repeats_t repeats = {.n = 0};
@@ -147,7 +147,7 @@ static sf_status_t find_spread(const sfc_bucket_t *bucket, const sfc_cluster_t *
 /* ---- Values ---- */
 
 /* Values are numbered in the order of the edges that carry them. */
-static void number_values(const sfc_pairs_t *by_first, sfc_extras_t *extras)
+static void number_values(const sfc_pairs_t *by_first, sfc_edge_duplicates_t *extras)
 {
   int64_t word = 0, before = 0; /* extra edges in the words before it */
   for (int64_t e = 0; e < extras->n; e++) {
@@ -160,13 +160,13 @@ static void number_values(const sfc_pairs_t *by_first, sfc_extras_t *extras)
   }
 }
 
-static sf_status_t take_pairs(const sfc_bucket_t *bucket, sfc_pairs_t *pairs, sfc_extras_t *extras_p)
+static sf_status_t take_pairs(const sfc_edge_bucket_t *bucket, sfc_pairs_t *pairs, sfc_edge_duplicates_t *extras_p)
 {
-  sfc_extras_t extras = {.n = pairs->n};
+  sfc_edge_duplicates_t extras = {.n = pairs->n};
   extras.value = malloc(2 * (size_t)extras.n * sizeof *extras.value);
   extras.set = calloc((size_t)bucket->root.n / 64 + 1, sizeof *extras.set);
   if (extras.value == NULL || extras.set == NULL) {
-    sfc_extras_free(&extras);
+    sfc_edge_duplicates_free(&extras);
     return sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)extras.n);
   }
   extras.edge = extras.value + extras.n;
@@ -180,13 +180,13 @@ static sf_status_t take_pairs(const sfc_bucket_t *bucket, sfc_pairs_t *pairs, sf
   return SF_OK;
 }
 
-sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
-                            sfc_extras_t *extras_p)
+sf_status_t sfc_edge_duplicates_find(const sfc_edge_bucket_t *bucket, const sfc_edge_cluster_t *cluster,
+                                     bool leaves_ascend, sfc_edge_duplicates_t *extras_p)
 {
   int64_t n = bucket->root.n;
   sfc_pairs_t pairs = {.n = 0};
   sf_status_t status;
-  *extras_p = (sfc_extras_t){.n = 0};
+  *extras_p = (sfc_edge_duplicates_t){.n = 0};
   if (sfshm_pattern_ascends(&bucket->root) || bucket->root.kind == SFSHM_PATTERN_STRIDED)
     return SF_OK;
   int64_t root_max = cluster->memory != NULL ? cluster->root_max : sfshm_pattern_max(&bucket->root);
@@ -200,9 +200,9 @@ sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *clu
   return status;
 }
 
-void sfc_extras_free(sfc_extras_t *extras)
+void sfc_edge_duplicates_free(sfc_edge_duplicates_t *extras)
 {
   free(extras->value);
   free(extras->set);
-  *extras = (sfc_extras_t){.n = 0};
+  *extras = (sfc_edge_duplicates_t){.n = 0};
 }

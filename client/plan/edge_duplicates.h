@@ -16,13 +16,13 @@ typedef struct sfc_extras {
   int64_t *value; /* that each carries */
   int64_t *edge;  /* its place in the bucket */
   uint64_t *set;  /* all these places */
-} sfc_extras_t;
+} sfc_edge_duplicates_t;
 
 /* Finds them. leaves_ascend: those of the bucket do, or did before it was clustered. */
-sf_status_t sfc_extras_find(const sfc_bucket_t *bucket, const sfc_cluster_t *cluster, bool leaves_ascend,
-                            sfc_extras_t *extras_p);
+sf_status_t sfc_edge_duplicates_find(const sfc_edge_bucket_t *bucket, const sfc_edge_cluster_t *cluster,
+                                     bool leaves_ascend, sfc_edge_duplicates_t *extras_p);
 
 /* Accepts what is zeroed or freed. */
-void sfc_extras_free(sfc_extras_t *extras);
+void sfc_edge_duplicates_free(sfc_edge_duplicates_t *extras);
 
 #endif

@@ -43,7 +43,7 @@ static sf_status_t find_bad(const sfc_edge_input_t *input, int32_t size, int64_t
   return sfshm_error(SF_ERR_RANGE, "root rank %d, but the group's ranks are 0..%d", input->root_rank[worst], size - 1);
 }
 
-static sf_status_t check_distinct(const sfc_buckets_t *buckets, int64_t *bad_leaf_p)
+static sf_status_t check_distinct(const sfc_edge_buckets_t *buckets, int64_t *bad_leaf_p)
 {
   sfshm_repeats_t repeats = {.n = 0};
   if (buckets->leaves_ascend)
@@ -58,7 +58,7 @@ static sf_status_t check_distinct(const sfc_buckets_t *buckets, int64_t *bad_lea
 }
 
 /* Root indices on the rank itself are its own to check. */
-static sf_status_t check_own_roots(const sfc_edge_input_t *input, const sfc_bucket_t *own, int64_t *bad_leaf_p)
+static sf_status_t check_own_roots(const sfc_edge_input_t *input, const sfc_edge_bucket_t *own, int64_t *bad_leaf_p)
 {
   int64_t bad_root = -1, bad_leaf = -1;
   if (sfshm_pattern_max(&own->root) < input->nroots)
@@ -75,7 +75,8 @@ static sf_status_t check_own_roots(const sfc_edge_input_t *input, const sfc_buck
                      (long long)input->nroots);
 }
 
-static sf_status_t check(const sfc_edge_input_t *input, const sfc_buckets_t *buckets, int32_t rank, int64_t *bad_leaf_p)
+static sf_status_t check(const sfc_edge_input_t *input, const sfc_edge_buckets_t *buckets, int32_t rank,
+                         int64_t *bad_leaf_p)
 {
   sf_status_t status = check_distinct(buckets, bad_leaf_p);
   for (int32_t i = 0; i < buckets->n && status == SF_OK; i++)
@@ -88,23 +89,23 @@ static sf_status_t check(const sfc_edge_input_t *input, const sfc_buckets_t *buc
 
 /* The list in the making. */
 typedef struct sfc_making {
-  sfc_buckets_t buckets;
-  sfc_extras_t *extras; /* by bucket */
-  sfc_cluster_t *clusters;
+  sfc_edge_buckets_t buckets;
+  sfc_edge_duplicates_t *extras; /* by bucket */
+  sfc_edge_cluster_t *clusters;
   char *image;
   size_t length_bytes;
-} sfc_making_t;
+} sfc_edge_list_draft_t;
 
-static void free_making(sfc_making_t *making)
+static void free_making(sfc_edge_list_draft_t *making)
 {
   for (int32_t i = 0; making->extras != NULL && i < making->buckets.n; i++)
-    sfc_extras_free(&making->extras[i]);
+    sfc_edge_duplicates_free(&making->extras[i]);
   for (int32_t i = 0; making->clusters != NULL && i < making->buckets.n; i++)
-    sfc_cluster_free(&making->clusters[i]);
+    sfc_edge_cluster_free(&making->clusters[i]);
   free(making->extras);
   free(making->clusters);
   free(making->image);
-  sfc_buckets_free(&making->buckets);
+  sfc_edge_buckets_free(&making->buckets);
 }
 
 static bool is_array(const sfshm_pattern_t *pattern)
@@ -126,11 +127,11 @@ static sfshm_stored_pattern_t store_line(const sfshm_pattern_t *pattern)
 
 /* Appends n of the indices, all but those left out. What lies behind the array must not be other memory of this
  * process. */
-static sfshm_stored_pattern_t store_array(sfc_making_t *making, const sfshm_pattern_t *pattern,
+static sfshm_stored_pattern_t store_array(sfc_edge_list_draft_t *making, const sfshm_pattern_t *pattern,
                                           const uint64_t left_out[], int64_t n)
 {
   bool wide = needs_wide(pattern);
-  size_t bytes = sfc_edge_array_bytes(n, wide), used = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
+  size_t bytes = sfc_edge_list_array_bytes(n, wide), used = (size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t));
   char *array = making->image + making->length_bytes;
   sfshm_stored_pattern_t stored = {
       .kind = wide ? SFSHM_PATTERN_INDEX64 : SFSHM_PATTERN_INDEX32, .n = n, .offset = making->length_bytes};
@@ -140,29 +141,29 @@ static sfshm_stored_pattern_t store_array(sfc_making_t *making, const sfshm_patt
   return stored;
 }
 
-static sfshm_stored_pattern_t store(sfc_making_t *making, const sfshm_pattern_t *pattern)
+static sfshm_stored_pattern_t store(sfc_edge_list_draft_t *making, const sfshm_pattern_t *pattern)
 {
   return is_array(pattern) ? store_array(making, pattern, NULL, pattern->n) : store_line(pattern);
 }
 
 /* The leaves of a clustered bucket in the plan's order, so that nobody has to arrange them: first those of values. */
-static sfshm_stored_pattern_t store_arranged(sfc_making_t *making, const sfc_bucket_t *bucket,
-                                             const sfc_extras_t *extras)
+static sfshm_stored_pattern_t store_arranged(sfc_edge_list_draft_t *making, const sfc_edge_bucket_t *bucket,
+                                             const sfc_edge_duplicates_t *extras)
 {
   sfshm_stored_pattern_t stored = store_array(making, &bucket->leaf, extras->set, bucket->leaf.n - extras->n);
   uint32_t *leaf = (uint32_t *)(void *)(making->image + stored.offset) + stored.n;
   for (int64_t e = 0; e < extras->n; e++)
     leaf[e] = (uint32_t)sfshm_pattern_at(&bucket->leaf, extras->edge[e]);
   stored.n = bucket->leaf.n;
-  making->length_bytes = stored.offset + sfc_edge_array_bytes(stored.n, false);
+  making->length_bytes = stored.offset + sfc_edge_list_array_bytes(stored.n, false);
   memset(leaf + extras->n, 0, making->length_bytes - stored.offset - (size_t)stored.n * sizeof *leaf);
   return stored;
 }
 
-static sfshm_edge_block_t store_block(sfc_making_t *making, int32_t i)
+static sfshm_edge_block_t store_block(sfc_edge_list_draft_t *making, int32_t i)
 {
-  const sfc_bucket_t *bucket = &making->buckets.bucket[i];
-  const sfc_extras_t *extras = &making->extras[i];
+  const sfc_edge_bucket_t *bucket = &making->buckets.bucket[i];
+  const sfc_edge_duplicates_t *extras = &making->extras[i];
   sfshm_pattern_t value = sfshm_pattern_from_index64(extras->value, extras->n);
   sfshm_pattern_t edge = sfshm_pattern_from_index64(extras->edge, extras->n);
   bool arranged = extras->n > 0 && making->clusters[i].memory != NULL && bucket->leaf.kind == SFSHM_PATTERN_INDEX32;
@@ -180,38 +181,39 @@ static sfshm_edge_block_t store_block(sfc_making_t *making, int32_t i)
 }
 
 /* The length of the list if no array can be shortened, and room for what sfshm_pattern_copy may write behind it. */
-static size_t longest_list(const sfc_making_t *making)
+static size_t longest_list(const sfc_edge_list_draft_t *making)
 {
-  size_t bytes = sizeof(sfshm_region_header_t) + 2 * SFC_EDGE_ALIGN;
+  size_t bytes = sizeof(sfshm_region_header_t) + 2 * SFC_EDGE_LIST_ALIGN;
   for (int32_t i = 0; i < making->buckets.n; i++) {
-    const sfc_bucket_t *bucket = &making->buckets.bucket[i];
+    const sfc_edge_bucket_t *bucket = &making->buckets.bucket[i];
     int64_t nextra = making->extras[i].n;
-    bytes += sizeof(sfshm_edge_block_t) + 2 * sfc_edge_array_bytes(nextra, bucket->root.n > UINT32_MAX);
-    bytes += is_array(&bucket->root) ? sfc_edge_array_bytes(bucket->root.n - nextra, needs_wide(&bucket->root)) : 0;
-    bytes += is_array(&bucket->leaf) ? sfc_edge_array_bytes(bucket->leaf.n, needs_wide(&bucket->leaf)) : 0;
+    bytes += sizeof(sfshm_edge_block_t) + 2 * sfc_edge_list_array_bytes(nextra, bucket->root.n > UINT32_MAX);
+    bytes +=
+        is_array(&bucket->root) ? sfc_edge_list_array_bytes(bucket->root.n - nextra, needs_wide(&bucket->root)) : 0;
+    bytes += is_array(&bucket->leaf) ? sfc_edge_list_array_bytes(bucket->leaf.n, needs_wide(&bucket->leaf)) : 0;
   }
   return bytes;
 }
 
 /* Where the arrays begin. */
-static size_t blocks_end(const sfc_making_t *making)
+static size_t blocks_end(const sfc_edge_list_draft_t *making)
 {
   size_t end = sizeof(sfshm_region_header_t) + (size_t)making->buckets.n * sizeof(sfshm_edge_block_t);
-  return sfc_edge_aligned(end);
+  return sfc_edge_list_aligned(end);
 }
 
 /* Lays the blocks and then their arrays out in memory. */
-static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
+static sf_status_t lay_out(sfc_edge_list_draft_t *making, sfc_edge_list_t *list)
 {
   size_t offset = sizeof(sfshm_region_header_t);
   size_t room = longest_list(making);
-  making->image = aligned_alloc(SFC_EDGE_ALIGN, sfc_edge_aligned(room));
+  making->image = aligned_alloc(SFC_EDGE_LIST_ALIGN, sfc_edge_list_aligned(room));
   if (making->image == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", room);
   making->length_bytes = blocks_end(making);
   memset(making->image, 0, making->length_bytes);
   for (int32_t i = 0; i < making->buckets.n; i++, offset += sizeof(sfshm_edge_block_t)) {
-    const sfc_bucket_t *bucket = &making->buckets.bucket[i];
+    const sfc_edge_bucket_t *bucket = &making->buckets.bucket[i];
     size_t arrays = making->length_bytes;
     sfshm_edge_block_t block = store_block(making, i);
     memcpy(making->image + offset, &block, sizeof block);
@@ -235,11 +237,11 @@ static sf_status_t lay_out(sfc_making_t *making, sfc_edge_list_t *list)
   return SF_OK;
 }
 
-static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_making_t *making,
+static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_draft_t *making,
                         sfc_edge_list_t *list, int64_t *bad_leaf_p)
 {
-  sfc_buckets_t *buckets = &making->buckets;
-  sf_status_t status = sfc_buckets_make(input, size, buckets);
+  sfc_edge_buckets_t *buckets = &making->buckets;
+  sf_status_t status = sfc_edge_buckets_make(input, size, buckets);
   if (status == SF_ERR_RANGE)
     return find_bad(input, size, bad_leaf_p);
   if (status == SF_OK)
@@ -252,9 +254,10 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
   if (making->extras == NULL || making->clusters == NULL || list->parts == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", buckets->n);
   for (int32_t i = 0; i < buckets->n && status == SF_OK; i++) {
-    status = sfc_cluster(&buckets->bucket[i], &making->clusters[i]);
+    status = sfc_edge_cluster_make(&buckets->bucket[i], &making->clusters[i]);
     if (status == SF_OK)
-      status = sfc_extras_find(&buckets->bucket[i], &making->clusters[i], buckets->leaves_ascend, &making->extras[i]);
+      status = sfc_edge_duplicates_find(&buckets->bucket[i], &making->clusters[i], buckets->leaves_ascend,
+                                        &making->extras[i]);
   }
   return status == SF_OK ? lay_out(making, list) : status;
 }
@@ -281,7 +284,7 @@ static void find_top(const sfc_edge_part_t *part, sfc_top_root_t *top)
 sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int32_t size, sfc_edge_list_t *list_p,
                                int64_t *bad_leaf_p)
 {
-  sfc_making_t making = {.image = NULL};
+  sfc_edge_list_draft_t making = {.image = NULL};
   sfc_edge_list_t list = {.region = {.fd = -1}};
   sf_status_t status = SF_OK;
   *bad_leaf_p = -1;
@@ -322,10 +325,10 @@ static void move_array(sfshm_stored_pattern_t *stored, size_t from, size_t to)
     stored->offset = stored->offset - from + to;
 }
 
-size_t sfc_edge_part_write(const sfc_edge_list_t *list, int32_t part, char *to)
+size_t sfc_edge_list_write_part(const sfc_edge_list_t *list, int32_t part, char *to)
 {
   const sfc_edge_part_t *from = &list->parts[part];
-  const size_t arrays = sfc_edge_aligned(sizeof(sfshm_edge_block_t));
+  const size_t arrays = sfc_edge_list_aligned(sizeof(sfshm_edge_block_t));
   if (to == NULL)
     return arrays + from->arrays_bytes;
   sfshm_edge_block_t block = from->block;

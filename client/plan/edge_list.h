@@ -10,17 +10,17 @@
 #include "client/plan/edge_buckets.h"
 #include "shm/edges/edges.h"
 
-#define SFC_EDGE_ALIGN 64u /* of arrays, from the start of the list */
+#define SFC_EDGE_LIST_ALIGN 64u /* of arrays, from the start of the list */
 
-static inline size_t sfc_edge_aligned(size_t bytes)
+static inline size_t sfc_edge_list_aligned(size_t bytes)
 {
-  return (bytes + SFC_EDGE_ALIGN - 1) / SFC_EDGE_ALIGN * SFC_EDGE_ALIGN;
+  return (bytes + SFC_EDGE_LIST_ALIGN - 1) / SFC_EDGE_LIST_ALIGN * SFC_EDGE_LIST_ALIGN;
 }
 
 /* What an array of n indices takes, in 64 bits or 32. */
-static inline size_t sfc_edge_array_bytes(int64_t n, bool wide)
+static inline size_t sfc_edge_list_array_bytes(int64_t n, bool wide)
 {
-  return sfc_edge_aligned((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
+  return sfc_edge_list_aligned((size_t)n * (wide ? sizeof(int64_t) : sizeof(uint32_t)));
 }
 
 /* One block of the list. */
@@ -62,8 +62,8 @@ sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int3
 sf_status_t sfc_edge_list_seal(sfc_edge_list_t *list);
 
 /* Writes a part to memory from which another rank copies it, and returns its length: the block, with offsets from
- * there, and its arrays. to is aligned to SFC_EDGE_ALIGN; NULL: nothing is written. */
-size_t sfc_edge_part_write(const sfc_edge_list_t *list, int32_t part, char *to);
+ * there, and its arrays. to is aligned to SFC_EDGE_LIST_ALIGN; NULL: nothing is written. */
+size_t sfc_edge_list_write_part(const sfc_edge_list_t *list, int32_t part, char *to);
 
 void sfc_edge_list_destroy(sfc_edge_list_t *list);
 

@@ -25,7 +25,7 @@ static bool jumps_about(const sfshm_pattern_t *root)
   return jumps > SAMPLES / 2;
 }
 
-static bool is_wanted(const sfc_bucket_t *bucket)
+static bool is_wanted(const sfc_edge_bucket_t *bucket)
 {
   return bucket->root.kind == SFSHM_PATTERN_INDEX32 && bucket->root.n >= MIN_EDGES && bucket->root.n <= UINT32_MAX &&
          bucket->leaf.kind != SFSHM_PATTERN_INDEX64 && sfshm_pattern_at(&bucket->leaf, 0) <= UINT32_MAX &&
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void place_as(const uint32_t root[]
 }
 
 /* Root and leaf of each edge, by region. */
-static void place(const sfc_bucket_t *bucket, int shift, uint32_t roots[], uint32_t leaves[])
+static void place(const sfc_edge_bucket_t *bucket, int shift, uint32_t roots[], uint32_t leaves[])
 {
   const uint32_t *root = bucket->root.index32;
   uint32_t next[MAX_REGIONS] = {0};
@@ -70,10 +70,10 @@ static void place(const sfc_bucket_t *bucket, int shift, uint32_t roots[], uint3
     place_as(root, bucket->leaf, SFSHM_PATTERN_STRIDED, shift, next, roots, leaves);
 }
 
-sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p)
+sf_status_t sfc_edge_cluster_make(sfc_edge_bucket_t *bucket, sfc_edge_cluster_t *cluster_p)
 {
   int64_t n = bucket->root.n;
-  *cluster_p = (sfc_cluster_t){.memory = NULL};
+  *cluster_p = (sfc_edge_cluster_t){.memory = NULL};
   int64_t root_max = is_wanted(bucket) ? sfshm_pattern_max(&bucket->root) : 0;
   if (root_max < MIN_SPAN)
     return SF_OK;
@@ -84,12 +84,12 @@ sf_status_t sfc_cluster(sfc_bucket_t *bucket, sfc_cluster_t *cluster_p)
   place(bucket, shift, indices, indices + n);
   bucket->root = sfshm_pattern_from_index32(indices, n);
   bucket->leaf = sfshm_pattern_from_index32(indices + n, n);
-  *cluster_p = (sfc_cluster_t){.memory = indices, .shift = shift, .root_max = root_max};
+  *cluster_p = (sfc_edge_cluster_t){.memory = indices, .shift = shift, .root_max = root_max};
   return SF_OK;
 }
 
-void sfc_cluster_free(sfc_cluster_t *cluster)
+void sfc_edge_cluster_free(sfc_edge_cluster_t *cluster)
 {
   free(cluster->memory);
-  *cluster = (sfc_cluster_t){.memory = NULL};
+  *cluster = (sfc_edge_cluster_t){.memory = NULL};
 }

@@ -6,9 +6,9 @@
 #include "client/core.h"
 #include "shm/base/error.h"
 
-sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
+sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **origin_p)
 {
-  sfc_origin_t *origin = malloc(sizeof *origin + (size_t)list->nparts * sizeof origin->parts[0]);
+  sfc_edge_readback_t *origin = malloc(sizeof *origin + (size_t)list->nparts * sizeof origin->parts[0]);
   if (origin == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", list->nparts);
   origin->image = list->image;
@@ -20,12 +20,12 @@ sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p)
   origin->top = list->top;
   origin->nparts = list->nparts;
   for (int32_t i = 0; i < list->nparts; i++)
-    origin->parts[i] = (sfc_origin_part_t){list->parts[i].rank, list->parts[i].block};
+    origin->parts[i] = (sfc_edge_readback_part_t){list->parts[i].rank, list->parts[i].block};
   *origin_p = origin;
   return SF_OK;
 }
 
-void sfc_origin_free(sfc_origin_t *origin)
+void sfc_edge_readback_free(sfc_edge_readback_t *origin)
 {
   if (origin == NULL)
     return;
@@ -34,19 +34,19 @@ void sfc_origin_free(sfc_origin_t *origin)
   free(origin);
 }
 
-sf_status_t sfc_origin_seal(sfc_origin_t *origin)
+sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *origin)
 {
   if (origin->region.fd >= 0)
     return SF_OK;
   return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, origin->image, origin->length_bytes, &origin->region);
 }
 
-uint64_t sfc_origin_offset(int32_t part)
+uint64_t sfc_edge_readback_offset(int32_t part)
 {
   return sizeof(sfshm_region_header_t) + (uint64_t)part * sizeof(sfshm_edge_block_t);
 }
 
-int64_t sfc_origin_count(const sfc_origin_t *origin)
+int64_t sfc_edge_readback_count(const sfc_edge_readback_t *origin)
 {
   int64_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++)
@@ -83,11 +83,11 @@ static void write_part(const sfshm_edges_t *edges, int32_t rank, int64_t first, 
   }
 }
 
-static sf_status_t write_parts(const sfc_origin_t *origin, const sfc_edge_arrays_t *to)
+static sf_status_t write_parts(const sfc_edge_readback_t *origin, const sfc_edge_arrays_t *to)
 {
   int64_t first = 0;
   for (int32_t i = 0; i < origin->nparts; i++) {
-    const sfc_origin_part_t *part = &origin->parts[i];
+    const sfc_edge_readback_part_t *part = &origin->parts[i];
     sfshm_edges_t edges = {.memory = NULL};
     sf_status_t status = sfshm_edges_open_own(origin->base, &part->block, &edges);
     if (status != SF_OK)
@@ -100,7 +100,7 @@ static sf_status_t write_parts(const sfc_origin_t *origin, const sfc_edge_arrays
 }
 
 /* The leaves of all parts one after the other. */
-static sf_status_t collect_leaves(const sfc_origin_t *origin, sfshm_keyed_t leaves[])
+static sf_status_t collect_leaves(const sfc_edge_readback_t *origin, sfshm_keyed_t leaves[])
 {
   int64_t n = 0;
   for (int32_t i = 0; i < origin->nparts; i++) {
@@ -116,7 +116,7 @@ static sf_status_t collect_leaves(const sfc_origin_t *origin, sfshm_keyed_t leav
 }
 
 /* The place of each edge among all by leaf. */
-static sf_status_t find_places(const sfc_origin_t *origin, int64_t n, int64_t leaf_space, int64_t place[])
+static sf_status_t find_places(const sfc_edge_readback_t *origin, int64_t n, int64_t leaf_space, int64_t place[])
 {
   sfshm_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
   sf_status_t status = SF_OK;
@@ -134,10 +134,10 @@ static sf_status_t find_places(const sfc_origin_t *origin, int64_t n, int64_t le
   return status;
 }
 
-sf_status_t sfc_origin_read(const sfc_origin_t *origin, int64_t leaf_space, int64_t leaf_index[], int32_t root_rank[],
-                            int64_t root_index[])
+sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *origin, int64_t leaf_space, int64_t leaf_index[],
+                                   int32_t root_rank[], int64_t root_index[])
 {
-  int64_t n = sfc_origin_count(origin);
+  int64_t n = sfc_edge_readback_count(origin);
   sfc_edge_arrays_t to = {NULL, leaf_index, root_rank, root_index};
   if (leaf_space == n) /* leaves are distinct: they are 0..n-1 then */
     return write_parts(origin, &to);

@@ -10,39 +10,39 @@
 #include "shm/base/sort.h"
 
 /* The edges to one rank. */
-typedef struct sfc_origin_part {
+typedef struct sfc_edge_readback_part {
   int32_t rank;
   sfshm_edge_block_t block;
-} sfc_origin_part_t;
+} sfc_edge_readback_part_t;
 
-typedef struct sfc_origin {
+typedef struct sfc_edge_readback {
   const void *base;      /* of the list */
   void *image;           /* the same; NULL: the list is the region, which is mapped */
   size_t length_bytes;   /* of the list */
   sfshm_region_t region; /* the sealed list, fd -1: none yet; under the context's lock */
   sfc_top_root_t top;
   int32_t nparts;
-  sfc_origin_part_t parts[]; /* by rank */
-} sfc_origin_t;
+  sfc_edge_readback_part_t parts[]; /* by rank */
+} sfc_edge_readback_t;
 
 /* Notes where the list's blocks are, and takes over its memory, or its region. */
-sf_status_t sfc_origin_make(sfc_edge_list_t *list, sfc_origin_t **origin_p);
+sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **origin_p);
 
 /* Seals the list, unless it is sealed already: then the region has a descriptor. Under the context's lock, as graphs of
  * one plan share the origin. */
-sf_status_t sfc_origin_seal(sfc_origin_t *origin);
+sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *origin);
 
 /* Where a sealed list has the block of one of the parts. */
-uint64_t sfc_origin_offset(int32_t part);
+uint64_t sfc_edge_readback_offset(int32_t part);
 
 /* Accepts NULL. */
-void sfc_origin_free(sfc_origin_t *origin);
+void sfc_edge_readback_free(sfc_edge_readback_t *origin);
 
 /* Number of edges. */
-int64_t sfc_origin_count(const sfc_origin_t *origin);
+int64_t sfc_edge_readback_count(const sfc_edge_readback_t *origin);
 
 /* Writes the edges in ascending order of their leaves. leaf_space: 1 + the highest leaf. Arrays may be NULL. */
-sf_status_t sfc_origin_read(const sfc_origin_t *origin, int64_t leaf_space, int64_t leaf_index[], int32_t root_rank[],
-                            int64_t root_index[]);
+sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *origin, int64_t leaf_space, int64_t leaf_index[],
+                                   int32_t root_rank[], int64_t root_index[]);
 
 #endif

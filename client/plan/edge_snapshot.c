@@ -23,15 +23,15 @@ typedef struct sfc_rank_run {
 typedef struct sfc_given_indices {
   sfshm_pattern_t line; /* if there is no copy */
   void *copy;
-} sfc_given_indices_t;
+} sfc_snapshot_indices_t;
 
-struct sfc_given {
+struct sfc_edge_snapshot {
   int64_t nroots;
   int64_t nleaves;
   bool wide;
   bool numbered; /* no leaf indices were given */
-  sfc_given_indices_t root;
-  sfc_given_indices_t leaf;
+  sfc_snapshot_indices_t root;
+  sfc_snapshot_indices_t leaf;
   int32_t *root_rank; /* NULL: runs */
   sfc_rank_run_t *runs;
   int64_t nruns;
@@ -44,7 +44,7 @@ static bool is_line(const sfshm_pattern_t *pattern)
   return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED;
 }
 
-static size_t index_bytes(const sfc_given_t *given)
+static size_t index_bytes(const sfc_edge_snapshot_t *given)
 {
   return (size_t)given->nleaves * (given->wide ? sizeof(int64_t) : sizeof(int32_t));
 }
@@ -57,7 +57,7 @@ static void *copy_of(const void *array, size_t bytes)
   return copy;
 }
 
-static bool keep_indices(const sfc_given_t *given, const void *index, sfc_given_indices_t *kept)
+static bool keep_indices(const sfc_edge_snapshot_t *given, const void *index, sfc_snapshot_indices_t *kept)
 {
   kept->line = sfshm_pattern_from_indices(index, given->nleaves, given->wide);
   if (is_line(&kept->line))
@@ -72,13 +72,13 @@ static int64_t index_at(const void *index, bool wide, int64_t i)
 }
 
 /* As other lines mostly differ at their beginning. */
-static bool begins_as(const sfc_given_t *given, const sfshm_pattern_t *line, const void *index)
+static bool begins_as(const sfc_edge_snapshot_t *given, const sfshm_pattern_t *line, const void *index)
 {
   int64_t start = index_at(index, given->wide, 0);
   return start == line->start && (given->nleaves == 1 || index_at(index, given->wide, 1) == sfshm_pattern_at(line, 1));
 }
 
-static bool indices_equal(const sfc_given_t *given, const sfc_given_indices_t *kept, const void *index)
+static bool indices_equal(const sfc_edge_snapshot_t *given, const sfc_snapshot_indices_t *kept, const void *index)
 {
   if (kept->copy != NULL)
     return memcmp(kept->copy, index, index_bytes(given)) == 0;
@@ -107,7 +107,7 @@ SFSHM_CLONES static int64_t count_runs(const int32_t rank[], int64_t n)
   return breaks + 1;
 }
 
-static bool keep_runs(sfc_given_t *given, const int32_t rank[])
+static bool keep_runs(sfc_edge_snapshot_t *given, const int32_t rank[])
 {
   given->runs = malloc((size_t)given->nruns * sizeof *given->runs);
   if (given->runs == NULL)
@@ -120,7 +120,7 @@ static bool keep_runs(sfc_given_t *given, const int32_t rank[])
   return true;
 }
 
-static bool keep_ranks(sfc_given_t *given, const int32_t rank[])
+static bool keep_ranks(sfc_edge_snapshot_t *given, const int32_t rank[])
 {
   given->nruns = all_are(rank, given->nleaves, rank[0]) ? 1 : count_runs(rank, given->nleaves);
   if (given->nruns == 1 || given->nruns <= given->nleaves / RUN_MIN)
@@ -129,7 +129,7 @@ static bool keep_ranks(sfc_given_t *given, const int32_t rank[])
   return given->root_rank != NULL;
 }
 
-static bool ranks_equal(const sfc_given_t *given, const int32_t rank[])
+static bool ranks_equal(const sfc_edge_snapshot_t *given, const int32_t rank[])
 {
   if (given->root_rank != NULL)
     return memcmp(given->root_rank, rank, (size_t)given->nleaves * sizeof *rank) == 0;
@@ -142,19 +142,19 @@ static bool ranks_equal(const sfc_given_t *given, const int32_t rank[])
 
 /* ---- The whole ---- */
 
-static bool keep(sfc_given_t *given, const sfc_edge_input_t *input)
+static bool keep(sfc_edge_snapshot_t *given, const sfc_edge_input_t *input)
 {
   return given->nleaves == 0 ||
          (keep_ranks(given, input->root_rank) && keep_indices(given, input->root_index, &given->root) &&
           (given->numbered || keep_indices(given, input->leaf_index, &given->leaf)));
 }
 
-sfc_given_t *sfc_given_make(const sfc_edge_input_t *input)
+sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input)
 {
   size_t width = input->wide ? sizeof(int64_t) : sizeof(int32_t);
-  if ((uint64_t)input->nleaves > SFC_GIVEN_MAX_BYTES / (2 * width + sizeof(int32_t)))
+  if ((uint64_t)input->nleaves > SFC_EDGE_SNAPSHOT_MAX_BYTES / (2 * width + sizeof(int32_t)))
     return NULL;
-  sfc_given_t *given = calloc(1, sizeof *given);
+  sfc_edge_snapshot_t *given = calloc(1, sizeof *given);
   if (given == NULL)
     return NULL;
   given->nroots = input->nroots;
@@ -163,11 +163,11 @@ sfc_given_t *sfc_given_make(const sfc_edge_input_t *input)
   given->numbered = input->leaf_index == NULL;
   if (keep(given, input))
     return given;
-  sfc_given_free(given);
+  sfc_edge_snapshot_free(given);
   return NULL;
 }
 
-void sfc_given_free(sfc_given_t *given)
+void sfc_edge_snapshot_free(sfc_edge_snapshot_t *given)
 {
   if (given == NULL)
     return;
@@ -178,7 +178,7 @@ void sfc_given_free(sfc_given_t *given)
   free(given);
 }
 
-bool sfc_given_equals(const sfc_given_t *given, const sfc_edge_input_t *input)
+bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *given, const sfc_edge_input_t *input)
 {
   if (given->nroots != input->nroots || given->nleaves != input->nleaves || given->wide != input->wide)
     return false;

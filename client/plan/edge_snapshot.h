@@ -7,16 +7,16 @@
 
 #include "client/plan/edge_buckets.h"
 
-#define SFC_GIVEN_MAX_BYTES ((size_t)64 << 20)
+#define SFC_EDGE_SNAPSHOT_MAX_BYTES ((size_t)64 << 20)
 
-typedef struct sfc_given sfc_given_t;
+typedef struct sfc_edge_snapshot sfc_edge_snapshot_t;
 
 /* A copy of the edges, which must be sound; NULL: there is no memory for it, or it takes more than
- * SFC_GIVEN_MAX_BYTES. */
-sfc_given_t *sfc_given_make(const sfc_edge_input_t *input);
-void sfc_given_free(sfc_given_t *given);
+ * SFC_EDGE_SNAPSHOT_MAX_BYTES. */
+sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input);
+void sfc_edge_snapshot_free(sfc_edge_snapshot_t *given);
 
 /* Whether every one of the edges is the same, given in the same order and width, and as many roots. */
-bool sfc_given_equals(const sfc_given_t *given, const sfc_edge_input_t *input);
+bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *given, const sfc_edge_input_t *input);
 
 #endif

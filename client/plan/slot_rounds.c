@@ -26,7 +26,7 @@ static void put(int64_t slots[], int64_t roots[], int64_t contribution, int64_t 
 }
 
 /* With a number for each root. */
-static bool count_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t roots[])
+static bool count_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[])
 {
   int64_t *next = calloc((size_t)rounds->nroots + 1, sizeof *next);
   if (next == NULL)
@@ -42,7 +42,7 @@ static bool count_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t roo
 }
 
 /* By sorting the contributions, which takes less time and memory if roots are many more. */
-static bool sort_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t roots[])
+static bool sort_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[])
 {
   size_t bytes = (size_t)rounds->n * sizeof(sfshm_keyed_t) + 1;
   sfshm_keyed_t *sorted = malloc(bytes), *scratch = malloc(bytes);
@@ -58,16 +58,16 @@ static bool sort_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t root
   return can;
 }
 
-bool sfc_rounds_find_slots(const sfc_rounds_t *rounds, int64_t slots[], int64_t roots[])
+bool sfc_slot_rounds_find_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[])
 {
   return rounds->nroots / SPARSE > rounds->n ? sort_slots(rounds, slots, roots) : count_slots(rounds, slots, roots);
 }
 
 /* The root of each slot, for the caller to free; NULL without memory. */
-static int64_t *find_roots(const sfc_rounds_t *rounds)
+static int64_t *find_roots(const sfc_slot_rounds_t *rounds)
 {
   int64_t *roots = malloc((size_t)rounds->n * sizeof *roots + 1);
-  if (roots != NULL && sfc_rounds_find_slots(rounds, NULL, roots))
+  if (roots != NULL && sfc_slot_rounds_find_slots(rounds, NULL, roots))
     return roots;
   free(roots);
   return NULL;
@@ -85,7 +85,7 @@ static void narrow(int64_t roots[], int64_t n)
   }
 }
 
-static sf_status_t make_roots(sfc_rounds_t *rounds)
+static sf_status_t make_roots(sfc_slot_rounds_t *rounds)
 {
   int64_t *roots = find_roots(rounds);
   if (roots == NULL)
@@ -99,7 +99,7 @@ static sf_status_t make_roots(sfc_rounds_t *rounds)
   return SF_OK;
 }
 
-sf_status_t sfc_rounds_slot_roots(sfc_rounds_t *rounds, const sfshm_pattern_t **roots_p)
+sf_status_t sfc_slot_rounds_slot_roots(sfc_slot_rounds_t *rounds, const sfshm_pattern_t **roots_p)
 {
   sf_status_t status = rounds->slot_roots == NULL ? make_roots(rounds) : SF_OK;
   if (status == SF_OK)
@@ -151,11 +151,11 @@ static void fill_rounds(const int64_t roots[], int64_t n, int64_t next[], int64_
   }
 }
 
-static sf_status_t make_from(sfc_rounds_t *rounds, const int64_t roots[])
+static sf_status_t make_from(sfc_slot_rounds_t *rounds, const int64_t roots[])
 {
   int64_t n = rounds->n, nrounds = count_rounds(roots, n);
   int64_t *next = calloc((size_t)nrounds + 1, sizeof *next), *order = malloc((2 * (size_t)n + 1) * sizeof *order);
-  sfc_round_t *made = malloc(((size_t)nrounds + 1) * sizeof *made);
+  sfc_slot_round_t *made = malloc(((size_t)nrounds + 1) * sizeof *made);
   if (next == NULL || order == NULL || made == NULL) {
     free(next);
     free(order);
@@ -176,7 +176,7 @@ static sf_status_t make_from(sfc_rounds_t *rounds, const int64_t roots[])
   return SF_OK;
 }
 
-static sf_status_t make_rounds(sfc_rounds_t *rounds)
+static sf_status_t make_rounds(sfc_slot_rounds_t *rounds)
 {
   int64_t *roots = find_roots(rounds);
   sf_status_t status = roots != NULL ? make_from(rounds, roots) : no_memory(rounds->n);
@@ -184,7 +184,7 @@ static sf_status_t make_rounds(sfc_rounds_t *rounds)
   return status;
 }
 
-sf_status_t sfc_rounds_all(sfc_rounds_t *rounds, const sfc_round_t **rounds_p, int64_t *nrounds_p)
+sf_status_t sfc_slot_rounds_all(sfc_slot_rounds_t *rounds, const sfc_slot_round_t **rounds_p, int64_t *nrounds_p)
 {
   sf_status_t status = rounds->rounds == NULL ? make_rounds(rounds) : SF_OK;
   if (status != SF_OK)
@@ -194,7 +194,7 @@ sf_status_t sfc_rounds_all(sfc_rounds_t *rounds, const sfc_round_t **rounds_p, i
   return SF_OK;
 }
 
-void sfc_rounds_free(sfc_rounds_t *rounds)
+void sfc_slot_rounds_free(sfc_slot_rounds_t *rounds)
 {
   free(rounds->slot_roots);
   sfc_device_free_array(rounds->order);

@@ -81,22 +81,22 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
   for (int32_t i = 0; i < setup->lists.npeers; i++)
     keep_list(graph, &setup->lists.peers[i].region);
-  return sfc_origin_make(&setup->lists.own, &graph->plan.origin);
+  return sfc_edge_readback_make(&setup->lists.own, &graph->plan.origin);
 }
 
 static sf_status_t make_trunks(sfc_setup_t *setup, const remote_t *remote)
 {
   sf_graph_t *graph = setup->graph;
   Sfproto__GraphReply *reply = setup->reply.message->graph_reply;
-  sfc_given_map_t map = {.fd = -1};
+  sfc_trunk_map_input_t map = {.fd = -1};
   if (reply->n_sides == 0)
     return remote->n == 0 ? SF_OK : sfshm_error(SF_ERR_PROTO, "no trunks for edges to other nodes");
-  sf_status_t status = sfc_given_map_take(&map, &setup->reply, reply->has_map ? &reply->map : NULL);
+  sf_status_t status = sfc_trunk_map_input_take(&map, &setup->reply, reply->has_map ? &reply->map : NULL);
   if (status == SF_OK)
     status = sfc_trunks_open(graph, &map, reply->sides, reply->n_sides, remote->blocks, remote->n);
-  sfc_given_map_free(&map);
+  sfc_trunk_map_input_free(&map);
   if (status == SF_OK)
-    status = sfc_submitter_open(&graph->context->submitter, graph->context->board);
+    status = sfc_submit_ring_open(&graph->context->submitter, graph->context->board);
   if (status == SF_OK)
     sfc_trunks_add_lanes(graph);
   return status;

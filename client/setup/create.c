@@ -46,7 +46,7 @@ void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, 
 }
 
 /* What the others, who are in the set-up, are told as any error in the edges. */
-static void check_call(sfc_setup_t *setup, const sfc_finding_t *finding, sf_graph_t *const *graph_p)
+static void check_call(sfc_setup_t *setup, const sfc_setup_caller_t *finding, sf_graph_t *const *graph_p)
 {
   uint32_t flags = setup->graph->flags;
   if (finding->status != SF_OK)
@@ -73,7 +73,7 @@ typedef enum step { NAME, EDGES, COMMIT, READY, OVER } step_t;
 
 static void watch(sfc_setup_t *setup, int phase)
 {
-  sfc_watch_phase(&setup->phases, setup->group->context, phase);
+  sfc_trace_phase(&setup->phases, setup->group->context, phase);
 }
 
 /* The earlier graph is of no use: the graph is as empty as it was. The daemon has told nobody of its slots. */
@@ -81,7 +81,7 @@ static void drop_plan(sfc_setup_t *setup)
 {
   sfc_lane_addresses_free(&setup->offered);
   sfc_lanes_strip(setup->graph);
-  sfc_plan_let_go(setup->group->context, setup->plan);
+  sfc_plan_release(setup->group->context, setup->plan);
   setup->plan = NULL;
 }
 
@@ -126,7 +126,7 @@ static sf_status_t make_own_list(sfc_setup_t *setup, int64_t *bad_leaf)
   if (status == SF_OK)
     status = sfc_edge_list_make(setup->input, setup->group->rank, setup->group->size, &lists->own, bad_leaf);
   if (status == SF_OK)
-    status = sfc_edge_exchange_hand_out(lists);
+    status = sfc_edge_exchange_publish(lists);
   return status;
 }
 
@@ -168,7 +168,7 @@ static step_t commit(sfc_setup_t *setup)
     sfc_setup_note(setup, sfc_lane_addresses_of_lanes(graph, &setup->offered));
   /* First: once it is ready others may fail it, and the listener must find it then. */
   if (setup->error.status == SF_OK)
-    sfc_setup_note(setup, sfc_lanes_enter(graph));
+    sfc_setup_note(setup, sfc_lanes_register_graph(graph));
   if (!sfc_setup_commit(setup))
     return OVER;
   watch(setup, SFSHM_TRACE_PHASE_COMMIT);
@@ -182,7 +182,7 @@ static void lend_list(sfc_setup_t *setup)
   if (list->address != NULL && setup->error.status == SF_OK)
     sfc_edge_loans_add(setup->graph, list);
   else if (list->address != NULL)
-    sfc_graph_leave_block(setup->graph, list); /* until all have destroyed the graph */
+    sfc_graph_retire_block(setup->graph, list); /* until all have destroyed the graph */
   list->address = NULL;
 }
 
@@ -192,7 +192,7 @@ static void keep_plan(sfc_setup_t *setup)
     sfc_plan_used(setup->group->context, setup->plan);
     return;
   }
-  sfc_watch_write_phases(setup->graph, &setup->phases);
+  sfc_trace_write_phases(setup->graph, &setup->phases);
   sfc_plan_make(setup->graph, setup->given);
   setup->given = NULL;
 }
@@ -201,7 +201,7 @@ static sf_status_t connect(sfc_setup_t *setup, bool one_round)
 {
   sf_status_t status = sfc_lanes_connect(setup->graph, sfc_setup_reply(setup));
   if (status == SF_OK && one_round && setup->plan == NULL)
-    sfc_edge_loans_say_read(setup->graph);
+    sfc_edge_loans_acknowledge(setup->graph);
   return status;
 }
 
@@ -218,7 +218,7 @@ static step_t become_ready(sfc_setup_t *setup)
   if (one_round && setup->error.status != SF_OK)
     sfc_lanes_strip(graph);
   if (one_round)
-    sfc_setup_note(setup, sfc_lanes_enter(graph));
+    sfc_setup_note(setup, sfc_lanes_register_graph(graph));
   if (one_round)
     lend_list(setup);
   if (setup->error.status == SF_OK)
@@ -255,7 +255,7 @@ static void run(sfc_setup_t *setup)
 static sf_status_t new_graph(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags, sf_graph_t **graph_p)
 {
   sf_graph_t *graph = calloc(1, sizeof *graph);
-  sfc_retiring_t *retiring = sfc_retiring_new();
+  sfc_retired_record_t *retiring = sfc_retired_record_new();
   if (graph == NULL || retiring == NULL) {
     free(graph);
     free(retiring);
@@ -280,7 +280,7 @@ static void free_graph(sf_graph_t *graph)
   if (graph->memory.shared.address != NULL)
     sfc_heap_give(&graph->context->inbox, &graph->memory.shared);
   sfc_graph_unlink(graph);
-  sfc_group_let_go(graph->group);
+  sfc_group_release(graph->group);
   sfc_graph_free(graph);
 }
 
@@ -289,12 +289,12 @@ static void free_setup(sfc_setup_t *setup)
   sfc_lane_addresses_free(&setup->offered);
   sfproto_incoming_free(&setup->reply);
   sfc_edge_exchange_free(&setup->lists);
-  sfc_given_free(setup->given);
+  sfc_edge_snapshot_free(setup->given);
   if (setup->plan != NULL)
-    sfc_plan_let_go(setup->group->context, setup->plan);
+    sfc_plan_release(setup->group->context, setup->plan);
 }
 
-static sf_status_t set_up(sf_graph_t *graph, const sfc_edge_input_t *input, const sfc_finding_t *finding,
+static sf_status_t set_up(sf_graph_t *graph, const sfc_edge_input_t *input, const sfc_setup_caller_t *finding,
                           sf_graph_t **graph_p)
 {
   sf_group_t *group = graph->group;
@@ -312,9 +312,9 @@ static sf_status_t set_up(sf_graph_t *graph, const sfc_edge_input_t *input, cons
 }
 
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
-                             const sfc_finding_t *finding, sf_graph_t **graph_p)
+                             const sfc_setup_caller_t *finding, sf_graph_t **graph_p)
 {
-  const char *caller = finding->caller, *place = sfc_place_take();
+  const char *caller = finding->caller, *place = sfc_call_site_take();
   sf_graph_t *graph;
   if (group == NULL) /* there is nobody to tell */
     return sfshm_error(SF_ERR_ARG, "%s: group is NULL", caller);
@@ -324,9 +324,9 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
     status = sfc_context_failure(context);
   if (status != SF_OK)
     return status;
-  sfc_graphs_tell_destroyed(context);
+  sfc_retired_tell_daemon(context);
   if (new_graph(group, input, flags, &graph) != SF_OK)
-    return sfc_control_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "%s: graph", caller));
+    return sfc_daemon_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "%s: graph", caller));
   graph->place = place;
   status = set_up(graph, input, finding, graph_p);
   if (status == SF_OK)
@@ -336,7 +336,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   return status;
 }
 
-static const sfc_finding_t plain = {.caller = "sf_graph_create"};
+static const sfc_setup_caller_t plain = {.caller = "sf_graph_create"};
 
 sf_status_t sf_graph_create(sf_group_t *group, int64_t nroots, int64_t nleaves, const int64_t leaf_index[],
                             const int32_t root_rank[], const int64_t root_index[], uint32_t flags, sf_graph_t **graph_p)

@@ -10,15 +10,15 @@
 
 /* Who makes the graph, and what it has found so far: status SF_OK, or an error to be agreed by all ranks, with the leaf
  * that it concerns (-1: none in particular) and its text. */
-typedef struct sfc_finding {
+typedef struct sfc_setup_caller {
   const char *caller;
   sf_status_t status;
   int64_t leaf;
   const char *detail;
-} sfc_finding_t;
+} sfc_setup_caller_t;
 
 /* As sf_graph_create; an error that was found becomes the error of all ranks. */
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
-                             const sfc_finding_t *finding, sf_graph_t **graph_p);
+                             const sfc_setup_caller_t *finding, sf_graph_t **graph_p);
 
 #endif

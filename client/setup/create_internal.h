@@ -30,11 +30,11 @@ typedef struct sfc_setup {
   sf_graph_t *graph;
   const sfc_edge_input_t *input;
   sfc_setup_error_t error;
-  sfc_watch_phases_t phases;
+  sfc_trace_phases_t phases;
 
   sfc_plan_t *plan;             /* kept, of these edges, and applied to the graph; NULL: the edges are told, */
   sfc_edge_exchange_t lists;    /* in these */
-  sfc_given_t *given;           /* copy of the edges; NULL: none */
+  sfc_edge_snapshot_t *given;   /* copy of the edges; NULL: none */
   sfc_lane_addresses_t offered; /* lanes that are told with the next message; ends NULL: none */
   sfproto_incoming_t reply;     /* the last GraphReply; message NULL: it has not come */
 } sfc_setup_t;

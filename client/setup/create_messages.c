@@ -70,8 +70,8 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &create;
   if (status == SF_OK)
-    status = sfc_control_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
-                              create.n_blocks > 0 && !create.blocks[0]->has_segment ? 1 : 0);
+    status = sfc_daemon_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
+                             create.n_blocks > 0 && !create.blocks[0]->has_segment ? 1 : 0);
   free(create.blocks);
   *request_p = message.request;
   return status;
@@ -92,7 +92,7 @@ static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
   }
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
   message.graph_commit = &commit;
-  sf_status_t status = sfc_control_send(&setup->group->context->control, &message, NULL, 0);
+  sf_status_t status = sfc_daemon_send(&setup->group->context->control, &message, NULL, 0);
   *request_p = message.request;
   return status;
 }
@@ -132,14 +132,14 @@ static sf_status_t receive(sfc_setup_t *setup, uint64_t request)
   sf_context_t *context = setup->group->context;
   sfproto_incoming_free(&setup->reply);
   if (!sfc_group_is_local(setup->group) && shares_cores(context))
-    return sfc_control_receive_late(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
-  return sfc_control_receive(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+    return sfc_daemon_receive_late(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+  return sfc_daemon_receive(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
 }
 
 static void take_lists(sfc_setup_t *setup)
 {
   int32_t rank;
-  sf_status_t status = sfc_edge_exchange_take_in(&setup->lists, &setup->reply, &rank);
+  sf_status_t status = sfc_edge_exchange_receive(&setup->lists, &setup->reply, &rank);
   if (status != SF_OK)
     sfc_setup_note_error(setup, status, rank, -1);
 }
@@ -160,7 +160,7 @@ bool sfc_setup_create(sfc_setup_t *setup)
   if (!end_with(setup, send_or_error(setup, send_create, &request)))
     return false;
   if (setup->error.status == SF_OK && setup->plan == NULL)
-    setup->given = sfc_given_make(setup->input); /* while others are busy, too */
+    setup->given = sfc_edge_snapshot_make(setup->input); /* while others are busy, too */
   do {
     if (!end_with(setup, receive(setup, request)))
       return false;

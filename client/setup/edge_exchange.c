@@ -21,7 +21,7 @@ static size_t handed_bytes(const sfc_edge_exchange_t *lists)
 {
   size_t bytes = 0;
   for (int32_t i = 0; i < lists->own.nparts; i++)
-    bytes += is_own(lists, i) ? 0 : sfc_edge_part_write(&lists->own, i, NULL);
+    bytes += is_own(lists, i) ? 0 : sfc_edge_list_write_part(&lists->own, i, NULL);
   return bytes;
 }
 
@@ -31,7 +31,7 @@ static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
   return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED);
 }
 
-sf_status_t sfc_edge_exchange_hand_out(sfc_edge_exchange_t *lists)
+sf_status_t sfc_edge_exchange_publish(sfc_edge_exchange_t *lists)
 {
   sf_context_t *context = lists->group->context;
   size_t bytes = handed_bytes(lists), offset = 0;
@@ -44,7 +44,7 @@ sf_status_t sfc_edge_exchange_hand_out(sfc_edge_exchange_t *lists)
     return status;
   for (int32_t i = 0; i < lists->own.nparts; i++)
     if (!is_own(lists, i))
-      offset += sfc_edge_part_write(&lists->own, i, (char *)lists->handed.address + offset);
+      offset += sfc_edge_list_write_part(&lists->own, i, (char *)lists->handed.address + offset);
   return SF_OK;
 }
 
@@ -63,7 +63,7 @@ static void describe_part(const sfc_edge_exchange_t *lists, int32_t i, uint64_t 
   block->offset = lists->handed.offset + offset;
   block->has_segment = block->has_length = true;
   block->segment = lists->handed.segment;
-  block->length = sfc_edge_part_write(&lists->own, i, NULL);
+  block->length = sfc_edge_list_write_part(&lists->own, i, NULL);
 }
 
 size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__EdgeBlock blocks[],
@@ -90,7 +90,7 @@ static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__E
   sfc_peers_t *peers = &lists->group->context->peers;
   sfc_peer_t *peer;
   void *base;
-  size_t length, rounded = sfc_edge_aligned(block->length);
+  size_t length, rounded = sfc_edge_list_aligned(block->length);
   sf_status_t status = sfc_peers_find(peers, sfc_group_job_rank(lists->group, block->rank), &peer);
   if (status == SF_OK)
     status = sfc_peer_segment(peers, peer, block->segment, &base, &length);
@@ -98,7 +98,7 @@ static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__E
     return status;
   if (block->length > SFSHM_EDGES_MAX_COPIED || block->length > length || block->offset > length - block->length)
     return sfshm_error(SF_ERR_PROTO, "rank %d says that its edge list is outside of its memory", block->rank);
-  list->copy = aligned_alloc(SFC_EDGE_ALIGN, rounded);
+  list->copy = aligned_alloc(SFC_EDGE_LIST_ALIGN, rounded);
   if (list->copy == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %zu bytes", rounded);
   memcpy(list->copy, (const char *)base + block->offset, block->length);
@@ -125,7 +125,7 @@ static sf_status_t make_room(sfc_edge_exchange_t *lists, size_t more)
   return SF_OK;
 }
 
-sf_status_t sfc_edge_exchange_take_in(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p)
+sf_status_t sfc_edge_exchange_receive(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p)
 {
   const Sfproto__GraphReply *told = incoming->message->graph_reply;
   int next_fd = 0;

@@ -31,14 +31,14 @@ typedef struct sfc_edge_exchange {
 } sfc_edge_exchange_t;
 
 /* Makes the own list, which has been filled in, accessible to others. */
-sf_status_t sfc_edge_exchange_hand_out(sfc_edge_exchange_t *lists);
+sf_status_t sfc_edge_exchange_publish(sfc_edge_exchange_t *lists);
 
 /* Tells where the parts for others are, which blocks has room for, and returns their number. */
 size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__EdgeBlock blocks[],
                                   Sfproto__EdgeBlock *pointers[]);
 
 /* Takes in what one GraphReply message tells. *rank_p: whose list an error concerns. */
-sf_status_t sfc_edge_exchange_take_in(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p);
+sf_status_t sfc_edge_exchange_receive(sfc_edge_exchange_t *lists, const sfproto_incoming_t *incoming, int32_t *rank_p);
 
 /* Puts them in the order of ranks. */
 void sfc_edge_exchange_sort(sfc_edge_exchange_t *lists);

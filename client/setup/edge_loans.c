@@ -7,7 +7,7 @@
 #include "client/graph.h"
 #include "client/setup/lanes.h"
 
-void sfc_edge_loans_say_read(const sf_graph_t *graph)
+void sfc_edge_loans_acknowledge(const sf_graph_t *graph)
 {
   int32_t n = sfc_lanes_nlocal(graph);
   for (int32_t i = 0; i < n; i++)
@@ -43,7 +43,7 @@ static void retire(sfc_attachment_t *attachment)
   sfc_loan_t *loan = (sfc_loan_t *)attachment;
   forget(loan);
   if (loan->block.address != NULL)
-    sfc_graph_leave_block(attachment->graph, &loan->block);
+    sfc_graph_retire_block(attachment->graph, &loan->block);
 }
 
 static void free_loan(sfc_attachment_t *attachment)
@@ -59,7 +59,7 @@ void sfc_edge_loans_add(sf_graph_t *graph, const sfc_block_t *block)
   sf_context_t *context = graph->context;
   sfc_loan_t *loan = malloc(sizeof *loan);
   if (loan == NULL) {
-    sfc_graph_leave_block(graph, block);
+    sfc_graph_retire_block(graph, block);
     return;
   }
   sfc_graph_attach(graph, &loan->attachment, &loan_ops);

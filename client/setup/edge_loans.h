@@ -14,7 +14,7 @@ typedef struct sfc_loan {
 } sfc_loan_t;
 
 /* Tells the ranks that have leaves on roots here that their lists have been read. The lanes are connected. */
-void sfc_edge_loans_say_read(const sf_graph_t *graph);
+void sfc_edge_loans_acknowledge(const sf_graph_t *graph);
 
 /* The list in that block belongs to the graph now, which is in the context's list. It is given back if all have read
  * it, or when all have destroyed the graph. */

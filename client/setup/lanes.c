@@ -158,7 +158,7 @@ void sfc_lanes_strip(sf_graph_t *graph)
   *graph = empty;
 }
 
-sf_status_t sfc_lanes_enter(sf_graph_t *graph)
+sf_status_t sfc_lanes_register_graph(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;
   pthread_mutex_lock(&context->lock);

@@ -29,6 +29,6 @@ void sfc_lanes_strip(sf_graph_t *graph);
 
 /* Enters the graph in the context's list, where the listener finds it, and finds room for its counts. SF_ERR_NOMEM: it
  * is in the list without counts. In either case nothing is expected any more (sfc_graph_expect). */
-sf_status_t sfc_lanes_enter(sf_graph_t *graph);
+sf_status_t sfc_lanes_register_graph(sf_graph_t *graph);
 
 #endif

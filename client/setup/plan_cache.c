@@ -25,7 +25,7 @@ struct sfc_plan {
   uint64_t number;
   uint64_t group;
   uint32_t flags;
-  sfc_given_t *given; /* NULL: not kept any more */
+  sfc_edge_snapshot_t *given; /* NULL: not kept any more */
 
   sfc_graph_plan_t made;
   sfc_plan_lane_t *lanes;
@@ -52,11 +52,11 @@ static void free_plan(sf_context_t *context, sfc_plan_t *plan)
   sfc_graph_plan_free(&plan->made);
   free(plan->lanes);
   sfc_trunks_free(context, plan->trunks);
-  sfc_given_free(plan->given);
+  sfc_edge_snapshot_free(plan->given);
   free(plan);
 }
 
-void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan)
+void sfc_plan_release(sf_context_t *context, sfc_plan_t *plan)
 {
   pthread_mutex_lock(&context->lock);
   bool last = --plan->nholders == 0;
@@ -108,15 +108,15 @@ static sfc_plan_t *take_oldest(sf_context_t *context, int most)
 /* Lets go of a plan that is not kept any more, and of its edges unless somebody looks at them. */
 static void drop(sf_context_t *context, sfc_plan_t *plan)
 {
-  sfc_given_t *given = NULL;
+  sfc_edge_snapshot_t *given = NULL;
   pthread_mutex_lock(&context->lock);
   if (plan->ncomparing == 0) {
     given = plan->given;
     plan->given = NULL;
   }
   pthread_mutex_unlock(&context->lock);
-  sfc_given_free(given);
-  sfc_plan_let_go(context, plan);
+  sfc_edge_snapshot_free(given);
+  sfc_plan_release(context, plan);
 }
 
 /* Under the context's lock. */
@@ -182,7 +182,7 @@ static void keep(sf_group_t *group, sfc_plan_t *plan)
 static void free_use(sfc_attachment_t *attachment)
 {
   sf_context_t *context = attachment->graph->context;
-  sfc_plan_let_go(context, ((sfc_plan_use_t *)attachment)->plan);
+  sfc_plan_release(context, ((sfc_plan_use_t *)attachment)->plan);
   free(attachment);
   trim(context, SFC_PLANS_KEPT - 1);
 }
@@ -195,12 +195,12 @@ static void use(sf_graph_t *graph, sfc_plan_t *plan, sfc_plan_use_t *shared)
   sfc_graph_attach(graph, &shared->attachment, &ops);
 }
 
-void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given)
+void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given)
 {
   sfc_plan_use_t *shared = malloc(sizeof *shared);
   sfc_plan_t *plan = given != NULL && shared != NULL ? alloc_plan(graph) : NULL;
   if (plan == NULL) {
-    sfc_given_free(given);
+    sfc_edge_snapshot_free(given);
     free(shared);
     return;
   }
@@ -250,12 +250,12 @@ sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint
   sfc_plan_t *candidates[SFC_PLANS_KEPT], *found = NULL;
   int n = list_candidates(group, flags, candidates);
   for (int i = 0; i < n; i++) {
-    bool equal = found == NULL && sfc_given_equals(candidates[i]->given, input);
+    bool equal = found == NULL && sfc_edge_snapshot_equals(candidates[i]->given, input);
     end_comparing(group->context, candidates[i]);
     if (equal)
       found = candidates[i];
     else
-      sfc_plan_let_go(group->context, candidates[i]);
+      sfc_plan_release(group->context, candidates[i]);
   }
   return found;
 }

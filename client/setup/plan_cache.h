@@ -1,7 +1,7 @@
 /* Plans: what set-up makes of the edges, and does not change any more. A graph that is made again, by all ranks of the
  * group with the same edges and flags, shares the plan of the earlier one. A context keeps the SFC_PLANS_KEPT plans
- * that it made or used last, with the edges as they were given if these take up to SFC_GIVEN_MAX_BYTES; a plan is there
- * until it is not kept any more and its last graph is gone. */
+ * that it made or used last, with the edges as they were given if these take up to SFC_EDGE_SNAPSHOT_MAX_BYTES; a plan
+ * is there until it is not kept any more and its last graph is gone. */
 #ifndef SFC_SETUP_PLAN_CACHE_H
 #define SFC_SETUP_PLAN_CACHE_H
 
@@ -16,7 +16,7 @@ typedef struct sfc_plan sfc_plan_t;
 
 /* Gives what the graph has of a plan into a new plan's hands, and has it kept. given, the plan's from then on: its
  * edges. Without memory the graph stays as it is. */
-void sfc_plan_make(sf_graph_t *graph, sfc_given_t *given);
+void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given);
 
 /* The latest plan kept that these edges have made on this group, held for the caller; NULL: none. */
 sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags);
@@ -33,7 +33,7 @@ sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph);
 /* A graph has been made of it: it is the last to be forgotten. */
 void sfc_plan_used(sf_context_t *context, sfc_plan_t *plan);
 
-void sfc_plan_let_go(sf_context_t *context, sfc_plan_t *plan);
+void sfc_plan_release(sf_context_t *context, sfc_plan_t *plan);
 
 /* No plan is kept any more. The plans of a group are forgotten when the group ends. */
 void sfc_plans_forget(sf_context_t *context);

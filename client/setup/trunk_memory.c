@@ -13,7 +13,8 @@
 
 /* ---- Map --------------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map)
+sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *given, sfproto_incoming_t *incoming,
+                                     ProtobufCBinaryData *map)
 {
   if (map == NULL) {
     if (incoming->nfds < 1)
@@ -30,14 +31,14 @@ sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incom
   return SF_OK;
 }
 
-void sfc_given_map_free(sfc_given_map_t *given)
+void sfc_trunk_map_input_free(sfc_trunk_map_input_t *given)
 {
   if (given->fd >= 0)
     close(given->fd);
   free(given->memory);
 }
 
-sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_given_map_t *given,
+sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *given,
                                sfshm_region_t *region_p)
 {
   if (given->memory == NULL) {
@@ -64,7 +65,7 @@ static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, sfproto_i
   message.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE_GET;
   message.exchange_get = &get;
   sf_status_t status =
-      sfc_control_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, incoming);
+      sfc_daemon_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, incoming);
   if (status != SF_OK || incoming->nfds == 1)
     return status;
   status = sfshm_error(SF_ERR_PROTO, "memory of trunks with %d descriptors", incoming->nfds);

@@ -11,11 +11,12 @@
 #define SFC_EXCHANGE_MAX_BYTES ((uint64_t)1 << 46)
 
 /* Takes it out of the message that has it: in the field, or with map NULL as the last descriptor. SF_ERR_PROTO. */
-sf_status_t sfc_given_map_take(sfc_given_map_t *given, sfproto_incoming_t *incoming, ProtobufCBinaryData *map);
-void sfc_given_map_free(sfc_given_map_t *given);
+sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *given, sfproto_incoming_t *incoming,
+                                     ProtobufCBinaryData *map);
+void sfc_trunk_map_input_free(sfc_trunk_map_input_t *given);
 
 /* Opens the map for the trunks, which keep it. */
-sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_given_map_t *given,
+sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *given,
                                sfshm_region_t *region_p);
 
 /* Opens the board of the graph's trunks: number of its region, and offset there. May ask the daemon, and block.

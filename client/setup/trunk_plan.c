@@ -275,7 +275,7 @@ static sf_status_t open_side(sf_graph_t *graph, uint32_t number, const sfc_trunk
   return as_root ? open_roots(trunk, graph, &image) : open_leaves(trunk, graph->rank, &image, blocks, nblocks);
 }
 
-sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_trunk_map_input_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks)
 {
   sfc_trunks_t *trunks = calloc(1, sizeof *trunks);
@@ -365,7 +365,7 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 /* Before any thread can tell the daemon that the graph is destroyed. */
 static void tear_down(sfc_attachment_t *attachment)
 {
-  sfc_submitter_settle(&attachment->graph->context->submitter);
+  sfc_submit_ring_settle(&attachment->graph->context->submitter);
 }
 
 static void free_trunks(sfc_attachment_t *attachment)

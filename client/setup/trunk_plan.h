@@ -14,16 +14,16 @@ typedef struct sfc_trunk_block {
 } sfc_trunk_block_t;
 
 /* The map as the daemon gave it: a descriptor, or memory, which sfc_trunks_open takes over. */
-typedef struct sfc_given_map {
+typedef struct sfc_trunk_map_input {
   int fd; /* -1: none */
   void *memory;
   size_t length_bytes;
-} sfc_given_map_t;
+} sfc_trunk_map_input_t;
 
 /* Makes the graph's trunks from the map and the sides in it that concern this rank. blocks: of the rank's
  * own list, by root rank. SF_ERR_PROTO if map and blocks do not fit together; SF_ERR_RANGE for a root that the graph
  * does not have here. */
-sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_given_map_t *given, const uint32_t sides[], size_t nsides,
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_trunk_map_input_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks);
 
 /* A lane for each trunk, behind those of ranks and in the order of sending. The links say how much there is; the values

@@ -119,7 +119,7 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
   if (room->is_pinned)
     streams->ops->unpin(streams->device, room->pages);
   if (room->block.address != NULL)
-    sfc_graph_leave_block(streams->graph, &room->block);
+    sfc_graph_retire_block(streams->graph, &room->block);
   free(room->ways);
   *room = (sfc_stream_room_t){0};
 }

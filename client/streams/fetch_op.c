@@ -182,7 +182,7 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
     status = sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
                          unit_bytes);
   if (status == SF_OK)
-    status = sfc_rounds_slot_roots(&sfc_multi_find(fetch->graph)->rounds, slot_root_p);
+    status = sfc_slot_rounds_slot_roots(&sfc_multigraph_find(fetch->graph)->rounds, slot_root_p);
   if (status == SF_OK && !streams->fetched.is_prepared) {
     status = streams->ops->prepare_fetch(streams->device, *slot_root_p);
     if (status != SF_OK)

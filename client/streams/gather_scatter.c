@@ -8,7 +8,7 @@ sf_status_t sfc_streams_multi(sf_status_t before, sf_graph_t *graph, sf_graph_t 
 {
   sf_graph_t *multi = graph->multi;
   if (multi == NULL)
-    return sfc_multi_graph(before, graph, multi_p);
+    return sfc_multigraph_get(before, graph, multi_p);
   if (before != SF_OK)
     return sfc_streams_refuse(before, multi);
   *multi_p = multi;

@@ -17,7 +17,7 @@ sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uin
 {
   const sf_graph_t *graph = streams->graph;
   uint64_t operation = streams->ncalls > 0 ? streams->ncalls : 1;
-  char who[32], other[64], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MATCH_TEXT_BYTES];
+  char who[32], other[64], name[SFC_GRAPH_TEXT_BYTES], detail[SFC_MISMATCH_TEXT_BYTES];
   sfc_graph_text(graph, name);
   if (mine == theirs)
     return sfshm_error(SF_ERR_MISMATCH,
@@ -25,7 +25,7 @@ sf_status_t sfc_streams_mismatch(const sfc_streams_t *streams, int32_t lane, uin
                        graph->rank, graph->lanes[lane].rank, (unsigned long long)operation);
   snprintf(who, sizeof who, "rank %d", graph->lanes[lane].rank);
   sfshm_desc_text(theirs, other, sizeof other);
-  sfc_match_describe(graph, operation, " on streams", mine, who, other, detail, sizeof detail);
+  sfc_mismatch_describe(graph, operation, " on streams", mine, who, other, detail, sizeof detail);
   return sfshm_error(SF_ERR_MISMATCH, "%s", detail);
 }
 
@@ -199,14 +199,14 @@ static sfc_stream_sides_t sides_of(const sfc_asked_t *asked)
 
 sf_status_t sfc_streams_refuse(sf_status_t status, sf_graph_t *graph)
 {
-  return sfc_streams_of(graph) == NULL ? sfc_graph_meet(status, graph, SFSHM_MAKE_STREAMS) : status;
+  return sfc_streams_of(graph) == NULL ? sfc_graph_barrier(status, graph, SFSHM_MAKE_STREAMS) : status;
 }
 
 sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream)
 {
   if (sfc_streams_of(asked->graph) != NULL)
     return sfc_graph_failure(asked->graph);
-  sf_status_t status = sfc_graph_meet(SF_OK, asked->graph, SFSHM_MAKE_STREAMS);
+  sf_status_t status = sfc_graph_barrier(SF_OK, asked->graph, SFSHM_MAKE_STREAMS);
   if (status != SF_OK)
     return status;
   return sfc_streams_set_up(sfc_graph_failure(asked->graph), asked->graph, sfshm_unit_size(asked->unit->unit),

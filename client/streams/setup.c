@@ -116,8 +116,8 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
   int32_t n = count_lanes(graph);
   sfc_stream_place_t *mine = sfc_derive_array(derive, graph->size, sizeof *mine);
   sfc_stream_place_t *theirs = sfc_derive_array(derive, n, sizeof *theirs);
-  sfc_edges_t edges = {n, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                       sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = {n, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
+                              sfc_derive_array(derive, n, sizeof *edges.root)};
   if (derive->starved)
     edges.n = 0;
   for (int32_t i = 0; i < edges.n; i++) {

@@ -15,7 +15,7 @@ static sfshm_trace_record_t record_of(const sf_streamed_t *streamed, sfshm_trace
 
 void sfc_streams_watch_begin(const sfc_streams_t *streams, sf_streamed_t *streamed, uint64_t signature)
 {
-  streamed->is_traced = sfc_watch_traces(streams->graph->context);
+  streamed->is_traced = sfc_trace_is_on(streams->graph->context);
   if (!streamed->is_traced)
     return;
   streamed->number = streams->ncalls;
@@ -31,8 +31,8 @@ void sfc_streams_watch_begun(const sfc_streams_t *streams, const sf_streamed_t *
   record.message = streamed->signature;
   record.begin_ns = streamed->began_ns;
   record.end_ns = sfshm_trace_now_ns();
-  sfc_watch_write(streams->graph, &record);
-  sfc_watch_device(streams->graph, streams->plugin, NULL);
+  sfc_trace_write(streams->graph, &record);
+  sfc_trace_device(streams->graph, streams->plugin, NULL);
 }
 
 void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_lane_t *lane,
@@ -46,7 +46,7 @@ void sfc_streams_watch_work(const sfc_streams_t *streams, const sf_streamed_t *s
     record.peer = lane->trunk != NULL ? lane->rank : lane->peer->rank;
   if (lane != NULL && lane->trunk != NULL)
     record.flags |= SFSHM_TRACE_TO_NODE;
-  sfc_watch_device(streams->graph, streams->plugin, &record);
+  sfc_trace_device(streams->graph, streams->plugin, &record);
 }
 
 /* The device tells the end, when it comes to it. */
@@ -57,7 +57,7 @@ void sfc_streams_watch_end(const sfc_streams_t *streams, const sf_streamed_t *st
   sfshm_trace_record_t record = record_of(streamed, SFSHM_TRACE_END);
   record.message = streamed->signature;
   record.begin_ns = streamed->began_ns;
-  sfc_watch_device(streams->graph, streams->plugin, &record);
+  sfc_trace_device(streams->graph, streams->plugin, &record);
   streams->ops->note(streams->device);
-  sfc_watch_device(streams->graph, streams->plugin, NULL);
+  sfc_trace_device(streams->graph, streams->plugin, NULL);
 }

@@ -23,7 +23,7 @@ static bool are_off(void)
 
 static sf_status_t tell(const sfc_nodes_t *nodes, Sfproto__Message *message)
 {
-  return sfc_control_tell(&nodes->copy->context->control, message, NULL, 0);
+  return sfc_daemon_tell(&nodes->copy->context->control, message, NULL, 0);
 }
 
 static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
@@ -113,8 +113,8 @@ static sf_status_t get(sfc_nodes_t *nodes)
   get.graph = nodes->copy->number;
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_GET;
   message.trunk_get = &get;
-  sf_status_t status = sfc_control_call(&nodes->copy->context->control, &message, NULL, 0,
-                                        SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
+  sf_status_t status =
+      sfc_daemon_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
     return status;
   status = open_told(nodes, incoming.message->trunk_slots);

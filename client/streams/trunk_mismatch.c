@@ -39,16 +39,16 @@ static uint64_t called_here(const sfc_nodes_t *nodes, uint64_t desc)
 
 static sf_status_t differ(const sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs, const char *who)
 {
-  char other[64], detail[SFC_MATCH_TEXT_BYTES];
+  char other[64], detail[SFC_MISMATCH_TEXT_BYTES];
   sfshm_desc_text(theirs, other, sizeof other);
-  sfc_match_describe(nodes->streams->graph, mine & SFSHM_DESC_SEQUENCE_MASK, " on streams", mine, who, other, detail,
-                     sizeof detail);
+  sfc_mismatch_describe(nodes->streams->graph, mine & SFSHM_DESC_SEQUENCE_MASK, " on streams", mine, who, other, detail,
+                        sizeof detail);
   return sfshm_error(SF_ERR_MISMATCH, "%s", detail);
 }
 
 sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t mine)
 {
-  uint64_t there = nodes->board.host != NULL ? sfc_trunks_compare_begun(nodes->copy->trunks, mine) : 0;
+  uint64_t there = nodes->board.host != NULL ? sfc_mismatch_compare_begun(nodes->copy->trunks, mine) : 0;
   return there == 0 ? SF_OK : differ(nodes, mine, there, "another rank of its node");
 }
 
@@ -94,7 +94,7 @@ void sfc_nodes_watch(sfc_nodes_t *nodes)
  * was called here instead. */
 static bool look_at_side(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, uint64_t *mine_p, uint64_t *theirs_p)
 {
-  sfc_side_calls_t calls = sfc_trunk_side_calls(side);
+  sfc_side_calls_t calls = sfc_mismatch_side_calls(side);
   const uint64_t descs[2] = {calls.sent, calls.awaited};
   for (int i = 0; i < 2; i++) {
     *theirs_p = descs[i] & SFSHM_DESC_MATCH_MASK;
@@ -126,8 +126,8 @@ static void ask(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side)
 {
   uint64_t desc = awaited_of(nodes, side);
   if (desc != 0)
-    sfc_submit(&nodes->copy->context->submitter, SFSHM_SUBMIT_AWAIT, nodes->copy->number, side->number, 0, desc, 0,
-               false);
+    sfc_submit_ring_write_trunk(&nodes->copy->context->submitter, SFSHM_SUBMIT_AWAIT, nodes->copy->number, side->number,
+                                0, desc, 0, false);
 }
 
 /* Whether nothing has come for a second. */

@@ -117,10 +117,10 @@ void sftest_edges_compare(const sfshm_edges_t *own, const sfshm_edges_t *opened)
 static void check_written(const sfc_edge_list_t *list)
 {
   for (int32_t p = 0; p < list->nparts; p++) {
-    size_t bytes = sfc_edge_part_write(list, p, NULL);
-    sfshm_region_t copy = {.fd = -1, .base = aligned_alloc(SFC_EDGE_ALIGN, bytes), .length_bytes = bytes};
+    size_t bytes = sfc_edge_list_write_part(list, p, NULL);
+    sfshm_region_t copy = {.fd = -1, .base = aligned_alloc(SFC_EDGE_LIST_ALIGN, bytes), .length_bytes = bytes};
     memset(copy.base, 0x55, bytes);
-    ck_assert_uint_eq(sfc_edge_part_write(list, p, copy.base), bytes);
+    ck_assert_uint_eq(sfc_edge_list_write_part(list, p, copy.base), bytes);
     sfc_edge_part_t part = list->parts[p];
     part.offset = 0;
     sfshm_edges_t edges = sftest_edge_part_open(&copy, &part);

@@ -79,7 +79,7 @@ static sf_status_t choose_socket(agent_t *agent)
   options.job = "daemons"; /* no launcher needs to name it */
   unsetenv("SF_RANK");
   unsetenv("SF_SIZE");
-  sf_status_t status = agent->nlocal > 1 ? sfc_environment_resolve(&options, &identity) : SF_OK;
+  sf_status_t status = agent->nlocal > 1 ? sfc_identity_resolve(&options, &identity) : SF_OK;
   if (!status && identity.rank >= agent->nlocal)
     status = sfshm_error(SF_ERR_ARG, SFRUN_AS_DAEMON ": rank %d of %d daemons", identity.rank, agent->nlocal);
   if (!status)

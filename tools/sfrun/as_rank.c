@@ -44,7 +44,7 @@ sf_status_t sfrun_as_rank(int argc, char *argv[])
   int32_t nnodes = 1;
   sf_status_t status = parse(argc, argv, &distribution, &nnodes);
   if (!status)
-    status = sfc_environment_resolve(NULL, &identity);
+    status = sfc_identity_resolve(NULL, &identity);
   if (status)
     return status;
   char **program = argv + SFRUN_AS_RANK_WORDS;

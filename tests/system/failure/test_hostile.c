@@ -122,10 +122,10 @@ static int ask_elsewhere(sftest_rank_t *self)
   get.rank = region.rank = 1 - self->rank;
   message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
   message.segment_get = &get;
-  SFTEST_EXPECT(self, sfc_control_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
+  SFTEST_EXPECT(self, sfc_daemon_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_GET;
   message.region_get = &region;
-  SFTEST_EXPECT(self, sfc_control_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
+  SFTEST_EXPECT(self, sfc_daemon_tell(&context->control, &message, NULL, 0), SF_ERR_NOT_FOUND);
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);

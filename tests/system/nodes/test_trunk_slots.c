@@ -40,7 +40,7 @@ static void run(int32_t size, sftest_rank_fn_t run_rank, void *argument)
 
 static sf_status_t tell(sf_context_t *context, Sfproto__Message *message)
 {
-  return sfc_control_tell(&context->control, message, NULL, 0);
+  return sfc_daemon_tell(&context->control, message, NULL, 0);
 }
 
 static sf_status_t ask_of(sf_context_t *context, uint64_t graph, uint64_t class_bytes, size_t identity_bytes)
@@ -74,7 +74,7 @@ static sf_status_t get(sf_context_t *context, uint64_t graph)
   message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_GET;
   message.trunk_get = &wanted;
   sf_status_t status =
-      sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
+      sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
     return status;
   status = incoming.message->trunk_slots->has_handle ? SF_OK : SF_ERR_UNSUPPORTED;

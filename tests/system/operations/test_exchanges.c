@@ -41,7 +41,7 @@ static sf_status_t get_exchange(sf_context_t *context, const sf_graph_t *graph, 
   message.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE_GET;
   message.exchange_get = &get;
   sf_status_t status =
-      sfc_control_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, &incoming);
+      sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, &incoming);
   if (status == SF_OK)
     sfproto_incoming_free(&incoming);
   return status;

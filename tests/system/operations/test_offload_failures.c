@@ -176,9 +176,10 @@ static int lie(sftest_rank_t *self)
     sfshm_ring_entry_t entry = make_lie(self, graph, sequence, &shared, &own);
     for (uint32_t i = 0; i < SFSHM_CLAIMS; i += 1 + (uint32_t)sftest_below(&own, 8)) {
       uint32_t taken = sftest_below(&own, 4) == 0 ? (uint32_t)sftest_below(&own, 1 << 16) : 0;
-      sfc_claims_at(&context->claims, i)->word = sfshm_claim_word(1 + (uint32_t)sftest_below(&own, 3), taken, taken);
+      sfc_claim_pool_at(&context->claims, i)->word =
+          sfshm_claim_word(1 + (uint32_t)sftest_below(&own, 3), taken, taken);
     }
-    sfc_submit_entry(&context->submitter, &entry, false);
+    sfc_submit_ring_write(&context->submitter, &entry, false);
     stage->said[self->rank] = sequence;
     while (stage->said[1 - self->rank] + SFSHM_LANE_SLOTS / 2 < sequence)
       sched_yield();

@@ -39,7 +39,7 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const sftest_
   *made = (hand_made_t){.graph = {.context = context, .group = world, .rank = self->rank, .size = SFTEST_CROSSED_RANKS},
                         .lists = {.group = world, .own = {.region = {.fd = -1}}}};
   SFTEST_OK(self, sfc_edge_list_make(&input, self->rank, SFTEST_CROSSED_RANKS, &made->lists.own, &bad_leaf));
-  SFTEST_OK(self, sfc_edge_exchange_hand_out(&made->lists));
+  SFTEST_OK(self, sfc_edge_exchange_publish(&made->lists));
   SFTEST_OK(self, sfc_lane_addresses_offer(&made->graph, &made->lists.own, &made->ends));
   Sfproto__GraphCreate message_create = SFPROTO__GRAPH_CREATE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -55,14 +55,14 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const sftest_
   message_create.n_lanes = made->ends.n;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
   message.graph_create = &message_create;
-  SFTEST_OK(self, sfc_control_send(&context->control, &message, &made->lists.own.region.fd, !blocks[0].has_segment));
+  SFTEST_OK(self, sfc_daemon_send(&context->control, &message, &made->lists.own.region.fd, !blocks[0].has_segment));
   made->request = message.request;
 }
 
 static void receive_ready(sftest_rank_t *self, hand_made_t *made)
 {
-  SFTEST_OK(self, sfc_control_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY,
-                                      &made->told));
+  SFTEST_OK(self, sfc_daemon_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY,
+                                     &made->told));
   SFTEST_REQUIRE(self, made->told.message->graph_reply->ready);
   made->graph.number = made->told.message->graph_reply->graph;
 }
@@ -74,7 +74,7 @@ static void destroy_hand_made(sftest_rank_t *self, hand_made_t *made)
   destroy.graph = made->graph.number;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
   message.graph_destroy = &destroy;
-  SFTEST_OK(self, sfc_control_tell(&made->graph.context->control, &message, NULL, 0));
+  SFTEST_OK(self, sfc_daemon_tell(&made->graph.context->control, &message, NULL, 0));
   sfproto_incoming_free(&made->told);
   sfc_lane_addresses_free(&made->ends);
   sfc_edge_exchange_free(&made->lists);
@@ -100,7 +100,7 @@ static void expect_list(sftest_rank_t *self, hand_made_t *made, int64_t number)
 {
   sftest_crossed_t edges;
   int32_t bad_rank;
-  SFTEST_OK(self, sfc_edge_exchange_take_in(&made->lists, &made->told, &bad_rank));
+  SFTEST_OK(self, sfc_edge_exchange_receive(&made->lists, &made->told, &bad_rank));
   SFTEST_REQUIRE(self, made->lists.npeers == SFTEST_CROSSED_RANKS - 1);
   for (int32_t p = 0; p < made->lists.npeers; p++) {
     sfc_link_t link;

@@ -22,7 +22,7 @@ typedef struct edges {
 
 static edges_t edges;
 
-static void check_bucket(const sfc_bucket_t *bucket, int32_t rank, bool leaves)
+static void check_bucket(const sfc_edge_bucket_t *bucket, int32_t rank, bool leaves)
 {
   int64_t n = 0;
   for (int64_t i = 0; i < edges.n; i++) {
@@ -38,9 +38,9 @@ static void check_bucket(const sfc_bucket_t *bucket, int32_t rank, bool leaves)
 
 static void check_input(const sfc_edge_input_t *input, int32_t size)
 {
-  sfc_buckets_t buckets;
+  sfc_edge_buckets_t buckets;
   int64_t total = 0;
-  ck_assert_int_eq(sfc_buckets_make(input, size, &buckets), SF_OK);
+  ck_assert_int_eq(sfc_edge_buckets_make(input, size, &buckets), SF_OK);
   for (int32_t b = 0; b < buckets.n; b++) {
     sftest_must(b == 0 || buckets.bucket[b].rank > buckets.bucket[b - 1].rank, "ranks ascend");
     sftest_must(buckets.bucket[b].root.n > 0, "no bucket is empty");
@@ -48,7 +48,7 @@ static void check_input(const sfc_edge_input_t *input, int32_t size)
     total += buckets.bucket[b].root.n;
   }
   ck_assert_int_eq(total, edges.n);
-  sfc_buckets_free(&buckets);
+  sfc_edge_buckets_free(&buckets);
 }
 
 /* With indices of either width, with leaves and without. */
@@ -151,13 +151,13 @@ START_TEST(a_bad_rank)
   fill_indices(&random, 1 << 20);
   for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
     for (size_t b = 0; b < sizeof bad / sizeof bad[0]; b++) {
-      sfc_buckets_t buckets;
+      sfc_edge_buckets_t buckets;
       for (int64_t i = 0; i < edges.n; i++)
         edges.root_rank[i] = (int32_t)(i % 4);
       edges.root_rank[places[p]] = bad[b];
       sfc_edge_input_t input = {
           .nleaves = edges.n, .root_rank = edges.root_rank, .root_index = edges.root, .wide = true};
-      ck_assert_int_eq(sfc_buckets_make(&input, 4, &buckets), SF_ERR_RANGE);
+      ck_assert_int_eq(sfc_edge_buckets_make(&input, 4, &buckets), SF_ERR_RANGE);
     }
   }
 }

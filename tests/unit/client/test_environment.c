@@ -26,7 +26,7 @@ static sfc_identity_t resolve_ok(const sf_init_options_t *options)
 {
   sfc_identity_t identity;
   memset(&identity, 0xa5, sizeof identity);
-  sf_status_t status = sfc_environment_resolve(options, &identity);
+  sf_status_t status = sfc_identity_resolve(options, &identity);
   ck_assert_msg(status == SF_OK, "status %d: %s", status, sfshm_error_detail());
   return identity;
 }
@@ -37,7 +37,7 @@ static void expect_error(const sf_init_options_t *options, sf_status_t expected,
   sfc_identity_t identity, untouched;
   memset(&identity, 0x5a, sizeof identity);
   memset(&untouched, 0x5a, sizeof untouched);
-  ck_assert_int_eq(sfc_environment_resolve(options, &identity), expected);
+  ck_assert_int_eq(sfc_identity_resolve(options, &identity), expected);
   for (int i = 0; texts[i]; i++)
     ck_assert_msg(strstr(sfshm_error_detail(), texts[i]), "\"%s\" is not in \"%s\"", texts[i], sfshm_error_detail());
   ck_assert_mem_eq(&identity, &untouched, sizeof identity);

@@ -95,7 +95,7 @@ static void *serve(void *unused)
 /* ---- A heap for each test ---- */
 
 static int fds_before;
-static sfc_control_t control;
+static sfc_daemon_conn_t control;
 static sfc_heap_t heap;
 static _Atomic uint64_t last_segment;
 
@@ -104,7 +104,7 @@ static void setup(void)
   int ends[2];
   fds_before = sftest_count_fds();
   fake = (daemon_t){0};
-  control = (sfc_control_t){0};
+  control = (sfc_daemon_conn_t){0};
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   ck_assert_int_eq(sfproto_conn_create(ends[0], &control.conn), SF_OK);
   ck_assert_int_eq(sfproto_conn_create(ends[1], &fake.conn), SF_OK);
@@ -128,7 +128,7 @@ static void teardown(void)
 {
   sfc_heap_destroy(&heap);
   stop_daemon();
-  sfc_control_close(&control);
+  sfc_daemon_close(&control);
   ck_assert_msg(fake.error == NULL, "%s", fake.error);
   ck_assert_int_eq(sftest_count_fds(), fds_before);
 }

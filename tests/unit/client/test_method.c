@@ -35,7 +35,7 @@ static sfshm_method_t choose_with(const sfshm_costs_t *costs, sfc_memory_class_t
     pattern.kind = SFSHM_PATTERN_STRIDED;
     pattern.stride = 3;
   }
-  return sfc_method_choose(costs, &lane, &ref, &pattern, runs, bytes);
+  return sfc_protocol_choose(costs, &lane, &ref, &pattern, runs, bytes);
 }
 
 static sfshm_method_t choose(sfc_memory_class_t class, int64_t runs, size_t bytes)
@@ -79,7 +79,7 @@ START_TEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
   for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
     ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, bytes), SFSHM_METHOD_CELL);
     ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
-    ck_assert(bytes < 64 * KIB || sfc_method_suits_worker(&costs, 1, bytes)); /* which copies while both compute */
+    ck_assert(bytes < 64 * KIB || sfc_protocol_suits_worker(&costs, 1, bytes)); /* which copies while both compute */
   }
 }
 END_TEST
@@ -97,8 +97,8 @@ END_TEST
 START_TEST(workers_get_no_scattered_values_that_cells_hold)
 {
   for (size_t bytes = 64 * KIB; bytes < 1000 * MIB; bytes *= 2) {
-    ck_assert(sfc_method_suits_worker(&usual, 1, bytes));
-    ck_assert(sfc_method_suits_worker(&usual, (int64_t)(bytes / 8), bytes) == (bytes > FIRST_CELLS));
+    ck_assert(sfc_protocol_suits_worker(&usual, 1, bytes));
+    ck_assert(sfc_protocol_suits_worker(&usual, (int64_t)(bytes / 8), bytes) == (bytes > FIRST_CELLS));
   }
 }
 END_TEST
@@ -179,14 +179,14 @@ END_TEST
 
 START_TEST(sizes_of_cells)
 {
-  ck_assert_uint_eq(sfc_method_cell_bytes(0, 0, 1), SFC_CELL_BYTES_MIN);
-  ck_assert_uint_eq(sfc_method_cell_bytes(256, 0, 1), 256);
-  ck_assert_uint_eq(sfc_method_cell_bytes(257, 0, 1), 512);
-  ck_assert_uint_eq(sfc_method_cell_bytes(SIZE_MAX, 0, 1), SFC_CELL_BYTES_FIRST);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(0, 0, 1), SFC_CELL_BYTES_MIN);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(256, 0, 1), 256);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(257, 0, 1), 512);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, 0, 1), SFC_CELL_BYTES_FIRST);
   for (uint64_t messages = 0; messages < 100; messages += 99)
     for (size_t bytes = 0; bytes < 3 * SFC_CELL_BYTES_FIRST; bytes += 7) {
-      size_t cell_bytes = sfc_method_cell_bytes(bytes, messages, 1);
-      ck_assert(sfc_method_has_cells_of(cell_bytes));
+      size_t cell_bytes = sfc_protocol_cell_bytes(bytes, messages, 1);
+      ck_assert(sfc_protocol_has_cells_of(cell_bytes));
       ck_assert(cell_bytes >= bytes || cell_bytes == SFC_CELL_BYTES_FIRST);
       ck_assert(cell_bytes / 2 < bytes || cell_bytes == SFC_CELL_BYTES_MIN || cell_bytes == SFC_CELL_BYTES_MAX);
     }
@@ -196,12 +196,12 @@ END_TEST
 START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
 {
   const size_t bytes = SFSHM_PIECE_MOVES_FROM;
-  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, 63, 1), bytes);
-  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, 64, 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_method_cell_bytes(bytes, UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_method_cell_bytes(bytes - 1, 64, 1), bytes);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 63, 1), bytes);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 64, 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes - 1, 64, 1), bytes);
   for (int32_t nlanes = 1; nlanes < 10000; nlanes++) {
-    size_t cell_bytes = sfc_method_cell_bytes(SIZE_MAX, 64, nlanes);
+    size_t cell_bytes = sfc_protocol_cell_bytes(SIZE_MAX, 64, nlanes);
     ck_assert(cell_bytes == SFC_CELL_BYTES_FIRST || (size_t)nlanes * cell_bytes <= SFC_CELL_BYTES_MAX);
     ck_assert(cell_bytes >= SFC_CELL_BYTES_FIRST);
   }
@@ -213,9 +213,9 @@ START_TEST(wishes_of_others)
 {
   const size_t others[] = {0, 1, 128, 255, 257, 384, SFC_CELL_BYTES_MAX - 1, 2 * SFC_CELL_BYTES_MAX, SIZE_MAX};
   for (size_t cell_bytes = SFC_CELL_BYTES_MIN; cell_bytes <= SFC_CELL_BYTES_MAX; cell_bytes *= 2)
-    ck_assert(sfc_method_has_cells_of(cell_bytes));
+    ck_assert(sfc_protocol_has_cells_of(cell_bytes));
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-    ck_assert(!sfc_method_has_cells_of(others[i]));
+    ck_assert(!sfc_protocol_has_cells_of(others[i]));
 }
 END_TEST
 

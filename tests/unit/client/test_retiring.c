@@ -18,10 +18,10 @@ static void setup(void)
 {
   memset(&context, 0, sizeof context);
   pthread_mutex_init(&context.lock, NULL);
-  context.retirings = sfc_retirings_new();
+  context.retired_graphs = sfc_retired_new();
   graphs = calloc(GRAPHS, sizeof *graphs);
   for (uint64_t i = 0; i < GRAPHS; i++)
-    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.retiring = sfc_retiring_new()};
+    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.retiring = sfc_retired_record_new()};
 }
 
 static void teardown(void)
@@ -29,7 +29,7 @@ static void teardown(void)
   for (uint64_t i = 0; i < GRAPHS; i++)
     free(graphs[i].memory.retiring);
   free(graphs);
-  sfc_retirings_drop(&context);
+  sfc_retired_free(&context);
   pthread_mutex_destroy(&context.lock);
 }
 
@@ -60,23 +60,23 @@ END_TEST
 START_TEST(destroyed_graphs_are_found)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
-    sfc_retiring_enter(&graphs[i]);
-  context.retirings->untold = NULL; /* the daemon has been told of all */
+    sfc_retired_add(&graphs[i]);
+  context.retired_graphs->untold = NULL; /* the daemon has been told of all */
   for (uint64_t i = 0; i < GRAPHS; i++) {
-    sfc_graph_retired(&context, pick(i, _i)->number);
-    sfc_graph_retired(&context, GRAPHS + 1 + i); /* nobody knows it */
+    sfc_retired_graph_gone(&context, pick(i, _i)->number);
+    sfc_retired_graph_gone(&context, GRAPHS + 1 + i); /* nobody knows it */
   }
-  for (int i = 0; i < SFC_RETIRING_CHAINS; i++)
-    ck_assert_ptr_null(context.retirings->chains[i]);
+  for (int i = 0; i < SFC_RETIRED_CHAINS; i++)
+    ck_assert_ptr_null(context.retired_graphs->chains[i]);
 }
 END_TEST
 
 START_TEST(records_go_with_the_context)
 {
   for (uint64_t i = 0; i < 3000; i++)
-    sfc_retiring_enter(&graphs[i]);
-  sfc_graph_retired(&context, 2); /* untold: one of a failed job, say */
-  sfc_retirings_drop(&context);
+    sfc_retired_add(&graphs[i]);
+  sfc_retired_graph_gone(&context, 2); /* untold: one of a failed job, say */
+  sfc_retired_free(&context);
 }
 END_TEST
 

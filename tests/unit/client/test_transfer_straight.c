@@ -12,7 +12,7 @@
 static unsigned seed;
 
 #define INLINE_MAX ((int64_t)(SFSHM_INLINE_BYTES / sizeof(double)))
-#define STRAIGHT_MAX ((int64_t)(SFC_STRAIGHT_BYTES_MAX / sizeof(double)))
+#define STRAIGHT_MAX ((int64_t)(SFC_FAST_PATH_BYTES_MAX / sizeof(double)))
 
 static sfc_lane_t *const only_lane[] = {&sftest_sender.lane, &sftest_sender.lane};
 static double target[SFTEST_LARGE];
@@ -49,7 +49,7 @@ START_TEST(small_consecutive_values_go_straight)
     for (int64_t n = 1; n <= STRAIGHT_MAX; n += n < 20 ? 1 : 41) {
       sftest_sender_setup();
       sf_request_t request = exchange((sfshm_operation_t)operation, SFSHM_OP_REPLACE, n);
-      sfc_request_find_straight(&request);
+      sfc_fast_path_find(&request);
       ck_assert_ptr_eq(request.send.lane, &sftest_sender.lane);
       ck_assert_ptr_eq(request.send.values, (char *)(sftest_sender_values + (operation == SFSHM_BCAST ? 3 : 5)));
       ck_assert_uint_eq(request.send.bytes, (size_t)n * sizeof(double));
@@ -63,7 +63,7 @@ END_TEST
 static void expect_straight(const sf_request_t *request, bool send, bool receive)
 {
   sf_request_t found = *request;
-  sfc_request_find_straight(&found);
+  sfc_fast_path_find(&found);
   ck_assert_int_eq(found.send.lane != NULL, send);
   ck_assert_int_eq(found.receive.lane != NULL, receive);
 }
@@ -101,8 +101,8 @@ START_TEST(both_ways_send_the_same)
         sftest_sender_values[i] = (double)(i + n);
       memset(sftest_sender_cells, 0, sizeof sftest_sender_cells);
       sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
-      sfc_request_find_straight(&request);
-      ck_assert(straight ? sfc_request_send_straight(&request, &sftest_sender.thread)
+      sfc_fast_path_find(&request);
+      ck_assert(straight ? sfc_fast_path_send(&request, &sftest_sender.thread)
                          : sfc_lane_send(&sftest_sender.lane, &request));
       ck_assert_int_eq(request.sends_left, 0);
       ck_assert_uint_eq(sftest_sender.counts.messages_sent, 1);
@@ -122,14 +122,14 @@ END_TEST
 START_TEST(a_lane_without_such_cells_sends_none_straight)
 {
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, INLINE_MAX + 1);
-  sfc_request_find_straight(&request);
-  ck_assert(!sfc_request_send_straight(&request, &sftest_sender.thread));
+  sfc_fast_path_find(&request);
+  ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   sftest_sender_give_cells();
   sftest_sender.lane.tx_cells_asked = SFC_CELL_BYTES_MAX;
-  ck_assert(!sfc_request_send_straight(&request, &sftest_sender.thread));
+  ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   sftest_sender.lane.tx_cells_asked = 0;
   sftest_sender.lane.tx.cell_bytes = INLINE_MAX * sizeof(double);
-  ck_assert(!sfc_request_send_straight(&request, &sftest_sender.thread));
+  ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   ck_assert_uint_eq(sftest_sender.lane.tx.posted, 0);
 }
 END_TEST
@@ -137,13 +137,13 @@ END_TEST
 START_TEST(a_lane_that_is_full_or_stalled_takes_nothing_straight)
 {
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 1);
-  sfc_request_find_straight(&request);
+  sfc_fast_path_find(&request);
   sftest_sender.lane.tx_stalled = true;
-  ck_assert(!sfc_request_send_straight(&request, &sftest_sender.thread));
+  ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   sftest_sender.lane.tx_stalled = false;
   for (uint32_t i = 0; i < SFSHM_LANE_SLOTS; i++)
-    ck_assert(sfc_request_send_straight(&request, &sftest_sender.thread));
-  ck_assert(!sfc_request_send_straight(&request, &sftest_sender.thread));
+    ck_assert(sfc_fast_path_send(&request, &sftest_sender.thread));
+  ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   ck_assert_uint_eq(sftest_sender.lane.tx.posted, SFSHM_LANE_SLOTS);
 }
 END_TEST
@@ -161,11 +161,11 @@ START_TEST(straight_values_land_in_their_place)
 {
   const double payload[] = {1.5, 2.5, 3.5};
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
-  sfc_request_find_straight(&request);
+  sfc_fast_path_find(&request);
   sftest_sender.lane.rx_request = &request;
   memset(target, 0, sizeof target);
   arrive(request.match, payload, 3);
-  ck_assert(sfc_lane_receive_straight(&sftest_sender.lane, &sftest_sender.own_slots[0]));
+  ck_assert(sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   ck_assert_mem_eq(target + 5, payload, sizeof payload);
   ck_assert(target[4] == 0 && target[8] == 0);
   ck_assert_ptr_null(sftest_sender.lane.rx_request);
@@ -181,7 +181,7 @@ START_TEST(values_in_a_cell_land_in_their_place)
 {
   const int64_t n = 100;
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
-  sfc_request_find_straight(&request);
+  sfc_fast_path_find(&request);
   sftest_sender.lane.rx_request = &request;
   memset(target, 0, sizeof target);
   for (int64_t i = 0; i < n; i++)
@@ -189,9 +189,9 @@ START_TEST(values_in_a_cell_land_in_their_place)
   sftest_sender.lane.rx.cells = (const uint8_t *)sftest_sender_cells;
   sftest_sender.lane.rx.cell_bytes = 512;
   arrive(sfshm_desc_with_method(request.match, SFSHM_METHOD_CELL), NULL, 0);
-  ck_assert(!sfc_lane_receive_straight(&sftest_sender.lane, &sftest_sender.own_slots[0]));
+  ck_assert(!sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   sftest_sender.lane.rx.cell_bytes = 1024;
-  ck_assert(sfc_lane_receive_straight(&sftest_sender.lane, &sftest_sender.own_slots[0]));
+  ck_assert(sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   ck_assert_mem_eq(target + 5, sftest_sender_cells, (size_t)n * sizeof(double));
   ck_assert(target[4] == 0 && target[5 + n] == 0);
   ck_assert_int_eq(request.receives_left, 0);
@@ -204,12 +204,12 @@ START_TEST(other_messages_are_left)
 {
   const double payload[] = {1.5, 2.5, 3.5};
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
-  sfc_request_find_straight(&request);
+  sfc_fast_path_find(&request);
   sftest_sender.lane.rx_request = &request;
   arrive(request.match + 1, payload, 3);
-  ck_assert(!sfc_lane_receive_straight(&sftest_sender.lane, &sftest_sender.own_slots[0]));
+  ck_assert(!sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   arrive(sfshm_desc_with_method(request.match, SFSHM_METHOD_CELL), payload, 3);
-  ck_assert(!sfc_lane_receive_straight(&sftest_sender.lane, &sftest_sender.own_slots[0]));
+  ck_assert(!sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   ck_assert_uint_eq(sftest_sender.lane.rx.received, 0);
   ck_assert_int_eq(request.receives_left, 1);
 }
