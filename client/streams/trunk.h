@@ -112,8 +112,9 @@ void sfc_nodes_watch(sfc_nodes_t *nodes);
 /* Streams have done all: fails the graph if what they received was called differently. */
 void sfc_nodes_judge(const sfc_nodes_t *nodes);
 
-/* The guard's looks at a graph that is good; whether again. And at one that has failed. */
-bool sfc_nodes_look(sfc_nodes_t *nodes);
+/* The guard's looks at a graph that is good; whether again. calling: some call gives streams work, which the driver may
+ * hold up, and with it whoever asks it something. And at one that has failed. */
+bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling);
 void sfc_nodes_let_go(sfc_nodes_t *nodes);
 
 #endif

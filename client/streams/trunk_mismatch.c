@@ -173,14 +173,13 @@ static bool look_at_sides(sfc_nodes_t *nodes, uint64_t *mine_p, uint64_t *theirs
 
 /* It is marked as not watched before it is looked whether there is something to do, so that whoever gives it something
  * to do meanwhile raises the alarm. */
-bool sfc_nodes_look(sfc_nodes_t *nodes)
+bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling)
 {
   const sfc_streams_t *streams = nodes->streams;
   uint64_t mine, theirs;
   bool idle = true;
   if (nodes->board.host == NULL || !atomic_exchange(&nodes->is_watched, false))
     return false;
-  bool calling = atomic_load(&streams->is_calling);
   if (!calling && (streams->ops->is_idle(streams->device, &idle) != SF_OK || idle)) {
     (void)is_good(nodes);
     return false;

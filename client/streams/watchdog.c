@@ -1,6 +1,6 @@
 /* Letting streams go on whose graph has failed: see operation.h. What a stream waits for is raised to far beyond all
  * that it may have been told to wait for. Others may still write there what they had been told to, so that it is raised
- * again until nothing is left to do. One thread for all graphs of the process, which sleeps until one fails, and looks
+ * again until the graph is destroyed. One thread for all graphs of the process, which sleeps until one fails, and looks
  * from time to time at those that other nodes take part in while streams have something to do. */
 #include <errno.h>
 #include <pthread.h>
@@ -45,26 +45,35 @@ static void let_lane_go(const sfc_stream_lane_t *lane, const sfc_stream_way_t *w
 
 static _Thread_local bool is_guard;
 
-/* Whether it has to be looked at again. */
-static bool let_go(const sfc_streams_t *streams)
+/* Asks no driver: a call for one stream may wait while another thread's call waits for room in a stream that is full,
+ * and that may be one that waits for what is raised here. */
+static void let_go(const sfc_streams_t *streams)
 {
-  bool idle = true;
   if (streams->nodes != NULL)
     sfc_nodes_let_go(streams->nodes);
   for (int32_t i = 0; i < streams->nlanes && !streams->is_growing; i++)
     warn_other_end(&streams->room.ways[i]);
   for (int32_t i = 0; i < streams->nlanes; i++)
     let_lane_go(&streams->lanes[i], &streams->room.ways[i]);
-  bool calling = atomic_load(&streams->is_calling); /* before: what it gives to streams is work */
-  return calling || (streams->ops->is_idle(streams->device, &idle) == SF_OK && !idle);
+}
+
+/* Whether a call is giving a stream work, which may be full. */
+static bool is_any_calling(void)
+{
+  bool calling = false;
+  for (const sfc_streams_t *streams = guard.streams; streams != NULL && !calling; streams = streams->next_guarded)
+    calling = atomic_load(&streams->is_calling);
+  return calling;
 }
 
 /* When it has to be looked at again; 0: when something happens. */
 static long look(const sfc_streams_t *streams)
 {
-  if (sfc_graph_is_failed(streams->graph))
-    return let_go(streams) ? AGAIN_NS : 0;
-  return streams->nodes != NULL && sfc_nodes_look(streams->nodes) ? LOOK_NS : 0;
+  if (sfc_graph_is_failed(streams->graph)) {
+    let_go(streams);
+    return AGAIN_NS;
+  }
+  return streams->nodes != NULL && sfc_nodes_look(streams->nodes, is_any_calling()) ? LOOK_NS : 0;
 }
 
 static void sleep_with_lock(long ns)

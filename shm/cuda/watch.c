@@ -13,7 +13,7 @@
 #include "shm/base/error.h"
 #include "shm/cuda/internal.h"
 
-#define PIECES 256
+#define PIECES 128       /* with their events fewer than a stream takes */
 #define PAUSE_MS 1000.0F /* a driver's times are single-precision: behind a longer pause they start anew */
 
 /* One piece of work, or a place in the order of all. */

@@ -22,6 +22,7 @@ _Thread_local int64_t sftest_cuda_step;
 pthread_cond_t sftest_cuda_progress = PTHREAD_COND_INITIALIZER; /* some stream has done something */
 static CUstream streams;
 static bool is_calling; /* functions of the host are called one after the other, whatever their streams */
+static bool is_full;    /* a call waits for room in a stream */
 
 void sftest_cuda_require(bool condition)
 {
@@ -204,8 +205,34 @@ sftest_work_t *sftest_make_work(sftest_kind_t kind)
   return work;
 }
 
+static uint64_t depth(void)
+{
+  const char *wanted = getenv("SFTEST_CUDA_DEPTH");
+  return wanted != NULL ? strtoull(wanted, NULL, 10) : 1000;
+}
+
+void sftest_cuda_pass(void)
+{
+  while (is_full)
+    pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
+}
+
+/* The whole context is held up while a call waits for room in a stream. */
+static void wait_for_room(const struct CUstream_st *stream)
+{
+  sftest_cuda_pass();
+  while (stream->told - stream->done >= depth()) {
+    is_full = true;
+    pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
+  }
+  if (is_full)
+    pthread_cond_broadcast(&sftest_cuda_progress);
+  is_full = false;
+}
+
 void sftest_tell(CUstream stream, sftest_work_t *work)
 {
+  wait_for_room(stream);
   *stream->last = work;
   stream->last = &work->next;
   stream->told++;

@@ -196,6 +196,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 CUresult cuEventQuery(CUevent event)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_pass();
   CUresult result = sftest_cuda_sticky;
   if (result == CUDA_SUCCESS && event->mark != NULL && !event->mark->done)
     result = CUDA_ERROR_NOT_READY;

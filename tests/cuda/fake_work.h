@@ -74,8 +74,11 @@ CUstream sftest_find_stream(CUstream stream);
 /* What a call meets that gives a stream work, or waits for it. */
 CUresult sftest_check_stream(CUstream stream);
 
-/* Without the lock. */
-sftest_work_t *sftest_make_work(sftest_kind_t kind);
+/* What waits for room in a stream holds up others: until nothing does. */
+void sftest_cuda_pass(void);
+
+/* A stream takes some 1,000 pieces of work, behind which telling waits. */
+sftest_work_t *sftest_make_work(sftest_kind_t kind); /* without the lock */
 void sftest_tell(CUstream stream, sftest_work_t *work);
 
 /* Hands the work over, or drops it if its result is a failure; releases the lock. */

@@ -19,7 +19,13 @@
  * Blocking. The first operation on a graph blocks until all ranks have called it; the ranks then agree on memory for
  * messages. An operation with a larger unit than all before blocks until all ranks that share edges with this one have
  * called it, and until their streams have finished; if memory is exhausted the graph fails. All other operations
- * enqueue kernels, memory operations and, for host data, host functions, and wait for nothing.
+ * enqueue kernels, memory operations and, for host data, host functions, and return.
+ *
+ * How far ahead. Drivers keep about 1,000 pending entries of a stream. An operation takes a few entries per neighbour,
+ * and more in a trace; once the stream is full, begin and end block, as kernel launches do, until the device has done
+ * enough of it, that is until the other ranks have called the operations that the stream waits for. If one of them dies
+ * the call returns the error. A host may therefore run ahead of the others by a few dozen operations, not by any
+ * number: what the others wait for must not come behind more.
  *
  * Message memory. The library chooses for each pair of ranks between device memory of the receiving rank (if the
  * sender's kernels reach it) and pinned host memory; to other nodes between device memory, with a device-aware MPI

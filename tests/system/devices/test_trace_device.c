@@ -15,7 +15,7 @@
 #define RANKS 2
 #define UNITS SFTEST_DEVICE_RING_UNITS
 #define CALLS 5
-#define QUEUED 150 /* operations, of four pieces and an end each: more than are watched at a time */
+#define QUEUED 60 /* operations, of four pieces and an end each: more than are watched, fewer than a stream takes */
 #define LIMIT_MS 30000
 
 static sftest_node_t node;

@@ -1,0 +1,78 @@
+/* Hosts that run far ahead of their streams, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: a stream
+ * takes some 1,000 pieces of work, and holds up the call that gives it more. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/system/device_ring.h"
+#include "tests/system/fake_device.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define LIMIT_MS 30000
+#define CALLS 600
+#define FEW 20 /* which a stream takes in any case */
+
+/* Rank 0 gives all that it can before rank 1 gives anything. */
+typedef struct ahead {
+  bool dies; /* rank 1, instead of giving anything */
+  _Atomic int given;
+} ahead_t;
+
+static void be_behind(sftest_rank_t *self, ahead_t *ahead)
+{
+  while (ahead->given < FEW)
+    sftest_sleep_ms(1);
+  sftest_sleep_ms(200); /* for as long as the stream has room */
+  if (sftest_device_can_fail())
+    SFTEST_REQUIRE(self, ahead->given < CALLS);
+  if (ahead->dies)
+    raise(SIGKILL);
+}
+
+static int run_ahead(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  ahead_t *ahead = self->argument;
+  sf_status_t status = SF_OK;
+  sftest_device_ring_make(self, &ring);
+  SFTEST_OK(self, sftest_device_ring_bcast(&ring)); /* collective */
+  if (self->rank == 1)
+    be_behind(self, ahead);
+  for (int i = 0; i < CALLS && status == SF_OK; i++) {
+    status = sftest_device_ring_bcast(&ring);
+    ahead->given += self->rank == 0;
+  }
+  SFTEST_EXPECT(self, status, ahead->dies ? SF_ERR_RANK_FAILED : SF_OK);
+  if (status == SF_OK)
+    sftest_device_ring_wait(&ring);
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_ahead)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  ahead_t *ahead = sftest_shared(sizeof *ahead);
+  ahead->dies = _i == 1;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, run_ahead, ahead);
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  if (ahead->dies)
+    sftest_job_expect_all_but(&job, 1);
+  else
+    sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+  sftest_shared_free(ahead, sizeof *ahead);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("streams that are full");
+  TCase *tests = tcase_create("depth");
+  tcase_set_timeout(tests, 60);
+  tcase_add_loop_test(tests, test_ahead, 0, 2);
+  suite_add_tcase(suite, tests);
+  return sftest_device_run(suite);
+}
