@@ -129,7 +129,7 @@ plugin_objects := $(call with_mpi_only,$(call objects,$(plugin_sources)))
 munge_objects := $(if $(MUNGE_LIBS),$(call objects,$(munge_sources)))
 # Beside the plugin for CUDA devices, built where that is.
 async_cg := $(if $(NVCC),$(BUILD)/examples/async_cg)
-async_cg_objects := $(if $(NVCC),$(call objects,docs/examples/cuda/async_cg.c))
+async_cg_objects := $(if $(NVCC),$(call objects,$(wildcard docs/examples/cuda/*.c)))
 # So is what works on memory of CUDA devices.
 cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
 sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "cuda/async_cg_kernels.h"
+#include "cuda/banded.h"
 
 #define BLOCK_THREADS 128
 #define MAX_BLOCKS 1024
@@ -42,8 +43,8 @@ enum { LOCAL, TOTAL, PQ, RR, SCALARS = RR + 2 };
 
 typedef struct cg {
   sf_context_t *context;
-  int32_t rank, size;
-  int32_t n, first, nrows, band, nghosts;
+  banded_t system;
+  int32_t nghosts;
   sf_graph_t *ghosts_graph; /* roots: entries of p; leaves: ghosts */
   sf_graph_t *sum_graph;
   CUstream stream;
@@ -136,65 +137,21 @@ static void synchronise(cg_t *cg)
 
 /* ---- The problem ------------------------------------------------------------------------------------------------- */
 
-static int32_t first_of(const cg_t *cg, int32_t rank)
-{
-  return (int32_t)((int64_t)cg->n * rank / cg->size);
-}
-
-static int32_t owner_of(const cg_t *cg, int32_t row)
-{
-  int32_t rank = (int32_t)((int64_t)row * cg->size / cg->n);
-  while (rank > 0 && row < first_of(cg, rank))
-    rank--;
-  while (row >= first_of(cg, rank + 1))
-    rank++;
-  return rank;
-}
-
-/* Ghosts are the columns up to `band` before and behind the rank's own. */
-static int32_t ghosts_before(const cg_t *cg)
-{
-  return cg->first < cg->band ? cg->first : cg->band;
-}
-
-static int32_t column_of(const cg_t *cg, int32_t k)
-{
-  return k < ghosts_before(cg) ? cg->first - ghosts_before(cg) + k : cg->first + cg->nrows + k - ghosts_before(cg);
-}
-
-static int32_t place_of(const cg_t *cg, int32_t column)
-{
-  if (column >= cg->first && column < cg->first + cg->nrows)
-    return column - cg->first;
-  return cg->nrows + (column < cg->first ? column - (cg->first - ghosts_before(cg))
-                                         : column - (cg->first + cg->nrows) + ghosts_before(cg));
-}
-
-/* -1 within the band, and on the diagonal more than the row's other entries together: positive definite. */
-static double entry(const cg_t *cg, int32_t row, int32_t column)
-{
-  return row == column ? 2.0 * cg->band + 1 : -1;
-}
-
-static double right_hand_side(int32_t row)
-{
-  return 1 + row % 7;
-}
-
 static void make_matrix(cg_t *cg)
 {
-  int32_t *row_start = calloc((size_t)cg->nrows + 1, sizeof *row_start), nentries = 0;
-  int32_t *column = calloc((size_t)cg->nrows * (size_t)(2 * cg->band + 1) + 1, sizeof *column);
-  double *value = calloc((size_t)cg->nrows * (size_t)(2 * cg->band + 1) + 1, sizeof *value);
-  for (int32_t i = 0; i < cg->nrows; i++) {
-    int32_t row = cg->first + i;
-    for (int32_t j = row < cg->band ? 0 : row - cg->band; j <= row + cg->band && j < cg->n; j++) {
-      column[nentries] = place_of(cg, j);
-      value[nentries++] = entry(cg, row, j);
+  const banded_t *system = &cg->system;
+  int32_t *row_start = calloc((size_t)system->nrows + 1, sizeof *row_start), nentries = 0;
+  int32_t *column = calloc((size_t)system->nrows * (size_t)(2 * system->band + 1) + 1, sizeof *column);
+  double *value = calloc((size_t)system->nrows * (size_t)(2 * system->band + 1) + 1, sizeof *value);
+  for (int32_t i = 0; i < system->nrows; i++) {
+    int32_t row = system->first + i;
+    for (int32_t j = row < system->band ? 0 : row - system->band; j <= row + system->band && j < system->n; j++) {
+      column[nentries] = banded_place(system, j);
+      value[nentries++] = banded_entry(system, row, j);
     }
     row_start[i + 1] = nentries;
   }
-  cg->row_start = upload(cg, row_start, ((size_t)cg->nrows + 1) * sizeof *row_start);
+  cg->row_start = upload(cg, row_start, ((size_t)cg->system.nrows + 1) * sizeof *row_start);
   cg->column = upload(cg, column, ((size_t)nentries + 1) * sizeof *column);
   cg->value = upload(cg, value, ((size_t)nentries + 1) * sizeof *value);
   free(row_start);
@@ -204,31 +161,33 @@ static void make_matrix(cg_t *cg)
 
 static void make_graphs(cg_t *cg)
 {
-  int32_t after = cg->n - cg->first - cg->nrows, root_rank = 0;
+  int32_t after = cg->system.n - cg->system.first - cg->system.nrows, root_rank = 0;
   int64_t root = 0;
-  cg->nghosts = ghosts_before(cg) + (after < cg->band ? after : cg->band);
+  cg->nghosts = banded_ghosts_before(&cg->system) + (after < cg->system.band ? after : cg->system.band);
   int32_t *ranks = calloc((size_t)cg->nghosts + 1, sizeof *ranks);
   int64_t *roots = calloc((size_t)cg->nghosts + 1, sizeof *roots);
   for (int32_t k = 0; k < cg->nghosts; k++) {
-    ranks[k] = owner_of(cg, column_of(cg, k));
-    roots[k] = column_of(cg, k) - first_of(cg, ranks[k]);
+    ranks[k] = banded_owner(&cg->system, banded_ghost_column(&cg->system, k));
+    roots[k] = banded_ghost_column(&cg->system, k) - banded_first(&cg->system, ranks[k]);
   }
   sf_group_t *world = sf_group_world(cg->context);
-  sf(sf_graph_create(world, cg->nrows, cg->nghosts, NULL, ranks, roots, SF_GRAPH_DEFAULT, &cg->ghosts_graph), "graph");
-  sf(sf_graph_create(world, cg->rank == 0, 1, NULL, &root_rank, &root, SF_GRAPH_DEFAULT, &cg->sum_graph), "graph");
+  sf(sf_graph_create(world, cg->system.nrows, cg->nghosts, NULL, ranks, roots, SF_GRAPH_DEFAULT, &cg->ghosts_graph),
+     "graph");
+  sf(sf_graph_create(world, cg->system.rank == 0, 1, NULL, &root_rank, &root, SF_GRAPH_DEFAULT, &cg->sum_graph),
+     "graph");
   free(ranks);
   free(roots);
 }
 
 static void make_vectors(cg_t *cg)
 {
-  double *b = calloc((size_t)cg->nrows + 1, sizeof *b);
-  for (int32_t i = 0; i < cg->nrows; i++)
-    b[i] = right_hand_side(cg->first + i);
-  cg->x = upload_zeros(cg, cg->nrows);
-  cg->r = upload(cg, b, ((size_t)cg->nrows + 1) * sizeof *b);
-  cg->p = upload(cg, b, ((size_t)cg->nrows + 1) * sizeof *b);
-  cg->q = upload_zeros(cg, cg->nrows);
+  double *b = calloc((size_t)cg->system.nrows + 1, sizeof *b);
+  for (int32_t i = 0; i < cg->system.nrows; i++)
+    b[i] = banded_right_hand_side(cg->system.first + i);
+  cg->x = upload_zeros(cg, cg->system.nrows);
+  cg->r = upload(cg, b, ((size_t)cg->system.nrows + 1) * sizeof *b);
+  cg->p = upload(cg, b, ((size_t)cg->system.nrows + 1) * sizeof *b);
+  cg->q = upload_zeros(cg, cg->system.nrows);
   cg->ghosts = upload_zeros(cg, cg->nghosts);
   cg->parts = upload_zeros(cg, CG_PARTS);
   cg->scalars = upload_zeros(cg, SCALARS);
@@ -239,9 +198,9 @@ static void make_vectors(cg_t *cg)
 
 static void multiply(const cg_t *cg)
 {
-  launch(cg, MULTIPLY, cg->nrows,
-         (cg_args_t){.n = cg->nrows,
-                     .nown = cg->nrows,
+  launch(cg, MULTIPLY, cg->system.nrows,
+         (cg_args_t){.n = cg->system.nrows,
+                     .nown = cg->system.nrows,
                      .row_start = cg->row_start,
                      .column = cg->column,
                      .value = cg->value,
@@ -253,8 +212,12 @@ static void multiply(const cg_t *cg)
 /* This rank's part of x . y, in the scalar LOCAL. */
 static void dot_here(const cg_t *cg, const double *x, double *y)
 {
-  cg_args_t args = {
-      .n = cg->nrows, .x = x, .y = y, .parts = cg->parts, .sum = &cg->scalars[LOCAL], .total = &cg->scalars[TOTAL]};
+  cg_args_t args = {.n = cg->system.nrows,
+                    .x = x,
+                    .y = y,
+                    .parts = cg->parts,
+                    .sum = &cg->scalars[LOCAL],
+                    .total = &cg->scalars[TOTAL]};
   launch(cg, DOT_PARTS, CG_PARTS, args);
   launch(cg, DOT_SUM, 1, args);
 }
@@ -262,8 +225,8 @@ static void dot_here(const cg_t *cg, const double *x, double *y)
 /* x += a p, r -= a q, with a = *rr / *pq or what the host has found. */
 static void step(const cg_t *cg, const double *rr, const double *pq, double a)
 {
-  launch(cg, STEP, cg->nrows,
-         (cg_args_t){.n = cg->nrows,
+  launch(cg, STEP, cg->system.nrows,
+         (cg_args_t){.n = cg->system.nrows,
                      .x = cg->p,
                      .ghosts = cg->q,
                      .y = cg->x,
@@ -276,8 +239,9 @@ static void step(const cg_t *cg, const double *rr, const double *pq, double a)
 /* p = r + b p */
 static void turn(const cg_t *cg, const double *rr, const double *rr_before, double b)
 {
-  launch(cg, TURN, cg->nrows,
-         (cg_args_t){.n = cg->nrows, .x = cg->r, .y = cg->p, .numerator = rr, .denominator = rr_before, .factor = b});
+  launch(cg, TURN, cg->system.nrows,
+         (cg_args_t){
+             .n = cg->system.nrows, .x = cg->r, .y = cg->p, .numerator = rr, .denominator = rr_before, .factor = b});
 }
 
 /* ---- The way without waiting ------------------------------------------------------------------------------------- */
@@ -361,7 +325,7 @@ static void wait_for_all(cg_t *cg)
 /* The first run also sets everything up: its time does not count. */
 static run_t run(cg_t *cg, void (*iterate)(cg_t *cg, int32_t niterations), int32_t niterations)
 {
-  run_t result = {.x = calloc((size_t)cg->nrows + 1, sizeof(double))};
+  run_t result = {.x = calloc((size_t)cg->system.nrows + 1, sizeof(double))};
   for (int round = 0; round < 2; round++) {
     make_vectors(cg);
     wait_for_all(cg);
@@ -373,7 +337,7 @@ static run_t run(cg_t *cg, void (*iterate)(cg_t *cg, int32_t niterations), int32
     result.us = (now_us() - begin) / niterations;
     sf(sf_streams_check(cg->ghosts_graph), "sf_streams_check");
   }
-  cu(cuMemcpyDtoH(result.x, pointer(cg->x), (size_t)cg->nrows * sizeof(double)), "cuMemcpyDtoH");
+  cu(cuMemcpyDtoH(result.x, pointer(cg->x), (size_t)cg->system.nrows * sizeof(double)), "cuMemcpyDtoH");
   return result;
 }
 
@@ -393,66 +357,25 @@ static bool all_agree(cg_t *cg, bool mine)
   return here != 0;
 }
 
-/* ---- The serial computation -------------------------------------------------------------------------------------- */
-
-static void multiply_serially(const cg_t *cg, const double *x, double *y)
-{
-  for (int32_t row = 0; row < cg->n; row++) {
-    y[row] = 0;
-    for (int32_t j = row < cg->band ? 0 : row - cg->band; j <= row + cg->band && j < cg->n; j++)
-      y[row] += entry(cg, row, j) * x[j];
-  }
-}
-
-static double dot_serially(int32_t n, const double *x, const double *y)
-{
-  double sum = 0;
-  for (int32_t i = 0; i < n; i++)
-    sum += x[i] * y[i];
-  return sum;
-}
-
-static void solve_serially(const cg_t *cg, int32_t niterations, double *x)
-{
-  double *r = calloc((size_t)cg->n, sizeof *r), *p = calloc((size_t)cg->n, sizeof *p);
-  double *q = calloc((size_t)cg->n, sizeof *q);
-  for (int32_t i = 0; i < cg->n; i++)
-    r[i] = p[i] = right_hand_side(i);
-  double rr = dot_serially(cg->n, r, r);
-  for (int32_t k = 0; k < niterations; k++) {
-    multiply_serially(cg, p, q);
-    double a = rr / dot_serially(cg->n, p, q), before = rr;
-    for (int32_t i = 0; i < cg->n; i++) {
-      x[i] += a * p[i];
-      r[i] -= a * q[i];
-    }
-    rr = dot_serially(cg->n, r, r);
-    for (int32_t i = 0; i < cg->n; i++)
-      p[i] = r[i] + rr / before * p[i];
-  }
-  free(r);
-  free(p);
-  free(q);
-}
-
 /* Rank 0 gets all of x and compares. */
 static bool agrees_with_serial(cg_t *cg, const double *mine, int32_t niterations)
 {
-  int32_t n = cg->rank == 0 ? cg->n : 0;
+  int32_t n = cg->system.rank == 0 ? cg->system.n : 0;
   int32_t *ranks = calloc((size_t)n + 1, sizeof *ranks);
   int64_t *roots = calloc((size_t)n + 1, sizeof *roots);
   double *all = calloc((size_t)n + 1, sizeof *all), *expected = calloc((size_t)n + 1, sizeof *expected);
   bool good = true;
   sf_graph_t *graph;
   for (int32_t row = 0; row < n; row++) {
-    ranks[row] = owner_of(cg, row);
-    roots[row] = row - first_of(cg, ranks[row]);
+    ranks[row] = banded_owner(&cg->system, row);
+    roots[row] = row - banded_first(&cg->system, ranks[row]);
   }
-  sf(sf_graph_create(sf_group_world(cg->context), cg->nrows, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph), "graph");
+  sf(sf_graph_create(sf_group_world(cg->context), cg->system.nrows, n, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph),
+     "graph");
   sf(sf_bcast(graph, SF_DOUBLE, mine, all, SF_REPLACE), "sf_bcast");
   sf(sf_graph_destroy(graph), "sf_graph_destroy");
   if (n > 0)
-    solve_serially(cg, niterations, expected);
+    banded_solve(&cg->system, niterations, expected);
   for (int32_t row = 0; row < n; row++)
     good &= fabs(all[row] - expected[row]) <= ROUNDING * fabs(expected[row]);
   free(ranks);
@@ -464,22 +387,22 @@ static bool agrees_with_serial(cg_t *cg, const double *mine, int32_t niterations
 
 int main(int argc, char *argv[])
 {
-  cg_t cg = {.n = argument(argc, argv, 1, 7000), .band = argument(argc, argv, 2, 24)};
+  cg_t cg = {.system = {.n = argument(argc, argv, 1, 7000), .band = argument(argc, argv, 2, 24)}};
   int32_t niterations = argument(argc, argv, 3, 200);
   sf(sf_init(NULL, &cg.context), "sf_init");
-  cg.rank = sf_rank(cg.context);
-  cg.size = sf_size(cg.context);
-  must(cg.n >= cg.size, "usage", "at least as many rows as ranks");
-  cg.first = first_of(&cg, cg.rank);
-  cg.nrows = first_of(&cg, cg.rank + 1) - cg.first;
+  cg.system.rank = sf_rank(cg.context);
+  cg.system.size = sf_size(cg.context);
+  must(cg.system.n >= cg.system.size, "usage", "at least as many rows as ranks");
+  cg.system.first = banded_first(&cg.system, cg.system.rank);
+  cg.system.nrows = banded_first(&cg.system, cg.system.rank + 1) - cg.system.first;
   open_device(&cg);
   make_graphs(&cg);
   make_matrix(&cg);
   run_t host = run(&cg, iterate_with_host, niterations), device = run(&cg, iterate_on_device, niterations);
-  bool same = all_agree(&cg, memcmp(host.x, device.x, (size_t)cg.nrows * sizeof(double)) == 0);
+  bool same = all_agree(&cg, memcmp(host.x, device.x, (size_t)cg.system.nrows * sizeof(double)) == 0);
   bool right = agrees_with_serial(&cg, device.x, niterations);
-  if (cg.rank == 0) {
-    printf("%d rows, %d ranks, %d iterations\n", cg.n, cg.size, niterations);
+  if (cg.system.rank == 0) {
+    printf("%d rows, %d ranks, %d iterations\n", cg.system.n, cg.system.size, niterations);
     printf("  scalars on the host    %8.1f us an iteration, %.1f host synchronisations and 3 waits in sf\n", host.us,
            host.syncs);
     printf("  scalars on the device  %8.1f us an iteration, %.1f host synchronisations\n", device.us, device.syncs);
