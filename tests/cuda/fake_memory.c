@@ -10,37 +10,13 @@
 #include <unistd.h>
 
 #include "tests/cuda/fake_internal.h"
+#include "tests/cuda/fake_memory.h"
 
 #define PIECE_BYTES 512u /* to which devices' memory is aligned */
 #define DEVICE_BYTES ((size_t)1 << 36)
 #define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory: several small allocations share one */
 
-/* Memory of a device is a file, so that other processes can open it. */
-typedef struct memory {
-  struct memory *next;
-  char *base; /* imported: of the whole block, as the real driver may tell of it */
-  size_t length_bytes;
-  char *given;  /* what the caller got: imported: somewhere in the block */
-  char *mapped; /* in pages; the real driver gives no whole ones either */
-  size_t mapped_bytes;
-  int device; /* -1: pinned; -2: the host's, registered */
-  int fd;
-  bool imported;
-  uint64_t serial;
-  char *alias;           /* registered: where devices see it */
-  CUipcMemHandle handle; /* imported: by which */
-} memory_t;
-
-/* What a handle holds. */
-typedef struct ticket {
-  int32_t pid;
-  int32_t fd;
-  uint64_t length_bytes;
-  uint64_t offset;
-  int32_t device;
-} ticket_t;
-
-static memory_t *memories;
+sftest_cuda_memory_t *sftest_cuda_memories;
 static int nopen;
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +28,7 @@ static int protection(void)
 
 static void protect(void)
 {
-  for (memory_t *memory = memories; memory != NULL; memory = memory->next)
+  for (sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device >= 0)
       mprotect(memory->mapped, memory->mapped_bytes, protection());
 }
@@ -69,9 +45,9 @@ void sftest_cuda_close_memory(void)
     protect();
 }
 
-static memory_t **find_memory(uintptr_t address)
+sftest_cuda_memory_t **sftest_cuda_find_memory(uintptr_t address)
 {
-  memory_t **link = &memories;
+  sftest_cuda_memory_t **link = &sftest_cuda_memories;
   while (*link != NULL && address - (uintptr_t)(*link)->base >= (*link)->length_bytes)
     link = &(*link)->next;
   return link;
@@ -84,7 +60,7 @@ static bool is_within(const void *address, const char *base, size_t bytes)
 
 bool sftest_cuda_is_known(const void *address)
 {
-  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+  for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (is_within(address, memory->base, memory->length_bytes) ||
         is_within(address, memory->alias, memory->length_bytes))
       return true;
@@ -93,7 +69,7 @@ bool sftest_cuda_is_known(const void *address)
 
 bool sftest_cuda_can_touch(int device, const void *address)
 {
-  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+  for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device >= 0
             ? is_within(address, memory->base, memory->length_bytes) && sftest_cuda_has_access(device, memory->device)
             : is_within(address, memory->alias != NULL ? memory->alias : memory->base, memory->length_bytes))
@@ -111,7 +87,7 @@ static size_t round_up(size_t bytes)
   return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
 }
 
-static void map_memory(memory_t *memory, size_t offset)
+void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset)
 {
   memory->mapped_bytes = round_up(offset + memory->length_bytes);
   memory->mapped = mmap(NULL, memory->mapped_bytes, protection(), MAP_SHARED, memory->fd, 0);
@@ -124,15 +100,8 @@ static void map_memory(memory_t *memory, size_t offset)
   }
 }
 
-/* Processes that have others' memory open hold a lock on its file, which goes when they die. */
-static void note_use(const memory_t *memory)
-{
-  struct flock use = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
-  if (fcntl(memory->fd, F_SETLK, &use) != 0)
-    abort();
-}
-
-static void check_unused(const memory_t *memory)
+/* Processes that have others' memory open hold a lock on its file. */
+static void check_unused(const sftest_cuda_memory_t *memory)
 {
   struct flock use;
   for (int i = 0; i < 5000; i++) { /* who has just been killed still holds it for a moment */
@@ -145,14 +114,15 @@ static void check_unused(const memory_t *memory)
   abort();
 }
 
-static memory_t *add_memory(int device, size_t bytes)
+sftest_cuda_memory_t *sftest_cuda_add_memory(int device, size_t bytes)
 {
-  memory_t *memory = calloc(1, sizeof *memory);
+  sftest_cuda_memory_t *memory = calloc(1, sizeof *memory);
   if (memory == NULL)
     abort();
   static uint64_t last_serial;
-  *memory = (memory_t){.next = memories, .length_bytes = bytes, .device = device, .fd = -1, .serial = ++last_serial};
-  memories = memory;
+  *memory = (sftest_cuda_memory_t){
+      .next = sftest_cuda_memories, .length_bytes = bytes, .device = device, .fd = -1, .serial = ++last_serial};
+  sftest_cuda_memories = memory;
   return memory;
 }
 
@@ -162,7 +132,7 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
     return CUDA_ERROR_INVALID_VALUE;
   if (bytes > DEVICE_BYTES)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  memory_t *memory = add_memory(device, bytes);
+  sftest_cuda_memory_t *memory = sftest_cuda_add_memory(device, bytes);
   if (device < 0) {
     memory->mapped_bytes = bytes;
     memory->given = memory->base = aligned_alloc(page_bytes(), round_up(bytes));
@@ -171,15 +141,15 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
     memory->fd = memfd_create("fake-cuda", MFD_CLOEXEC);
     if (memory->fd < 0 || ftruncate(memory->fd, (off_t)round_up(offset + bytes)) != 0)
       abort();
-    map_memory(memory, offset);
+    sftest_cuda_map_memory(memory, offset);
   }
   *base_p = memory->base;
   return CUDA_SUCCESS;
 }
 
-static CUresult free_memory(uintptr_t address, bool imported)
+CUresult sftest_cuda_free_memory(uintptr_t address, bool imported)
 {
-  memory_t **link = find_memory(address), *memory = *link;
+  sftest_cuda_memory_t **link = sftest_cuda_find_memory(address), *memory = *link;
   if (memory == NULL || (uintptr_t)memory->given != address || memory->imported != imported)
     return CUDA_ERROR_INVALID_VALUE;
   if (memory->fd >= 0 && !imported && getenv("SFTEST_CUDA_LENIENT") == NULL)
@@ -201,7 +171,7 @@ int64_t sftest_cuda_live(void)
 {
   int64_t n = 0;
   pthread_mutex_lock(&sftest_cuda_lock);
-  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+  for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     n++;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return n;
@@ -242,7 +212,7 @@ static CUresult finish_and_free(uintptr_t address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
-  CUresult result = free_memory(address, false);
+  CUresult result = sftest_cuda_free_memory(address, false);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
@@ -298,14 +268,14 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     return CUDA_ERROR_INVALID_VALUE;
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
-  for (const memory_t *memory = memories; memory != NULL; memory = memory->next)
+  for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device < 0 && memory->base < (char *)pointer + bytes &&
         (char *)pointer < memory->base + memory->length_bytes)
       result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   if (sftest_cuda_is_to_fail("cuMemHostRegister"))
     result = CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
-    memory_t *memory = add_memory(-2, bytes);
+    sftest_cuda_memory_t *memory = sftest_cuda_add_memory(-2, bytes);
     memory->base = pointer;
     memory->alias = mremap(pointer, 0, bytes, MREMAP_MAYMOVE);
     if (memory->alias == MAP_FAILED)
@@ -322,7 +292,7 @@ CUresult cuMemHostUnregister(void *pointer)
     return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
-  memory_t **link = find_memory((uintptr_t)pointer), *memory = *link;
+  sftest_cuda_memory_t **link = sftest_cuda_find_memory((uintptr_t)pointer), *memory = *link;
   result = memory != NULL && memory->device == -2 && memory->base == pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS) {
     munmap(memory->alias, memory->length_bytes);
@@ -339,7 +309,7 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
   if (result != CUDA_SUCCESS)
     return result;
   pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)pointer);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   result = flags == 0 && memory != NULL && memory->device < 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS)
     *device_pointer =
@@ -347,142 +317,6 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
                                                        : (void *)(memory->alias + ((char *)pointer - memory->base)));
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
-}
-
-/* ---- Other processes' memory ------------------------------------------------------------------------------------- */
-
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
-{
-  memset(uuid, 0, sizeof *uuid);
-  uuid->bytes[0] = (char)device;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
-{
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)pointer);
-  if (memory == NULL || memory->fd < 0 || memory->imported || (uintptr_t)memory->base != (uintptr_t)pointer)
-    result = CUDA_ERROR_INVALID_VALUE;
-  if (sftest_cuda_is_to_fail("cuIpcGetMemHandle"))
-    result = CUDA_ERROR_NOT_SUPPORTED;
-  if (result == CUDA_SUCCESS) {
-    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped),
-                       memory->device};
-    memset(handle, 0, sizeof *handle);
-    memcpy(handle, &ticket, sizeof ticket);
-  }
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-static bool is_open(const CUipcMemHandle *handle)
-{
-  const memory_t *memory = memories;
-  while (memory != NULL && (!memory->imported || memcmp(&memory->handle, handle, sizeof *handle) != 0))
-    memory = memory->next;
-  return memory != NULL;
-}
-
-/* Memory of another device is opened only where kernels reach it. */
-static bool reaches(int device)
-{
-  int access = 1, own = sftest_cuda_current()->device;
-  return own == device || (cuDeviceCanAccessPeer(&access, own, device) == CUDA_SUCCESS && access);
-}
-
-/* A process can't open its own handles, nor one twice: some drivers count, others refuse. */
-CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)
-{
-  char path[64];
-  ticket_t ticket;
-  CUresult result = sftest_cuda_enter();
-  memcpy(&ticket, &handle, sizeof ticket);
-  if (result == CUDA_SUCCESS && ticket.pid == getpid())
-    result = CUDA_ERROR_INVALID_CONTEXT;
-  if (result != CUDA_SUCCESS || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
-    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
-  if (sftest_cuda_is_to_fail("cuIpcOpenMemHandle") || !reaches(ticket.device))
-    return CUDA_ERROR_NOT_SUPPORTED;
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)ticket.pid, (int)ticket.fd);
-  int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0)
-    return CUDA_ERROR_NOT_SUPPORTED;
-  pthread_mutex_lock(&sftest_cuda_lock);
-  if (is_open(&handle)) {
-    pthread_mutex_unlock(&sftest_cuda_lock);
-    close(fd);
-    return CUDA_ERROR_ALREADY_MAPPED;
-  }
-  memory_t *memory = add_memory(sftest_cuda_current()->device, ticket.length_bytes);
-  memory->fd = fd;
-  memory->imported = true;
-  memory->handle = handle;
-  map_memory(memory, (size_t)ticket.offset);
-  note_use(memory);
-  *pointer = (CUdeviceptr)(uintptr_t)memory->given;
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
-{
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
-  sftest_cuda_finish(true);
-  result = free_memory((uintptr_t)pointer, true);
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)pointer);
-  for (unsigned i = 0; i < n; i++) {
-    if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-      *(CUmemorytype *)values[i] = memory == NULL ? 0 : memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    else if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-      *(int *)values[i] = memory != NULL && memory->device >= 0 ? memory->device : -2;
-    else if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-      *(CUdeviceptr *)values[i] = memory != NULL ? (CUdeviceptr)(uintptr_t)memory->base : 0;
-    else if (attributes[i] == CU_POINTER_ATTRIBUTE_BUFFER_ID)
-      *(unsigned long long *)values[i] = memory != NULL ? memory->serial : 0;
-    else if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-      *(size_t *)values[i] = memory != NULL ? memory->length_bytes : 0;
-    else
-      abort();
-  }
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return CUDA_SUCCESS;
-}
-
-/* Unlike cuPointerGetAttributes, which accepts memory that it knows nothing of. */
-static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)pointer);
-  if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-    *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-  else if (memory != NULL)
-    *(CUcontext *)data = memory->device < 0 ? NULL : sftest_cuda_context(memory->device);
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
-{
-  if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE || attribute == CU_POINTER_ATTRIBUTE_CONTEXT)
-    return get_known(data, attribute, pointer);
-  if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
-    abort();
-  *(int *)data = 1;
-  return CUDA_SUCCESS;
 }
 
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
@@ -494,7 +328,7 @@ sftest_cuda_length_fn_t sftest_cuda_length;
 size_t sftest_cuda_length(const void *address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
-  const memory_t *memory = *find_memory((uintptr_t)address);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)address);
   size_t bytes = memory != NULL ? memory->length_bytes : 0;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return bytes;

@@ -97,19 +97,41 @@ static PetscErrorCode move(PetscSF sf, const char *name, MPI_Datatype unit, fill
   PetscFunctionReturn(0);
 }
 
-/* Units that PETSc's own code uses and such as users make. */
+/* Units such as users make. */
+typedef struct units {
+  MPI_Datatype three, pair, copy, vector;
+} units_t;
+
+static PetscErrorCode make_units(units_t *units)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Type_contiguous(3, MPI_DOUBLE, &units->three));
+  PetscCallMPI(MPI_Type_contiguous(2, MPI_INT, &units->pair));
+  PetscCallMPI(MPI_Type_dup(units->three, &units->copy));
+  PetscCallMPI(MPI_Type_vector(2, 1, 1, MPI_DOUBLE, &units->vector));
+  PetscCallMPI(MPI_Type_commit(&units->three));
+  PetscCallMPI(MPI_Type_commit(&units->pair));
+  PetscCallMPI(MPI_Type_commit(&units->copy));
+  PetscCallMPI(MPI_Type_commit(&units->vector));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode free_units(units_t *units)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Type_free(&units->three));
+  PetscCallMPI(MPI_Type_free(&units->pair));
+  PetscCallMPI(MPI_Type_free(&units->copy));
+  PetscCallMPI(MPI_Type_free(&units->vector));
+  PetscFunctionReturn(0);
+}
+
+/* These, and units that PETSc's own code uses. */
 static PetscErrorCode move_all(PetscSF sf)
 {
-  MPI_Datatype three, pair, copy, vector;
+  units_t units;
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Type_contiguous(3, MPI_DOUBLE, &three));
-  PetscCallMPI(MPI_Type_contiguous(2, MPI_INT, &pair));
-  PetscCallMPI(MPI_Type_dup(three, &copy));
-  PetscCallMPI(MPI_Type_vector(2, 1, 1, MPI_DOUBLE, &vector));
-  PetscCallMPI(MPI_Type_commit(&three));
-  PetscCallMPI(MPI_Type_commit(&pair));
-  PetscCallMPI(MPI_Type_commit(&copy));
-  PetscCallMPI(MPI_Type_commit(&vector));
+  PetscCall(make_units(&units));
   const struct {
     const char *name;
     MPI_Datatype unit;
@@ -138,18 +160,15 @@ static PetscErrorCode move_all(PetscSF sf)
       {"2int, replace", MPI_2INT, PAIRS, MPI_REPLACE, PETSC_FALSE},
       {"2int, maxloc", MPI_2INT, PAIRS, MPI_MAXLOC, PETSC_TRUE},
       {"2int, minloc", MPI_2INT, PAIRS, MPI_MINLOC, PETSC_TRUE},
-      {"three doubles, replace", three, DOUBLES, MPI_REPLACE, PETSC_FALSE},
-      {"three doubles, sum", three, DOUBLES, MPI_SUM, PETSC_TRUE},
-      {"their copy, sum", copy, DOUBLES, MPI_SUM, PETSC_TRUE},
-      {"two ints, sum", pair, INTS, MPI_SUM, PETSC_TRUE},
-      {"vector, replace", vector, DOUBLES, MPI_REPLACE, PETSC_FALSE},
+      {"three doubles, replace", units.three, DOUBLES, MPI_REPLACE, PETSC_FALSE},
+      {"three doubles, sum", units.three, DOUBLES, MPI_SUM, PETSC_TRUE},
+      {"their copy, sum", units.copy, DOUBLES, MPI_SUM, PETSC_TRUE},
+      {"two ints, sum", units.pair, INTS, MPI_SUM, PETSC_TRUE},
+      {"vector, replace", units.vector, DOUBLES, MPI_REPLACE, PETSC_FALSE},
   };
   for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
     PetscCall(move(sf, moves[i].name, moves[i].unit, moves[i].fill, moves[i].op, moves[i].back));
-  PetscCallMPI(MPI_Type_free(&three));
-  PetscCallMPI(MPI_Type_free(&pair));
-  PetscCallMPI(MPI_Type_free(&copy));
-  PetscCallMPI(MPI_Type_free(&vector));
+  PetscCall(free_units(&units));
   PetscFunctionReturn(0);
 }
 

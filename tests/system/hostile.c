@@ -1,126 +1,39 @@
-/* Hostile clients: see hostile.h. Nothing that they call has to succeed; they only must not stop trying. */
+/* Hostile clients that belong to no job: see hostile.h. Nothing that they call has to succeed; they only must not stop
+ * trying. */
 #include "tests/system/hostile.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "proto/address.h"
-#include "proto/conn.h"
 #include "proto/frame.h"
-#include "shm/observe/counters.h"
-#include "shm/region/inbox.h"
+#include "tests/system/attacker.h"
 #include "tests/system/work.h"
 
-#define MAX_PACKED 8192
-
-typedef struct attacker {
-  sftest_rank_t *self;
-  sftest_assault_t *assault;
-  uint64_t random;
-} attacker_t;
-
-static attacker_t attacker_of(sftest_rank_t *self)
-{
-  return (attacker_t){.self = self, .assault = self->argument, .random = sftest_seed() + (uint64_t)getpid()};
-}
-
-static int open_connection(const attacker_t *attacker)
-{
-  int fd = -1;
-  if (sfproto_connect(attacker->self->options.socket_path, &fd) != SF_OK)
-    return -1;
-  return fd;
-}
-
-/* One sendmsg that does not wait, with n descriptors. */
-static bool send_bytes(int socket, const void *bytes, size_t length, const int fds[], int n)
-{
-  union {
-    struct cmsghdr align;
-    char space[CMSG_SPACE(253 * sizeof(int))];
-  } control = {0};
-  struct iovec part = {(void *)(uintptr_t)bytes, length};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-  if (n > 0) {
-    message.msg_control = &control;
-    message.msg_controllen = CMSG_SPACE((size_t)n * sizeof(int));
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN((size_t)n * sizeof(int));
-    memcpy(CMSG_DATA(header), fds, (size_t)n * sizeof(int));
-  }
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
-}
-
-/* The frame of a message that announces nfds descriptors. */
-static size_t pack_frame(const Sfproto__Message *message, int nfds, uint8_t frame[MAX_PACKED])
-{
-  size_t length = sfproto__message__pack(message, frame + SFPROTO_HEADER_BYTES);
-  sfproto_header_t header = sfproto_header_make(length, nfds);
-  memcpy(frame, &header, sizeof header);
-  return sizeof header + length;
-}
-
-/* A hello as the only rank of a job. */
-static void make_hello(const attacker_t *attacker, const char *job, Sfproto__Hello *hello, Sfproto__Message *message)
-{
-  sfproto__hello__init(hello);
-  sfproto__message__init(message);
-  hello->role = SFPROTO__HELLO__ROLE__CLIENT;
-  hello->job = (char *)(uintptr_t)job; /* only read */
-  hello->key = (char *)(uintptr_t)attacker->self->options.key;
-  hello->has_rank = hello->has_size = hello->has_pid = hello->has_probe_address = hello->has_probe_value = true;
-  hello->size = 1;
-  hello->pid = (int32_t)getpid();
-  message->request = 1;
-  message->body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message->hello = hello;
-}
-
-/* The same as one of two, who is never there for long. */
-static size_t first_hello_frame(const attacker_t *attacker, uint8_t frame[MAX_PACKED])
-{
-  char job[256];
-  Sfproto__Hello hello;
-  Sfproto__Message message;
-  int n = snprintf(job, sizeof job, "hostile-%d-%lld-", (int)getpid(), (long long)attacker->assault->attempts);
-  memset(job + n, 'x', sizeof job - 1 - (size_t)n);
-  job[sizeof job - 1] = '\0';
-  make_hello(attacker, job, &hello, &message);
-  hello.size = 2;
-  return pack_frame(&message, 3, frame);
-}
-
-static size_t hello_frame(const attacker_t *attacker, const char *job, int nfds, uint8_t frame[MAX_PACKED])
+static size_t hello_frame(const sftest_attacker_t *attacker, const char *job, int nfds,
+                          uint8_t frame[SFTEST_MAX_PACKED])
 {
   Sfproto__Hello hello;
   Sfproto__Message message;
-  make_hello(attacker, job, &hello, &message);
-  return pack_frame(&message, nfds, frame);
+  sftest_make_hello(attacker, job, &hello, &message);
+  return sftest_pack_frame(&message, nfds, frame);
 }
 
-static void fill_random(attacker_t *attacker, uint8_t *bytes, size_t length)
+static void fill_random(sftest_attacker_t *attacker, uint8_t *bytes, size_t length)
 {
   for (size_t i = 0; i < length; i++)
     bytes[i] = (uint8_t)sftest_random(&attacker->random);
 }
 
-/* ---- Strangers --------------------------------------------------------------------------------------------------- */
-
 int sftest_send_garbage(sftest_rank_t *self)
 {
-  attacker_t attacker = attacker_of(self);
+  sftest_attacker_t attacker = sftest_attacker(self);
   static uint8_t bytes[65536];
   fill_random(&attacker, bytes, sizeof bytes);
   for (; !attacker.assault->over; attacker.assault->attempts++) {
-    int fd = open_connection(&attacker);
+    int fd = sftest_attacker_connect(&attacker);
     size_t length = 1 + (size_t)sftest_below(&attacker.random, sizeof bytes - SFPROTO_HEADER_BYTES);
     sfproto_header_t header = sfproto_header_make(length, 0);
     if (sftest_below(&attacker.random, 2) == 0)
@@ -129,7 +42,7 @@ int sftest_send_garbage(sftest_rank_t *self)
       fill_random(&attacker, bytes, sizeof header);
     if (fd < 0)
       continue;
-    while (sftest_below(&attacker.random, 4) != 0 && send_bytes(fd, bytes, length + sizeof header, NULL, 0))
+    while (sftest_below(&attacker.random, 4) != 0 && sftest_send_bytes(fd, bytes, length + sizeof header, NULL, 0))
       ;
     close(fd);
   }
@@ -138,10 +51,10 @@ int sftest_send_garbage(sftest_rank_t *self)
 
 int sftest_send_fragments(sftest_rank_t *self)
 {
-  attacker_t attacker = attacker_of(self);
-  uint8_t frame[MAX_PACKED];
+  sftest_attacker_t attacker = sftest_attacker(self);
+  uint8_t frame[SFTEST_MAX_PACKED];
   for (; !attacker.assault->over; attacker.assault->attempts++) {
-    int fd = open_connection(&attacker), announced = (int)sftest_below(&attacker.random, 4);
+    int fd = sftest_attacker_connect(&attacker), announced = (int)sftest_below(&attacker.random, 4);
     /* With its own socket in hand the daemon does not see that we close it: only now and then, as such a connection
      * lives until the daemon has waited long enough for a Hello. */
     int sent_fd = sftest_below(&attacker.random, 32) == 0 ? fd : STDERR_FILENO, three[] = {sent_fd, sent_fd, sent_fd};
@@ -153,7 +66,7 @@ int sftest_send_fragments(sftest_rank_t *self)
       size_t piece = 1 + (size_t)sftest_below(&attacker.random, 20);
       int nfds = sftest_below(&attacker.random, 3) == 0 ? (int)sftest_below(&attacker.random, 4) : 0;
       piece = piece < until - sent ? piece : until - sent;
-      if (!send_bytes(fd, frame + sent, piece, three, nfds))
+      if (!sftest_send_bytes(fd, frame + sent, piece, three, nfds))
         break;
       sent += piece;
     }
@@ -163,7 +76,7 @@ int sftest_send_fragments(sftest_rank_t *self)
 }
 
 /* A descriptor of a random kind. */
-static int make_descriptor(attacker_t *attacker)
+static int make_descriptor(sftest_attacker_t *attacker)
 {
   int ends[2], fd;
   switch (sftest_below(&attacker->random, 6)) {
@@ -181,7 +94,7 @@ static int make_descriptor(attacker_t *attacker)
     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE);
     return fd;
   case 4: /* our own socket to the daemon */
-    return open_connection(attacker);
+    return sftest_attacker_connect(attacker);
   default:
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return -1;
@@ -192,17 +105,17 @@ static int make_descriptor(attacker_t *attacker)
 
 int sftest_send_descriptors(sftest_rank_t *self)
 {
-  attacker_t attacker = attacker_of(self);
-  uint8_t frame[MAX_PACKED];
+  sftest_attacker_t attacker = sftest_attacker(self);
+  uint8_t frame[SFTEST_MAX_PACKED];
   for (; !attacker.assault->over; attacker.assault->attempts++) {
-    int fd = open_connection(&attacker), fds[100];
+    int fd = sftest_attacker_connect(&attacker), fds[100];
     int n = sftest_below(&attacker.random, 2) == 0 ? 3 : (int)sftest_below(&attacker.random, 100);
     int announced = sftest_below(&attacker.random, 2) == 0 ? n : 3;
     for (int i = 0; i < n; i++)
       fds[i] = i < 3 || fds[i - 1] < 0 ? make_descriptor(&attacker) : dup(fds[i - 1]);
     size_t length = hello_frame(&attacker, "descriptors", announced, frame);
     if (fd >= 0)
-      send_bytes(fd, frame, length, fds, n);
+      sftest_send_bytes(fd, frame, length, fds, n);
     for (int i = 0; i < n; i++)
       close(fds[i]);
     close(fd);
@@ -213,262 +126,21 @@ int sftest_send_descriptors(sftest_rank_t *self)
 int sftest_flood_connections(sftest_rank_t *self)
 {
   enum { HELD = 400 };
-  attacker_t attacker = attacker_of(self);
+  sftest_attacker_t attacker = sftest_attacker(self);
   int held[HELD];
-  uint8_t frame[MAX_PACKED];
+  uint8_t frame[SFTEST_MAX_PACKED];
   memset(held, -1, sizeof held);
   for (; !attacker.assault->over; attacker.assault->attempts++) {
     int *fd = &held[sftest_below(&attacker.random, HELD)];
     if (*fd >= 0)
       close(*fd);
-    *fd = open_connection(&attacker);
+    *fd = sftest_attacker_connect(&attacker);
     size_t length = hello_frame(&attacker, "connections", 60, frame);
     int many[60];
     for (int i = 0; i < 60; i++)
       many[i] = *fd;
     if (*fd >= 0 && sftest_below(&attacker.random, 2) == 0)
-      send_bytes(*fd, frame, length / 2, many, 60);
+      sftest_send_bytes(*fd, frame, length / 2, many, 60);
   }
   return 0;
-}
-
-/* ---- Members of jobs of their own -------------------------------------------------------------------------------- */
-
-/* A member of a job of one. */
-typedef struct member {
-  sfproto_conn_t *conn;
-  int alerts;     /* our end of the alert socket */
-  uint64_t group; /* of the job's only rank */
-} member_t;
-
-static void leave(member_t *member)
-{
-  sfproto_conn_destroy(member->conn);
-  close(member->alerts);
-}
-
-/* Says hello with the three descriptors, and awaits the welcome. */
-static bool say_hello(const attacker_t *attacker, member_t *member, const int fds[3])
-{
-  char job[64];
-  Sfproto__Hello hello;
-  Sfproto__Message message;
-  sfproto_incoming_t incoming;
-  snprintf(job, sizeof job, "hostile-%d-%lld", (int)getpid(), (long long)attacker->assault->attempts++);
-  make_hello(attacker, job, &hello, &message);
-  if (sfproto_conn_send(member->conn, &message, fds, 3) != SF_OK ||
-      sfproto_conn_receive(member->conn, 5000, &incoming) != SF_OK)
-    return false;
-  bool welcome = incoming.message->body_case == SFPROTO__MESSAGE__BODY_WELCOME;
-  if (welcome)
-    member->group = incoming.message->welcome->job_id;
-  sfproto_incoming_free(&incoming);
-  return welcome;
-}
-
-static bool make_regions(sfshm_region_t *inbox, sfshm_region_t *counters)
-{
-  *inbox = *counters = (sfshm_region_t){.fd = -1};
-  return sfshm_region_create("hostile", SFSHM_REGION_INBOX, 65536, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, inbox) == SF_OK &&
-         sfshm_region_create("hostile", SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t), SFSHM_SEAL_FUTURE_WRITE,
-                             SFSHM_COMMIT_ALL, counters) == SF_OK;
-}
-
-static bool join(const attacker_t *attacker, member_t *member)
-{
-  sfshm_region_t inbox, counters;
-  int ends[2] = {-1, -1}, fd = open_connection(attacker);
-  bool ok = fd >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0;
-  *member = (member_t){.alerts = ends[0]};
-  ok = fd >= 0 && sfproto_conn_create(fd, &member->conn) == SF_OK && ok;
-  ok = make_regions(&inbox, &counters) && ok;
-  int fds[] = {ends[1], inbox.fd, counters.fd};
-  ok = ok && say_hello(attacker, member, fds);
-  close(ends[1]);
-  sfshm_region_destroy(&inbox);
-  sfshm_region_destroy(&counters);
-  if (!ok)
-    leave(member);
-  return ok;
-}
-
-int sftest_flood_joins(sftest_rank_t *self)
-{
-  attacker_t attacker = attacker_of(self);
-  uint8_t frame[MAX_PACKED];
-  sfshm_region_t inbox, counters;
-  int ends[2];
-  if (!make_regions(&inbox, &counters) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return 1;
-  const int fds[] = {ends[1], inbox.fd, counters.fd};
-  for (; !attacker.assault->over; attacker.assault->attempts++) {
-    int fd = open_connection(&attacker);
-    if (fd >= 0)
-      send_bytes(fd, frame, first_hello_frame(&attacker, frame), fds, 3);
-    close(fd);
-  }
-  return 0;
-}
-
-/* A request with random contents. Numbers are small, so that some of them are those of real things. */
-static size_t random_request(attacker_t *attacker, uint8_t frame[MAX_PACKED])
-{
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
-  Sfproto__RegionAdd region = SFPROTO__REGION_ADD__INIT;
-  Sfproto__GroupCreate group = SFPROTO__GROUP_CREATE__INIT;
-  Sfproto__GraphCreate graph = SFPROTO__GRAPH_CREATE__INIT;
-  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
-  Sfproto__GraphFail graph_fail = SFPROTO__GRAPH_FAIL__INIT;
-  int32_t ranks[100] = {0};
-  message.request = sftest_random(&attacker->random);
-  switch (sftest_below(&attacker->random, 6)) {
-  case 0:
-    get.segment = (uint64_t)sftest_below(&attacker->random, 2);
-    message.segment_get = &get;
-    message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
-    break;
-  case 1:
-    region.region = sftest_random(&attacker->random);
-    region.length = sftest_random(&attacker->random);
-    message.region_add = &region;
-    message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
-    break;
-  case 2:
-    group.n_ranks = (size_t)sftest_below(&attacker->random, 100);
-    group.ranks = ranks;
-    message.group_create = &group;
-    message.body_case = SFPROTO__MESSAGE__BODY_GROUP_CREATE;
-    break;
-  case 3:
-    graph.group = (uint64_t)sftest_below(&attacker->random, 100);
-    graph.nroots = graph.nleaves = (int64_t)(sftest_random(&attacker->random) >> 1);
-    message.graph_create = &graph;
-    message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-    break;
-  case 4:
-    commit.graph = (uint64_t)sftest_below(&attacker->random, 100);
-    message.graph_commit = &commit;
-    message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
-    break;
-  default:
-    graph_fail.graph = (uint64_t)sftest_below(&attacker->random, 100);
-    graph_fail.detail = (char *)(uintptr_t) "because";
-    message.graph_fail = &graph_fail;
-    message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-    break;
-  }
-  return pack_frame(&message, 0, frame);
-}
-
-int sftest_flood_requests(sftest_rank_t *self)
-{
-  attacker_t attacker = attacker_of(self);
-  uint8_t frame[MAX_PACKED];
-  member_t member;
-  while (!attacker.assault->over) {
-    if (!join(&attacker, &member))
-      continue;
-    int fd = sfproto_conn_fd(member.conn);
-    while (!attacker.assault->over &&
-           (send_bytes(fd, frame, random_request(&attacker, frame), NULL, 0) || errno == EAGAIN))
-      attacker.assault->attempts++;
-    leave(&member);
-  }
-  return 0;
-}
-
-/* Sends a request, waits for its answer, and gives the number of the graph in it, if one is. */
-static bool call(sfproto_conn_t *conn, Sfproto__Message *message, uint64_t *graph)
-{
-  sfproto_incoming_t incoming;
-  message->request = 5;
-  if (sfproto_conn_send(conn, message, NULL, 0) != SF_OK || sfproto_conn_receive(conn, 5000, &incoming) != SF_OK)
-    return false;
-  bool ok = incoming.message->body_case != SFPROTO__MESSAGE__BODY_ERROR;
-  if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_REPLY)
-    *graph = incoming.message->graph_reply->graph;
-  sfproto_incoming_free(&incoming);
-  return ok;
-}
-
-/* Makes and destroys a graph: its end is an alert. */
-static bool provoke_alert(const member_t *member)
-{
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
-  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
-  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
-  create.group = member->group;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
-  if (!call(member->conn, &message, &commit.graph))
-    return false;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
-  message.graph_commit = &commit;
-  if (!call(member->conn, &message, &commit.graph))
-    return false;
-  destroy.graph = commit.graph;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
-  message.graph_destroy = &destroy;
-  return call(member->conn, &message, &commit.graph);
-}
-
-int sftest_flood_alerts(sftest_rank_t *self)
-{
-  attacker_t attacker = attacker_of(self);
-  member_t member;
-  while (!attacker.assault->over) {
-    if (!join(&attacker, &member))
-      continue;
-    while (!attacker.assault->over && provoke_alert(&member))
-      attacker.assault->attempts++;
-    leave(&member);
-  }
-  return 0;
-}
-
-/* ---- Members of a job with others -------------------------------------------------------------------------------- */
-
-/* Overwrites a word here and there, also of those that the library's own thread in this process uses: on purpose no
- * matter for the thread sanitizer. */
-__attribute__((no_sanitize_thread)) static void scribble_on(attacker_t *attacker, char *from, const char *to)
-{
-  for (size_t i = 0, n = (size_t)(to - from) / sizeof(uint64_t); i < n;
-       i += (size_t)sftest_below(&attacker->random, 64)) {
-    uint64_t word = sftest_random(&attacker->random);
-    memcpy(from + i * sizeof word, &word, sizeof word);
-  }
-}
-
-/* All that this process has mapped of its own and its neighbours' shared memory, where it may write. */
-static void scribble_everywhere(attacker_t *attacker)
-{
-  char line[256], access[8];
-  FILE *maps = fopen("/proc/self/maps", "re");
-  if (maps == NULL)
-    return;
-  while (fgets(line, sizeof line, maps) != NULL) {
-    void *from, *to;
-    if (strstr(line, "memfd:sf-") != NULL && sscanf(line, "%p-%p %7s", &from, &to, access) == 3 && access[1] == 'w')
-      scribble_on(attacker, from, to);
-  }
-  fclose(maps);
-}
-
-int sftest_scribble(sftest_rank_t *self)
-{
-  attacker_t attacker = attacker_of(self);
-  sf_context_t *context = NULL;
-  sf_graph_t *graph = NULL;
-  void *memory = NULL;
-  double roots[1000] = {0}, leaves[1000];
-  if (sf_init(&self->options, &context) != SF_OK || sf_alloc(context, 100000, &memory) != SF_OK ||
-      sftest_ring_create(sf_group_world(context), 1000, 0, &graph) != SF_OK)
-    return 0;
-  if (self->rank == 0 && sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE) == SF_OK)
-    attacker.assault->attempts++;
-  for (; !attacker.assault->over; attacker.assault->attempts++)
-    scribble_everywhere(&attacker);
-  _exit(0); /* nothing here can be taken apart in good order any more */
 }

@@ -8,7 +8,7 @@
 #include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
-#include "tests/system/model/graph.h"
+#include "tests/system/model/operation.h"
 #include "tests/unit/runner.h"
 
 #define JOBS 4

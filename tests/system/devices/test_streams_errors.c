@@ -19,12 +19,33 @@ static void add_up(const void *in, void *inout, int64_t n, size_t unit_bytes, vo
   (void)in, (void)inout, (void)n, (void)unit_bytes, (void)context;
 }
 
+/* One more than may be in flight; and what is refused while some are. */
+static void fill_flight(sftest_rank_t *self, sftest_device_ring_t *ring)
+{
+  sf_streamed_t *some[SF_STREAMS_IN_FLIGHT + 1] = {NULL};
+  const sf_type_t *block;
+  SFTEST_OK(self, sf_end_on_stream(&some[0], ring->stream));
+  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
+    SFTEST_OK(self, sf_bcast_begin_on_stream(ring->graph, SF_DOUBLE, ring->roots, ring->leaves, SF_REPLACE,
+                                             ring->stream, &some[i]));
+  SFTEST_EXPECT(self,
+                sf_bcast_begin_on_stream(ring->graph, SF_DOUBLE, ring->roots, ring->leaves, SF_REPLACE, ring->stream,
+                                         &some[SF_STREAMS_IN_FLIGHT]),
+                SF_ERR_LIMIT);
+  SFTEST_OK(self, sf_type_create_block(2, SF_DOUBLE, &block));
+  SFTEST_EXPECT(self, sf_bcast_on_stream(ring->graph, block, ring->roots, ring->leaves, SF_REPLACE, ring->stream),
+                SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_graph_destroy(ring->graph), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_finalize(ring->context), SF_ERR_STATE);
+  for (int i = SF_STREAMS_IN_FLIGHT - 1; i >= 0; i--)
+    SFTEST_OK(self, sf_end_on_stream(&some[i], ring->stream));
+  SFTEST_OK(self, sf_type_destroy(block));
+}
+
 static int be_refused(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
-  sf_streamed_t *some[SF_STREAMS_IN_FLIGHT + 1] = {NULL};
   const sf_op_t *op;
-  const sf_type_t *block;
   sf_region_t *freed;
   sftest_device_ring_make(self, &ring);
   void *other = sftest_device_stream(1);
@@ -55,23 +76,8 @@ static int be_refused(sftest_rank_t *self)
     SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_SUM, other), SF_ERR_ARG);
     SFTEST_DETAIL(self, "device 0");
   }
-  SFTEST_OK(self, sf_end_on_stream(&some[0], ring.stream));
-  for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)
-    SFTEST_OK(self, sf_bcast_begin_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, ring.stream,
-                                             &some[i]));
-  SFTEST_EXPECT(self,
-                sf_bcast_begin_on_stream(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, ring.stream,
-                                         &some[SF_STREAMS_IN_FLIGHT]),
-                SF_ERR_LIMIT);
-  SFTEST_OK(self, sf_type_create_block(2, SF_DOUBLE, &block));
-  SFTEST_EXPECT(self, sf_bcast_on_stream(ring.graph, block, ring.roots, ring.leaves, SF_REPLACE, ring.stream),
-                SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_graph_destroy(ring.graph), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_finalize(ring.context), SF_ERR_STATE);
-  for (int i = SF_STREAMS_IN_FLIGHT - 1; i >= 0; i--)
-    SFTEST_OK(self, sf_end_on_stream(&some[i], ring.stream));
+  fill_flight(self, &ring);
   sftest_device_ring_wait(&ring);
-  SFTEST_OK(self, sf_type_destroy(block));
   SFTEST_OK(self, sf_op_destroy(op));
   sftest_device_ring_free(&ring);
   sftest_device_stream_free(other);

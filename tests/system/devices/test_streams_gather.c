@@ -9,6 +9,7 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/gather.h"
+#include "tests/system/model/operation.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 

@@ -4,9 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -92,10 +90,10 @@ static void operate(scene_t *scene, bool bcast, bool wide, unsigned on_host)
   double values[UNITS * WIDE];
   for (int64_t i = 0; i < n; i++)
     values[i] = scene->next + (double)i;
-  sftest_device_copy(host_from ? scene->host[from] : scene->device[from], values, bytes);
-  double *data[2] = {scene->device[0], scene->device[1]};
+  double *data[2];
   data[from] = host_from ? scene->host[from] : scene->device[from];
   data[to] = host_to ? scene->host[to] : scene->device[to];
+  sftest_device_copy(data[from], values, bytes);
   const sf_type_t *type = wide ? scene->wide : SF_DOUBLE;
   for (int i = 0; i < 6; i++) /* more than there are slots */
     if (bcast)
@@ -348,10 +346,8 @@ static int meet_death(sftest_rank_t *self)
     for (int i = 0; i < 6 && status == SF_OK; i++)
       status = sf_bcast_on_stream(scene.graph, i < 3 ? SF_DOUBLE : scene.wide, scene.device[0], scene.device[1],
                                   SF_REPLACE, scene.stream);
-    if (status == SF_OK)
-      status = sf_graph_destroy(scene.graph);
-    else
-      (void)sf_graph_destroy(scene.graph);
+    sf_status_t destroyed = sf_graph_destroy(scene.graph);
+    status = status == SF_OK ? destroyed : status;
     scene.graph = NULL;
     if (status == SF_OK)
       status = sftest_ring_create(sf_group_world(scene.context), UNITS, SF_GRAPH_DEFAULT, &scene.graph);

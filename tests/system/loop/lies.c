@@ -281,6 +281,25 @@ static void send_random(sfd_server_t *server, int32_t node, uint64_t seed)
   }
 }
 
+/* A head about a graph that does not fit to it; false: the lie is another one. */
+static bool send_wrong_head(sfd_server_t *server, int32_t node, const sfd_graph_t *graph, sftest_lie_t lie)
+{
+  static const struct {
+    sftest_lie_t lie;
+    uint16_t kind;
+    uint32_t number;
+    uint64_t bytes;
+  } heads[] = {{SFTEST_LIE_DATA_LENGTH, SFD_PEER_DATA, 1, 7},  {SFTEST_LIE_DATA_NUMBER, SFD_PEER_DATA, 77, 8},
+               {SFTEST_LIE_DATA_NOTHING, SFD_PEER_DATA, 1, 0}, {SFTEST_LIE_CREDIT, SFD_PEER_CREDIT, 77, 0},
+               {SFTEST_LIE_KIND, SFD_PEER_KINDS, 0, 0},        {SFTEST_LIE_PAYLOAD, SFD_PEER_CREDIT, 0, 8}};
+  for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+    if (heads[i].lie == lie) {
+      send_head(server, node, graph, heads[i].kind, heads[i].number, heads[i].bytes);
+      return true;
+    }
+  return false;
+}
+
 void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
 {
   static const uint8_t garbage[100] = {0xff, 0xfe, 0xfd};
@@ -290,7 +309,7 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     send_random(server, node, (uint64_t)lie);
     return;
   }
-  if (graph == NULL)
+  if (graph == NULL || send_wrong_head(server, node, graph, lie))
     return;
   switch (lie) {
   case SFTEST_LIE_MEET_TWICE:
@@ -307,24 +326,6 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     break;
   case SFTEST_LIE_CALLS:
     send_calls(server, node, graph);
-    break;
-  case SFTEST_LIE_DATA_LENGTH:
-    send_head(server, node, graph, SFD_PEER_DATA, 1, 7);
-    break;
-  case SFTEST_LIE_DATA_NUMBER:
-    send_head(server, node, graph, SFD_PEER_DATA, 77, 8);
-    break;
-  case SFTEST_LIE_DATA_NOTHING:
-    send_head(server, node, graph, SFD_PEER_DATA, 1, 0);
-    break;
-  case SFTEST_LIE_CREDIT:
-    send_head(server, node, graph, SFD_PEER_CREDIT, 77, 0);
-    break;
-  case SFTEST_LIE_KIND:
-    send_head(server, node, graph, SFD_PEER_KINDS, 0, 0);
-    break;
-  case SFTEST_LIE_PAYLOAD:
-    send_head(server, node, graph, SFD_PEER_CREDIT, 0, 8);
     break;
   case SFTEST_LIE_START:
     send_start(server, node);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/system/cluster.h"
-#include "tests/system/model/graph.h"
+#include "tests/system/model/operation.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"

@@ -10,6 +10,7 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/gather.h"
+#include "tests/system/model/operation.h"
 #include "tests/unit/runner.h"
 
 #define JOBS 2

@@ -6,6 +6,7 @@
 
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
+#include "tests/system/model/operation.h"
 #include "tests/unit/runner.h"
 
 #define RANKS 6

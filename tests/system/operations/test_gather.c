@@ -11,6 +11,7 @@
 #include "tests/system/cluster.h"
 #include "tests/system/forms.h"
 #include "tests/system/model/gather.h"
+#include "tests/system/model/operation.h"
 #include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 2

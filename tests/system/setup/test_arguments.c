@@ -1,48 +1,12 @@
-/* Arguments and states that the interface refuses, by one rank alone: each with the documented error, and with nothing
- * broken afterwards. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c. */
-#include <pthread.h>
-#include <stdio.h>
+/* Arguments that the interface refuses, by one rank alone: each with the documented error, and with nothing broken
+ * afterwards. States: test_states.c. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c.
+ */
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/system/harness.h"
+#include "tests/system/setup/alone.h"
 #include "tests/unit/runner.h"
 
-#define N 100
-
-/* A rank alone with a graph of self edges: leaf i is connected to root i. */
-typedef struct scene {
-  sftest_rank_t *self;
-  sf_context_t *context;
-  sf_graph_t *graph;
-  double roots[N];
-  double leaves[N];
-} scene_t;
-
-static void make_graph(scene_t *scene)
-{
-  int32_t ranks[N] = {0};
-  int64_t roots[N];
-  for (int64_t i = 0; i < N; i++)
-    roots[i] = i;
-  SFTEST_OK(scene->self, sf_graph_create(sf_group_world(scene->context), N, N, NULL, ranks, roots, 0, &scene->graph));
-}
-
-/* Everything still works. */
-static void expect_working(scene_t *scene)
-{
-  for (int i = 0; i < N; i++)
-    scene->roots[i] = i + 0.5;
-  memset(scene->leaves, 0, sizeof scene->leaves);
-  SFTEST_OK(scene->self, sf_bcast(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE));
-  SFTEST_REQUIRE(scene->self, memcmp(scene->roots, scene->leaves, sizeof scene->roots) == 0);
-}
-
-/* ---- Arguments --------------------------------------------------------------------------------------------------- */
-
-static void refuse_init(scene_t *scene)
+static void refuse_init(sftest_alone_t *scene)
 {
   sf_init_options_t options = scene->self->options;
   sf_context_t *none = NULL;
@@ -62,7 +26,7 @@ static void refuse_init(scene_t *scene)
   SFTEST_REQUIRE(scene->self, sf_rank(NULL) == -1 && sf_size(NULL) == -1 && sf_group_world(NULL) == NULL);
 }
 
-static void refuse_groups(scene_t *scene)
+static void refuse_groups(sftest_alone_t *scene)
 {
   sf_group_t *group = NULL;
   int32_t zero = 0, one = 1, twice[] = {0, 0}, negative = -1;
@@ -82,7 +46,7 @@ static void refuse_groups(scene_t *scene)
   SFTEST_OK(scene->self, sf_group_destroy(group));
 }
 
-static void refuse_memory(scene_t *scene)
+static void refuse_memory(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   void *address = NULL;
@@ -119,7 +83,7 @@ static void refuse_memory(scene_t *scene)
   free(memory);
 }
 
-static void refuse_units(scene_t *scene)
+static void refuse_units(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   const sf_type_t *type = NULL, *nested = NULL;
@@ -141,7 +105,7 @@ static void refuse_units(scene_t *scene)
   SFTEST_REQUIRE(self, sf_type_size(SF_DOUBLE) == 8);
 }
 
-static void refuse_graphs(scene_t *scene)
+static void refuse_graphs(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   sf_group_t *world = sf_group_world(scene->context);
@@ -173,7 +137,7 @@ static void refuse_graphs(scene_t *scene)
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
-static void refuse_operations(scene_t *scene)
+static void refuse_operations(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   sf_request_t *request = NULL;
@@ -211,14 +175,14 @@ static void add(const void *in, void *inout, int64_t n, size_t unit_bytes, void 
 }
 
 /* Operations of two steps, and what they stand on. */
-static void refuse_gathers(scene_t *scene)
+static void refuse_gathers(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   sf_request_t *request = NULL, *kept;
   sf_graph_t *graph = scene->graph, *multi = NULL;
   sf_graph_ranks_t ranks;
   const sf_op_t *op = NULL;
-  double *roots = scene->roots, *leaves = scene->leaves, *update = malloc(N * sizeof *update);
+  double *roots = scene->roots, *leaves = scene->leaves, *update = malloc(SFTEST_ALONE_VALUES * sizeof *update);
   SFTEST_EXPECT(self, sf_op_create(NULL, NULL, &op), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_op_create(add, NULL, NULL), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_op_create_with(add, NULL, SF_OP_COMMUTATIVE << 1, &op), SF_ERR_ARG);
@@ -262,7 +226,7 @@ static void refuse_gathers(scene_t *scene)
   free(update);
 }
 
-static void refuse_short_memory(scene_t *scene)
+static void refuse_short_memory(sftest_alone_t *scene)
 {
   sftest_rank_t *self = scene->self;
   sf_region_t *region;
@@ -289,184 +253,18 @@ static void refuse_short_memory(scene_t *scene)
   SFTEST_OK(self, sf_free(scene->context, address));
 }
 
-/* ---- States ------------------------------------------------------------------------------------------------------ */
-
-static void refuse_requests(scene_t *scene)
-{
-  sftest_rank_t *self = scene->self;
-  sf_request_t *begun = NULL, *persistent = NULL, *none = NULL;
-  bool done = false;
-  double *roots = scene->roots, *leaves = scene->leaves;
-  SFTEST_EXPECT(self, sf_wait(NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_test(NULL, &done), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_test(&none, NULL), SF_ERR_ARG);
-  SFTEST_OK(self, sf_test(&none, &done));
-  SFTEST_REQUIRE(self, done);
-  SFTEST_OK(self, sf_wait(&none));
-  SFTEST_EXPECT(self, sf_wait_for(NULL, 1, &done), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_wait_for(&none, 1, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_wait_for(&none, -1, &done), SF_ERR_ARG);
-  done = false;
-  SFTEST_OK(self, sf_wait_for(&none, 0, &done));
-  SFTEST_REQUIRE(self, done);
-  SFTEST_EXPECT(self, sf_wait_all(-1, &none), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_wait_all(1, NULL), SF_ERR_ARG);
-  SFTEST_OK(self, sf_wait_all(0, NULL));
-  SFTEST_EXPECT(self, sf_start(NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_start_all(1, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_start_all(-1, NULL), SF_ERR_ARG);
-  SFTEST_OK(self, sf_start_all(0, NULL));
-  SFTEST_OK(self, sf_request_free(&none));
-  SFTEST_OK(self, sf_request_free(NULL));
-  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE, &begun));
-  SFTEST_EXPECT(self, sf_start(begun), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_request_free(&begun), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_graph_destroy(scene->graph), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_finalize(scene->context), SF_ERR_STATE);
-  SFTEST_OK(self, sf_wait(&begun));
-  SFTEST_REQUIRE(self, begun == NULL);
-  SFTEST_OK(self, sf_bcast_init(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE, &persistent));
-  SFTEST_OK(self, sf_wait(&persistent));
-  SFTEST_OK(self, sf_test(&persistent, &done));
-  SFTEST_REQUIRE(self, persistent != NULL && done);
-  SFTEST_OK(self, sf_start(persistent));
-  SFTEST_EXPECT(self, sf_start(persistent), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_request_free(&persistent), SF_ERR_STATE);
-  SFTEST_OK(self, sf_wait(&persistent));
-  SFTEST_OK(self, sf_request_free(&persistent));
-  SFTEST_REQUIRE(self, persistent == NULL);
-}
-
-static void *wait_elsewhere(void *argument)
-{
-  sf_request_t **request = argument;
-  bool done;
-  sf_status_t status = sf_wait(request);
-  if (status == SF_ERR_STATE)
-    status = sf_test(request, &done);
-  return (void *)(intptr_t)status;
-}
-
-static void refuse_other_thread(scene_t *scene)
-{
-  pthread_t thread;
-  void *result;
-  sf_request_t *request;
-  SFTEST_OK(scene->self, sf_bcast_begin(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &request));
-  SFTEST_REQUIRE(scene->self, pthread_create(&thread, NULL, wait_elsewhere, &request) == 0);
-  pthread_join(thread, &result);
-  SFTEST_EXPECT(scene->self, (sf_status_t)(intptr_t)result, SF_ERR_STATE);
-  SFTEST_OK(scene->self, sf_wait(&request));
-}
-
-/* What two requests fail with one by one, and the first of them together. */
-typedef struct failures {
-  sf_request_t *requests[2];
-  char one_by_one[2][256];
-  char together[256];
-} failures_t;
-
-static void *wait_for_both_elsewhere(void *argument)
-{
-  failures_t *failures = argument;
-  for (int i = 0; i < 2; i++)
-    if (sf_wait(&failures->requests[i]) != SF_OK)
-      snprintf(failures->one_by_one[i], sizeof failures->one_by_one[i], "%s", sf_error_detail());
-  if (sf_wait_all(2, failures->requests) != SF_OK)
-    snprintf(failures->together, sizeof failures->together, "%s", sf_error_detail());
-  return NULL;
-}
-
-static void tell_of_the_first(scene_t *scene)
-{
-  sftest_rank_t *self = scene->self;
-  pthread_t thread;
-  failures_t failures = {0};
-  double *roots = scene->roots, others[N];
-  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, scene->leaves, SF_REPLACE, &failures.requests[0]));
-  SFTEST_OK(self, sf_bcast_begin(scene->graph, SF_DOUBLE, roots, others, SF_REPLACE, &failures.requests[1]));
-  SFTEST_REQUIRE(self, pthread_create(&thread, NULL, wait_for_both_elsewhere, &failures) == 0);
-  pthread_join(thread, NULL);
-  SFTEST_REQUIRE(self, strstr(failures.one_by_one[0], "another thread") != NULL);
-  SFTEST_REQUIRE(self, strstr(failures.one_by_one[1], "another thread") != NULL);
-  SFTEST_REQUIRE(self, strcmp(failures.one_by_one[0], failures.one_by_one[1]) != 0);
-  SFTEST_REQUIRE(self, strcmp(failures.together, failures.one_by_one[0]) == 0);
-  SFTEST_OK(self, sf_wait_all(2, failures.requests));
-}
-
-/* Nothing of the parent's may be used in the child, and nothing of it is harmed. */
-static void use_in_child(scene_t *scene, sf_request_t *begun, sf_request_t *persistent)
-{
-  sftest_rank_t *self = scene->self;
-  int32_t zero = 0;
-  int64_t root = 0;
-  bool done;
-  sf_group_t *group;
-  sf_graph_t *graph;
-  sf_request_t *request;
-  void *address;
-  SFTEST_EXPECT(self, sf_alloc(scene->context, 10, &address), SF_ERR_STATE);
-  SFTEST_DETAIL(self, "child");
-  SFTEST_EXPECT(self, sf_group_create(scene->context, 1, &zero, 0, &group), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_graph_create(sf_group_world(scene->context), 1, 1, NULL, &zero, &root, 0, &graph),
-                SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_bcast(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_SUM), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_reduce_init(scene->graph, SF_DOUBLE, scene->leaves, scene->roots, SF_SUM, &request),
-                SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_start(persistent), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_wait(&begun), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_test(&begun, &done), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_graph_destroy(scene->graph), SF_ERR_STATE);
-  SFTEST_EXPECT(self, sf_finalize(scene->context), SF_ERR_STATE);
-  _exit(0);
-}
-
-static void refuse_child(scene_t *scene)
-{
-  int status = -1;
-  sf_request_t *begun, *persistent;
-  SFTEST_OK(scene->self, sf_bcast_init(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &persistent));
-  SFTEST_OK(scene->self, sf_bcast_begin(scene->graph, SF_DOUBLE, scene->roots, scene->leaves, SF_REPLACE, &begun));
-  pid_t child = fork();
-  if (child == 0)
-    use_in_child(scene, begun, persistent);
-  SFTEST_REQUIRE(scene->self, waitpid(child, &status, 0) == child && status == 0);
-  SFTEST_OK(scene->self, sf_wait(&begun));
-}
-
-static int refuse_all(sftest_rank_t *self)
-{
-  static const struct {
-    const char *name;
-    void (*run)(scene_t *scene);
-  } parts[] = {{"init", refuse_init},
-               {"groups", refuse_groups},
-               {"memory", refuse_memory},
-               {"units", refuse_units},
-               {"graphs", refuse_graphs},
-               {"operations", refuse_operations},
-               {"gathers", refuse_gathers},
-               {"short memory", refuse_short_memory},
-               {"requests", refuse_requests},
-               {"other thread", refuse_other_thread},
-               {"two requests", tell_of_the_first},
-               {"child", refuse_child}};
-  scene_t *scene = calloc(1, sizeof *scene);
-  *scene = (scene_t){.self = self, .context = sftest_join(self)};
-  make_graph(scene);
-  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-    sftest_at(self, "%s", parts[i].name);
-    parts[i].run(scene);
-    expect_working(scene);
-  }
-  sftest_leave(self, scene->context); /* with the graph: it is freed with the context */
-  free(scene);
-  return 0;
-}
-
 START_TEST(one_rank_alone)
 {
-  sftest_run_alone(1, refuse_all, NULL);
+  static const sftest_alone_part_t parts[] = {{"init", refuse_init},
+                                              {"groups", refuse_groups},
+                                              {"memory", refuse_memory},
+                                              {"units", refuse_units},
+                                              {"graphs", refuse_graphs},
+                                              {"operations", refuse_operations},
+                                              {"gathers", refuse_gathers},
+                                              {"short memory", refuse_short_memory},
+                                              {NULL, NULL}};
+  sftest_alone_run(parts);
 }
 END_TEST
 
