@@ -1,0 +1,90 @@
+# Included by the Makefile, which has the lists of tests and benchmarks and the recipe that links programs: what these are
+# linked from, stand-ins for the CUDA driver and for an MPI that takes memory of devices, and targets that run tests and
+# benchmarks.
+
+# ---- Linking ----
+
+$(mpi_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(mpi_test_common) $(adapter_library) $(test_libraries)
+$(petsc_tests): $(petsc_test_objects)
+$(petsc_bench): $(petsc_bench_objects) $(tools_library) $(report_objects) $(client_library)
+$(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
+$(mpi_part_tests): $(example_common)
+# Those that use devices load a driver when they run, one that asks MUNGE what does that.
+$(tests): | $(fake_cuda) $(real_cuda) $(device_mpi) $(munge_plugin)
+$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(BUILD)/libsftest-fabric.a $(test_libraries)
+$(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
+
+$(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm
+# It has allocations fail.
+$(BUILD)/tests/system/failure/test_no_memory: private LIBS += -Wl,--wrap=calloc,--wrap=malloc
+$(mpi_tests): private LIBS = $(DAEMON_LIBS) -lm -rdynamic # one replaces a function of libc
+$(mpi_part_tests): private LIBS += $(PETSC_LIBS)
+$(petsc_tests) $(petsc_bench): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
+$(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
+
+# ---- Stand-ins ----
+
+$(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
+
+$(device_mpi): tests/cuda/device_mpi.c tests/cuda/device_mpi.h $(BUILD)/compile.stamp $(BUILD)/mpi.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(MPICC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $<
+
+$(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h \
+		$(wildcard docs/examples/cuda/*kernels*) $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ \
+		$(wildcard tests/cuda/fake_*.c) -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
+		docs/examples/cuda/async_cg_kernels.cu
+
+# ---- Running ----
+
+check: deps
+	@$(SUBMAKE) run-tests
+
+# All that uses the device, the figures, and all again under the device's own sanitizer: parts of tests/gpu/check.
+GPU_TESTS = $(addprefix $(BUILD)/tests/,$(shell tests/gpu/check --list))
+check-gpu: deps
+	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
+	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda)
+	@BUILD='$(BUILD)' CUDA_HOME='$(cuda_root)' tests/gpu/check $(PARTS)
+
+# The same where there is no device: the stand-in for the driver takes the place of the real one.
+check-gpu-dry: deps
+	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
+	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda) $(fake_cuda)
+	@BUILD='$(BUILD)' tests/gpu/check --dry $(PARTS)
+
+asan: deps
+	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests
+
+tsan: deps
+	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
+
+run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
+	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
+
+bench: deps
+	@$(SUBMAKE) all $(petsc_bench)
+	BUILD='$(BUILD)' tests/bench/run
+
+# The build without counters is of no other use.
+bench-counters: deps
+	@$(SUBMAKE) all $(operations_bench)
+	@$(SUBMAKE) BUILD='$(BUILD)/uncounted' CFLAGS='$(CFLAGS) -DSFSHM_UNCOUNTED' \
+		$(patsubst $(BUILD)/%,$(BUILD)/uncounted/%,$(sfperf) $(operations_bench))
+	@BUILD='$(BUILD)' BUILD_WITHOUT='$(BUILD)/uncounted' tests/bench/counters
+
+fuzz:
+	@if command -v clang >/dev/null; then \
+		$(SUBMAKE) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer,address,undefined CC=clang run-fuzz; \
+	else \
+		echo "skipped: fuzzing needs clang"; \
+	fi
+
+run-fuzz: $(fuzzers)
+	@for fuzzer in $(fuzzers); do \
+		mkdir -p $$fuzzer.corpus && $$fuzzer -max_total_time=$(FUZZ_SECONDS) $$fuzzer.corpus || exit 1; \
+	done
