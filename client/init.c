@@ -77,7 +77,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
   sfproto_incoming_t incoming;
-  int fds[] = {context->alerts.daemon_end, inbox->fd, context->counters.region.fd};
+  int fds[] = {context->listener.daemon_end, inbox->fd, context->counters.region.fd};
   char software[32];
   snprintf(software, sizeof software, "libsfclient %s", sf_version());
   hello.role = SFPROTO__HELLO__ROLE__CLIENT;
@@ -135,7 +135,7 @@ static void probe_neighbour(sf_context_t *context)
 
 static void free_context(sf_context_t *context)
 {
-  sfc_listener_close(&context->alerts); /* first: the listener uses the rest */
+  sfc_listener_close(&context->listener); /* first: the listener uses the rest */
   while (context->graphs != NULL) {
     sf_graph_t *graph = context->graphs;
     context->graphs = graph->next;
@@ -154,7 +154,7 @@ static void free_context(sf_context_t *context)
   sfshm_region_destroy(&context->board_region);
   sfc_trunk_regions_destroy(&context->trunk_regions);
   sfc_claim_pool_destroy(&context->claims);
-  sfc_submit_ring_destroy(&context->submitter);
+  sfc_submit_ring_destroy(&context->submit_ring);
   sfc_daemon_close(&context->control);
   free(context->rank_nodes);
   pthread_mutex_destroy(&context->lock);
@@ -181,13 +181,13 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   context->size = identity.size;
   context->sends_by_number = identity.sends_by_number;
   sfc_memory_init(&context->memory);
-  sfc_submit_ring_init(&context->submitter, &context->control, &context->failed);
+  sfc_submit_ring_init(&context->submit_ring, &context->control, &context->failed);
   sfc_claim_pool_init(&context->claims);
   sfc_trunk_regions_init(&context->trunk_regions);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
   context->retired_graphs = sfc_retired_new();
-  status = sfc_listener_open(&context->alerts, &sfc_graph_listener_ops);
+  status = sfc_listener_open(&context->listener, &sfc_graph_listener_ops);
   if (status == SF_OK && context->retired_graphs == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "sf_init: records of destroyed graphs");
   if (status == SF_OK)
@@ -202,9 +202,9 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   if (status == SF_OK) {
     sfc_group_init_world(context);
     probe_neighbour(context);
-    close(context->alerts.daemon_end);
-    context->alerts.daemon_end = -1;
-    status = sfc_listener_start(&context->alerts, context);
+    close(context->listener.daemon_end);
+    context->listener.daemon_end = -1;
+    status = sfc_listener_start(&context->listener, context);
   }
   if (status != SF_OK) {
     free_context(context);
@@ -238,7 +238,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  sfc_submit_ring_settle(&context->submitter);
+  sfc_submit_ring_settle(&context->submit_ring);
   message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
   message.goodbye = &goodbye;
   status = sfc_daemon_tell(&context->control, &message, NULL, 0);

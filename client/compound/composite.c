@@ -177,7 +177,7 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
   if (round == NULL)
     return sfshm_error(SF_ERR_NOMEM, "bcast: %lld leaves", (long long)n);
   int64_t *leaf = (int64_t *)(void *)(round + 1);
-  sf_status_t status = sfc_edge_readback_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf, NULL, NULL);
+  sf_status_t status = sfc_edge_readback_read(graph->plan.readback, graph->plan.leaf_max + 1, leaf, NULL, NULL);
   round->slot = round->root = sfshm_pattern_from_index64(leaf, n);
   composite->own_round = round;
   composite->rounds = round;

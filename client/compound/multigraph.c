@@ -284,7 +284,7 @@ static sf_status_t find_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
     status = sfc_neighbor_edges_by_leaf_rank(graph, &multi->leaf_ranks);
   multi->has_leaf_ranks |= status == SF_OK;
   if (multi->has_leaf_ranks)
-    multi->rounds = (sfc_slot_rounds_t){.met = multi->leaf_ranks.root,
+    multi->rounds = (sfc_slot_rounds_t){.root_of = multi->leaf_ranks.root,
                                         .n = multi->leaf_ranks.offset[multi->leaf_ranks.nranks],
                                         .nroots = graph->nroots};
   else

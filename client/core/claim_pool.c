@@ -26,7 +26,7 @@ static sf_status_t give_claims(sf_context_t *context, const sfshm_region_t *regi
 
 static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
 {
-  sf_status_t status = sfc_submit_ring_open(&context->submitter, context->board);
+  sf_status_t status = sfc_submit_ring_open(&context->submit_ring, context->board);
   if (status == SF_OK)
     status = sfshm_region_create("sf-claims", SFSHM_REGION_CLAIMS, sizeof(sfshm_claims_t), SFSHM_SEAL_SIZE,
                                  SFSHM_COMMIT_ALL, region_p);

@@ -28,7 +28,7 @@ void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *det
   if (atomic_load_explicit(&context->failed, memory_order_relaxed) == SF_OK) {
     strncpy(context->failure_detail, detail, sizeof context->failure_detail - 1);
     atomic_store_explicit(&context->failed, status, memory_order_release);
-    context->alerts.ops->job_failed(context, status, detail);
+    context->listener.ops->job_failed(context, status, detail);
   }
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);

@@ -50,9 +50,9 @@ struct sf_context {
   bool sends_by_number;
 
   sfc_daemon_conn_t control;
-  sfc_submit_ring_t submitter;
+  sfc_submit_ring_t submit_ring;
   sfc_claim_pool_t claims;
-  sfc_listener_t alerts;
+  sfc_listener_t listener;
   sfshm_region_t board_region;
   const sfshm_board_t *board;
   sfc_counters_t counters;

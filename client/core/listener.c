@@ -11,25 +11,25 @@
 
 #define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
 
-sf_status_t sfc_listener_open(sfc_listener_t *alerts, const sfc_listener_ops_t *ops)
+sf_status_t sfc_listener_open(sfc_listener_t *listener, const sfc_listener_ops_t *ops)
 {
   int ends[2];
-  *alerts = (sfc_listener_t){.ops = ops, .daemon_end = -1};
+  *listener = (sfc_listener_t){.ops = ops, .daemon_end = -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return sfshm_error_errno(SF_ERR_SYS, "socket pair for alerts");
-  sf_status_t status = sfproto_conn_create(ends[0], &alerts->conn);
+  sf_status_t status = sfproto_conn_create(ends[0], &listener->conn);
   if (status != SF_OK) {
     close(ends[1]);
     return status;
   }
-  alerts->daemon_end = ends[1];
+  listener->daemon_end = ends[1];
   return SF_OK;
 }
 
 static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
 {
   const char *detail = alert->detail != NULL ? alert->detail : "";
-  const sfc_listener_ops_t *ops = context->alerts.ops;
+  const sfc_listener_ops_t *ops = context->listener.ops;
   switch (alert->kind) {
   case SFPROTO__ALERT__KIND__JOB_FAILED:
     sfc_context_fail(context, alert->has_status ? (sf_status_t)alert->status : SF_ERR_RANK_FAILED, detail);
@@ -69,7 +69,7 @@ static void *listen_for_alerts(void *argument)
   sf_context_t *context = argument;
   sfproto_incoming_t incoming;
   sf_status_t status;
-  while ((status = sfproto_conn_receive(context->alerts.conn, -1, &incoming)) == SF_OK) {
+  while ((status = sfproto_conn_receive(context->listener.conn, -1, &incoming)) == SF_OK) {
     if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_ALERT)
       carry_out(context, incoming.message->alert);
     sfproto_incoming_free(&incoming);
@@ -80,26 +80,26 @@ static void *listen_for_alerts(void *argument)
   return NULL;
 }
 
-sf_status_t sfc_listener_start(sfc_listener_t *alerts, sf_context_t *context)
+sf_status_t sfc_listener_start(sfc_listener_t *listener, sf_context_t *context)
 {
-  int error = sfshm_thread_start(&alerts->thread, STACK_BYTES, listen_for_alerts, context);
+  int error = sfshm_thread_start(&listener->thread, STACK_BYTES, listen_for_alerts, context);
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "starting the alert listener: %s", strerror(error));
-  pthread_setname_np(alerts->thread, "sf-alerts");
-  alerts->running = true;
+  pthread_setname_np(listener->thread, "sf-alerts");
+  listener->running = true;
   return SF_OK;
 }
 
-void sfc_listener_close(sfc_listener_t *alerts)
+void sfc_listener_close(sfc_listener_t *listener)
 {
-  if (alerts->running) {
-    shutdown(sfproto_conn_fd(alerts->conn), SHUT_RDWR);
-    pthread_join(alerts->thread, NULL);
-    alerts->running = false;
+  if (listener->running) {
+    shutdown(sfproto_conn_fd(listener->conn), SHUT_RDWR);
+    pthread_join(listener->thread, NULL);
+    listener->running = false;
   }
-  if (alerts->daemon_end >= 0)
-    close(alerts->daemon_end);
-  alerts->daemon_end = -1;
-  sfproto_conn_destroy(alerts->conn);
-  alerts->conn = NULL;
+  if (listener->daemon_end >= 0)
+    close(listener->daemon_end);
+  listener->daemon_end = -1;
+  sfproto_conn_destroy(listener->conn);
+  listener->conn = NULL;
 }

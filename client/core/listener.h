@@ -19,7 +19,7 @@ typedef struct sfc_listener_ops {
   void (*graph_gone)(sf_context_t *context, uint64_t graph); /* every rank has destroyed it */
 } sfc_listener_ops_t;
 
-typedef struct sfc_alerts {
+typedef struct sfc_listener {
   const sfc_listener_ops_t *ops;
   sfproto_conn_t *conn;
   int daemon_end; /* until it has been sent; else -1 */
@@ -28,12 +28,12 @@ typedef struct sfc_alerts {
 } sfc_listener_t;
 
 /* Makes the socket pair. */
-sf_status_t sfc_listener_open(sfc_listener_t *alerts, const sfc_listener_ops_t *ops);
+sf_status_t sfc_listener_open(sfc_listener_t *listener, const sfc_listener_ops_t *ops);
 
 /* Starts listening for a context that is complete. */
-sf_status_t sfc_listener_start(sfc_listener_t *alerts, sf_context_t *context);
+sf_status_t sfc_listener_start(sfc_listener_t *listener, sf_context_t *context);
 
 /* Stops the thread, if it runs, and closes. */
-void sfc_listener_close(sfc_listener_t *alerts);
+void sfc_listener_close(sfc_listener_t *listener);
 
 #endif

@@ -32,10 +32,10 @@ static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
 }
 
 /* The listener looks at this behind having failed a graph. */
-static void set_in_barrier(sf_graph_t *graph, bool is_meeting)
+static void set_in_barrier(sf_graph_t *graph, bool in_barrier)
 {
   pthread_mutex_lock(&graph->context->lock);
-  graph->is_meeting = is_meeting;
+  graph->in_barrier = in_barrier;
   pthread_mutex_unlock(&graph->context->lock);
 }
 

@@ -94,7 +94,7 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sf
   sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
   sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, bytes);
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
 }
 

@@ -42,7 +42,7 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
   sfc_taken_how_t how;
   if (lane->offers != NULL)
     sfc_offload_note_protocol(lane, request, sfshm_desc_method(desc));
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_mark(request);
   sf_status_t status = sfc_lane_take(lane, request, slot, desc, &how);
   if (status == SF_ERR_RANK_FAILED)
@@ -53,7 +53,7 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
   *moved_p |= status != SF_OK || how != SFC_TAKEN_LATER || lane->rx_reading;
   if (status != SF_OK || how == SFC_TAKEN_LATER)
     return false;
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_unpacked(request, lane, lane->rx.received, 0);
   if (how != SFC_TAKEN_PARTLY)
     finish_receive(lane, how == SFC_TAKEN_AFTER_TURN);

@@ -38,7 +38,7 @@ static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sf
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
   sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
 }
 

@@ -149,7 +149,7 @@ static inline bool sfc_fast_path_receive(sfc_lane_t *lane, const sfshm_slot_t *s
 {
   sf_request_t *request = lane->rx_request;
   const sfc_fast_path_t *receive = &request->receive;
-  if (receive->lane != lane || request->watch != 0)
+  if (receive->lane != lane || request->trace != 0)
     return false;
   if (receive->bytes > SFSHM_INLINE_BYTES) {
     if (!sfc_fast_path_take_cell(lane, slot))

@@ -169,7 +169,7 @@ static bool announce(sfc_lane_t *lane, uint64_t awaited)
   const sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, sfshm_desc_direction(awaited));
   if (!side->in_use) /* of a multi-graph, which may wait for the other end's reading */
     side = side == &lane->trunk->as_leaf ? &lane->trunk->as_root : &lane->trunk->as_leaf;
-  sfc_submit_ring_write_trunk(&lane->graph->context->submitter, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number,
+  sfc_submit_ring_write_trunk(&lane->graph->context->submit_ring, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number,
                               0, awaited, 0, false);
   return true;
 }

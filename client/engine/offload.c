@@ -62,18 +62,18 @@ static void submit(const sfc_lane_t *lane, const sf_request_t *request, sfshm_su
       .size = offer->ticket,
       .more = {ref->segment, ref->offset},
   };
-  sfc_submit_ring_write(&lane->graph->context->submitter, &entry, false);
+  sfc_submit_ring_write(&lane->graph->context->submit_ring, &entry, false);
 }
 
 /* ---- Edges ------------------------------------------------------------------------------------------------------- */
 
 static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks[], Sfproto__EdgeBlock *pointers[])
 {
-  const sfc_edge_readback_t *origin = graph->plan.origin;
+  const sfc_edge_readback_t *readback = graph->plan.readback;
   Sfproto__GraphEdges edges = SFPROTO__GRAPH_EDGES__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  for (int32_t i = 0; i < origin->nparts; i++) {
-    const sfc_edge_readback_part_t *part = &origin->parts[i];
+  for (int32_t i = 0; i < readback->nparts; i++) {
+    const sfc_edge_readback_part_t *part = &readback->parts[i];
     Sfproto__EdgeBlock *block = &blocks[edges.n_blocks];
     if (part->rank == graph->rank)
       continue;
@@ -88,18 +88,18 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
   edges.blocks = pointers;
   message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_EDGES;
   message.graph_edges = &edges;
-  return sfc_daemon_tell(&graph->context->control, &message, &origin->region.fd, 1);
+  return sfc_daemon_tell(&graph->context->control, &message, &readback->region.fd, 1);
 }
 
 static bool give_edges(const sf_graph_t *graph)
 {
-  size_t nparts = (size_t)graph->plan.origin->nparts;
+  size_t nparts = (size_t)graph->plan.readback->nparts;
   Sfproto__EdgeBlock *blocks = calloc(nparts, sizeof *blocks);
   Sfproto__EdgeBlock **pointers = calloc(nparts, sizeof(Sfproto__EdgeBlock *));
   sf_status_t status = SF_ERR_NOMEM;
   if (blocks != NULL && pointers != NULL) {
     pthread_mutex_lock(&graph->context->lock);
-    status = sfc_edge_readback_seal(graph->plan.origin);
+    status = sfc_edge_readback_seal(graph->plan.readback);
     pthread_mutex_unlock(&graph->context->lock);
   }
   if (status == SF_OK)

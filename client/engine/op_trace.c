@@ -36,7 +36,7 @@ static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, 
 /* What devices do for the request follows. */
 static void watch_devices(const sf_request_t *request)
 {
-  if (request->devices == NULL || (request->watch & SFC_TRACED) == 0)
+  if (request->devices == NULL || (request->trace & SFC_TRACED) == 0)
     return;
   sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_DEVICE, 0, 0);
   record.message = 0;
@@ -45,7 +45,7 @@ static void watch_devices(const sf_request_t *request)
 
 static void forget_devices(const sf_request_t *request)
 {
-  if (request->devices != NULL && (request->watch & SFC_TRACED) != 0)
+  if (request->devices != NULL && (request->trace & SFC_TRACED) != 0)
     sfc_trace_device(request->graph, request->devices, NULL);
 }
 
@@ -57,7 +57,7 @@ void sfc_op_trace_begin(sf_request_t *request)
   bool sampled = request->sequence == graph->flight.next_sample;
   if (sampled)
     graph->flight.next_sample = sfc_trace_sample_after(request->sequence);
-  request->watch = (sampled ? SFC_SAMPLED : 0) | (sfc_trace_is_on(graph->context) ? SFC_TRACED : 0);
+  request->trace = (sampled ? SFC_SAMPLED : 0) | (sfc_trace_is_on(graph->context) ? SFC_TRACED : 0);
   request->began_ns = request->traced_ns = sfshm_trace_now_ns();
   watch_devices(request);
 }
@@ -66,7 +66,7 @@ void sfc_op_trace_begun(sf_request_t *request, bool sent)
 {
   if (sent)
     sfc_op_trace_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
-  if ((request->watch & SFC_TRACED) == 0)
+  if ((request->trace & SFC_TRACED) == 0)
     return;
   forget_devices(request);
   if (request->traced_ns == request->began_ns) /* nothing was sent */
@@ -90,9 +90,9 @@ void sfc_op_trace_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t m
 {
   uint64_t since_ns = request->traced_ns;
   request->traced_ns = sfshm_trace_now_ns();
-  if ((request->watch & SFC_SAMPLED) != 0)
+  if ((request->trace & SFC_SAMPLED) != 0)
     sfshm_count(&request->graph->counts->pack_ns, request->traced_ns - since_ns);
-  if ((request->watch & SFC_TRACED) != 0)
+  if ((request->trace & SFC_TRACED) != 0)
     write_message(request, SFSHM_TRACE_SEND, lane, message, bytes, since_ns);
 }
 
@@ -100,9 +100,9 @@ void sfc_op_trace_unpacked(sf_request_t *request, const sfc_lane_t *lane, uint64
 {
   uint64_t since_ns = request->traced_ns;
   request->traced_ns = sfshm_trace_now_ns();
-  if ((request->watch & SFC_SAMPLED) != 0)
+  if ((request->trace & SFC_SAMPLED) != 0)
     sfshm_count(&request->graph->counts->unpack_ns, request->traced_ns - since_ns);
-  if ((request->watch & SFC_TRACED) != 0)
+  if ((request->trace & SFC_TRACED) != 0)
     write_message(request, SFSHM_TRACE_UNPACK, lane, message, bytes, since_ns);
 }
 
@@ -115,7 +115,7 @@ static unsigned bucket_of(uint64_t ns)
 void sfc_op_trace_end(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
-  if ((request->watch & SFC_SAMPLED) != 0) {
+  if ((request->trace & SFC_SAMPLED) != 0) {
     sfshm_graph_counters_t *counts = graph->counts;
     request->traced_ns = sfshm_trace_now_ns();
     uint64_t took_ns = request->traced_ns - request->began_ns;
@@ -123,14 +123,14 @@ void sfc_op_trace_end(sf_request_t *request)
     sfshm_count(&counts->latency_ns[request->kind], took_ns);
     sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
   }
-  if ((request->watch & SFC_TRACED) != 0) {
+  if ((request->trace & SFC_TRACED) != 0) {
     if (request->devices != NULL) /* which have been waited for */
       request->traced_ns = sfshm_trace_now_ns();
     sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->traced_ns);
     sfc_trace_write(graph, &record);
   }
   forget_devices(request);
-  request->watch = 0;
+  request->trace = 0;
 }
 
 /* ---- The rest ---------------------------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *req
 void sfc_request_lift(sf_request_t *request)
 {
   request->held = false;
-  if (request->watch != 0)
+  if (request->trace != 0)
     sfc_op_trace_lift(request);
   if (request->graph->plan.self.nedges > 0)
     sfc_request_do_self(request);

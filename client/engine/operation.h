@@ -62,7 +62,7 @@ struct sf_request {
   sfc_memory_ref_t target_ref;
   uint32_t may_offer;    /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
   uint32_t offers;       /* that are, of the operation in flight */
-  uint32_t watch;        /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
+  uint32_t trace;        /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
   uint64_t began_ns;     /* if it is watched */
   uint64_t traced_ns;    /* when the last thing happened to it */
   uint64_t memory_epoch; /* when the buffers were looked up */

@@ -32,7 +32,7 @@ static bool resume_sends(sfc_lane_t *lane, bool eagerly)
   uint64_t before = lane->tx.posted, first = lane->tx_sequence;
   while (lane->tx_sequence <= graph->flight.last_sequence) {
     sf_request_t *request = graph->flight.table[lane->tx_sequence & graph->flight.table_mask];
-    if (request != NULL && request->watch != 0)
+    if (request != NULL && request->trace != 0)
       sfc_op_trace_mark(request);
     if (request != NULL && sfc_lane_sends(lane, request->operation) && !sfc_lane_send(lane, request) &&
         !(eagerly && sfc_eager_send(lane, request)))

@@ -117,7 +117,7 @@ SFC_START_STEP void sfc_start(sf_request_t *request, sfc_thread_t *thread, bool 
   if ((request->offers & SFC_OFFER_TARGET) != 0)
     sfc_offload_targets(request);
   sfc_start_self(request);
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_begun(request, sent);
 }
 
@@ -138,7 +138,7 @@ SFC_START_STEP void sfc_finish(sf_request_t *request)
       graph->flight.first_sequence++;
   }
   sfshm_count(&graph->counts->ended[request->kind], 1);
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_end(request);
   if (!request->persistent && graph->requests.recent[request->operation] != request)
     sfc_request_recycle(request);

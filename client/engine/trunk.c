@@ -186,7 +186,7 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
   sfshm_count(&lane->counts->node_messages_sent, 1);
   sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
   sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->combine.unit_bytes);
-  sfc_submit_ring_write_trunk(&graph->context->submitter, SFSHM_SUBMIT_SEND, graph->number, side->number, message,
+  sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_SEND, graph->number, side->number, message,
                               request->match, request->combine.unit_bytes, false);
 }
 
@@ -226,7 +226,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
   if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
   post(lane, request, side, slot);
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, side->sent, bytes);
   request->sends_left--;
   sfshm_count(&lane->counts->messages_sent, 1);
@@ -301,8 +301,8 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
   sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
-  sfc_submit_ring_write_trunk(&graph->context->submitter, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message, 0,
-                              0, message % SFSHM_TRUNK_CREDIT != 0);
+  sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message,
+                              0, 0, message % SFSHM_TRUNK_CREDIT != 0);
 }
 
 /* How far a message that has come has been taken. */
@@ -326,7 +326,7 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
   const sfc_exchange_t *exchange = find_exchange(request);
   if (exchange == NULL)
     return TAKING_FAILED;
-  if (__builtin_expect(request->watch != 0, false))
+  if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_mark(request);
   const sfshm_kernels_t *kernels = request->combine.kernels;
   const char *slot = receive_slot(exchange, side, side->received + 1);
@@ -349,7 +349,7 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
       break;
     count_received(lane, request);
     consume(lane, request, side);
-    if (__builtin_expect(request->watch != 0, false))
+    if (__builtin_expect(request->trace != 0, false))
       sfc_op_trace_unpacked(request, lane, side->received, received_bytes(lane, request));
     lane->rx_cursor = (sfc_cursor_t){0};
     sfc_lane_end_request(lane);

@@ -59,19 +59,19 @@ static int32_t job_rank_if_far(const sf_graph_t *graph, int32_t rank)
 static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
 {
   sfshm_graph_counters_t *entry = graph->counts;
-  const sfc_edge_readback_t *origin = graph->plan.origin;
+  const sfc_edge_readback_t *readback = graph->plan.readback;
   bool combined = (graph->flags & SF_GRAPH_REPRODUCIBLE) == 0;
   uint32_t n = 0;
-  for (int32_t i = 0; i < origin->nparts; i++)
-    n += job_rank_if_far(graph, origin->parts[i].rank) >= 0;
+  for (int32_t i = 0; i < readback->nparts; i++)
+    n += job_rank_if_far(graph, readback->parts[i].rank) >= 0;
   sfshm_far_counters_t *far = sfc_counters_take_far(counters, n);
   if (far == NULL)
     return;
   entry->first_far = (uint32_t)(far - counters->shared->far);
   entry->nfar = n;
-  for (int32_t i = 0; i < origin->nparts; i++) {
-    const sfshm_edge_block_t *block = &origin->parts[i].block;
-    int32_t rank = job_rank_if_far(graph, origin->parts[i].rank);
+  for (int32_t i = 0; i < readback->nparts; i++) {
+    const sfshm_edge_block_t *block = &readback->parts[i].block;
+    int32_t rank = job_rank_if_far(graph, readback->parts[i].rank);
     if (rank < 0)
       continue;
     far->rank = rank;
@@ -90,7 +90,7 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   entry->size = graph->size;
   entry->nroots = graph->nroots;
   entry->nleaves = graph->nleaves;
-  sfc_counters_copy_call_site(entry->place, sizeof entry->place, graph->place != NULL ? graph->place : "");
+  sfc_counters_copy_call_site(entry->place, sizeof entry->place, graph->call_site != NULL ? graph->call_site : "");
 }
 
 static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
@@ -98,11 +98,11 @@ static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   entry->self_edges = entry->root_edges = (uint64_t)graph->plan.self.nedges;
   for (int32_t i = 0; i < graph->nlanes; i++)
     entry->root_edges += (uint64_t)graph->lanes[i].as_root.nedges;
-  if (graph->plan.origin == NULL || graph->plan.origin->top.nleaves == 0)
+  if (graph->plan.readback == NULL || graph->plan.readback->top.nleaves == 0)
     return;
-  entry->top_rank = sfc_group_job_rank(graph->group, graph->plan.origin->top.rank);
-  entry->top_root = graph->plan.origin->top.root;
-  entry->top_leaves = (uint64_t)graph->plan.origin->top.nleaves;
+  entry->top_rank = sfc_group_job_rank(graph->group, graph->plan.readback->top.rank);
+  entry->top_root = graph->plan.readback->top.root;
+  entry->top_leaves = (uint64_t)graph->plan.readback->top.nleaves;
 }
 
 sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
@@ -119,7 +119,7 @@ sf_status_t sfc_counters_enter(sfc_counters_t *counters, sf_graph_t *graph)
     describe_graph(graph, entry);
     describe_edges(graph, entry);
     enter_lanes(counters, graph, seen);
-    if (seen && graph->trunks != NULL && graph->plan.origin != NULL)
+    if (seen && graph->trunks != NULL && graph->plan.readback != NULL)
       enter_far(counters, graph);
     atomic_store_explicit(&entry->graph, graph->number, memory_order_release);
   }

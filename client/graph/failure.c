@@ -71,7 +71,7 @@ static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *de
 static uint64_t find_barrier(const sf_graph_t *graph)
 {
   const sf_graph_t *oldest = oldest_of(graph), *kin = graph->context->graphs;
-  while (kin != NULL && (oldest_of(kin) != oldest || !kin->is_meeting))
+  while (kin != NULL && (oldest_of(kin) != oldest || !kin->in_barrier))
     kin = kin->next;
   return kin != NULL ? kin->number : 0;
 }

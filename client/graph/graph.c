@@ -65,7 +65,7 @@ void sfc_graph_plan_free(sfc_graph_plan_t *plan)
     sfc_device_destroy_region(&plan->lists[i]);
   free(plan->turns);
   free(plan->lists);
-  sfc_edge_readback_free(plan->origin);
+  sfc_edge_readback_free(plan->readback);
 }
 
 void sfc_graph_free_own_plan(sf_graph_t *graph)
@@ -83,8 +83,8 @@ void sfc_graph_free(sf_graph_t *graph)
     return;
   bool owns_plan = !graph->shares_plan;
   sfc_graph_free_attachments(graph);
-  sfc_retired_blocks_free(graph->memory.left, NULL);
-  free(graph->memory.retiring);
+  sfc_retired_blocks_free(graph->memory.retired_blocks, NULL);
+  free(graph->memory.record);
   if (owns_plan)
     sfc_graph_free_own_plan(graph);
   free(graph->lanes);

@@ -46,9 +46,9 @@ typedef struct sfc_graph_plan {
   sfc_link_t self;   /* edges that never leave the process */
   sfc_turn_t *turns; /* of receivers of a reduce and this rank itself: the order of combining */
   int32_t nturns;
-  sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own list is the origin's */
+  sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own list belongs to readback */
   int32_t nlists;
-  struct sfc_edge_readback *origin; /* the edges as given */
+  struct sfc_edge_readback *readback; /* the edges as given */
 } sfc_graph_plan_t;
 
 /* By operation: lanes on which it is sent from here, and received here. */
@@ -101,10 +101,9 @@ typedef struct sfc_graph_failure {
 
 /* The graph's memory in the inbox. */
 typedef struct sfc_graph_memory {
-  sfc_block_t shared; /* slots and control lines of all lanes */
-  struct sfc_retired_record
-      *retiring;                  /* record that outlives the graph: made with it, so that destroying cannot fail */
-  struct sfc_retired_block *left; /* other blocks that are not in use here any more, but may be elsewhere */
+  sfc_block_t shared;                       /* slots and control lines of all lanes */
+  struct sfc_retired_record *record;        /* outlives the graph; made with it, so that destroying cannot fail */
+  struct sfc_retired_block *retired_blocks; /* other blocks that are not in use here any more, but may be elsewhere */
 } sfc_graph_memory_t;
 
 struct sf_graph {
@@ -132,11 +131,11 @@ struct sf_graph {
   sfc_requests_t requests;
   sfshm_graph_counters_t *counts; /* in the counters region, or own_counts if all entries there are taken */
   sfshm_graph_counters_t *own_counts;
-  const char *place; /* where the application made it; only during set-up, NULL: not known */
+  const char *call_site; /* where the application made it; only during set-up, NULL: not known */
   sfc_graph_failure_t failure;
   sfc_graph_memory_t memory;
 
-  bool is_meeting;    /* the rank waits for others, see barrier.h; under the context's lock */
+  bool in_barrier;    /* the rank waits for others, see barrier.h; under the context's lock */
   int8_t edges_given; /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
   sf_graph_t *multi;  /* its multi-graph; NULL: none yet */
   sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */

@@ -10,9 +10,9 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
 {
   if (graph == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
-  if (graph->plan.origin == NULL) /* it failed when it was made */
+  if (graph->plan.readback == NULL) /* it failed when it was made */
     return sfc_graph_failure(graph);
-  return sfc_edge_readback_read(graph->plan.origin, graph->plan.leaf_max + 1, leaf_index, root_rank, root_index);
+  return sfc_edge_readback_read(graph->plan.readback, graph->plan.leaf_max + 1, leaf_index, root_rank, root_index);
 }
 
 sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p)

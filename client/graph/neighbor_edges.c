@@ -78,11 +78,11 @@ static sf_status_t append(sfc_neighbor_edges_t *ranks, const sfc_edges_view_t *v
   return SF_OK;
 }
 
-static sf_status_t append_part(sfc_neighbor_edges_t *ranks, const sfc_edge_readback_t *origin,
+static sf_status_t append_part(sfc_neighbor_edges_t *ranks, const sfc_edge_readback_t *readback,
                                const sfc_edge_readback_part_t *part)
 {
   sfshm_edges_t edges = {.memory = NULL};
-  sf_status_t status = sfshm_edges_open_own(origin->base, &part->block, &edges);
+  sf_status_t status = sfshm_edges_open_own(readback->base, &part->block, &edges);
   sfc_edges_view_t view = {part->rank, &edges.value_root, &edges.extra_root, &edges.leaf};
   if (status == SF_OK)
     status = append(ranks, &view);
@@ -101,14 +101,14 @@ static sf_status_t finish(sf_status_t status, sfc_neighbor_edges_t *ranks, sfc_n
 
 sf_status_t sfc_neighbor_edges_by_root_rank(const sf_graph_t *graph, sfc_neighbor_edges_t *ranks_p)
 {
-  const sfc_edge_readback_t *origin = graph->plan.origin;
+  const sfc_edge_readback_t *readback = graph->plan.readback;
   sfc_neighbor_edges_t ranks;
-  sf_status_t status = sfc_neighbor_edges_alloc(origin->nparts, graph->nleaves, &ranks);
+  sf_status_t status = sfc_neighbor_edges_alloc(readback->nparts, graph->nleaves, &ranks);
   if (status != SF_OK)
     return status;
   ranks.nranks = 0;
-  for (int32_t i = 0; i < origin->nparts && status == SF_OK; i++)
-    status = append_part(&ranks, origin, &origin->parts[i]);
+  for (int32_t i = 0; i < readback->nparts && status == SF_OK; i++)
+    status = append_part(&ranks, readback, &readback->parts[i]);
   return finish(status, &ranks, ranks_p);
 }
 

@@ -13,7 +13,7 @@ typedef struct sfc_retired_block {
 
 struct sfc_retired_record {
   sfc_retired_record_t *next; /* in its chain */
-  sfc_retired_record_t *next_untold;
+  sfc_retired_record_t *next_unreported;
   uint64_t graph;
   sfc_retired_block_t *left;
   uint64_t operations; /* that were begun on it */
@@ -35,8 +35,8 @@ void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block)
   sfc_retired_block_t *left = malloc(sizeof *left);
   if (left == NULL)
     return;
-  *left = (sfc_retired_block_t){graph->memory.left, *block};
-  graph->memory.left = left;
+  *left = (sfc_retired_block_t){graph->memory.retired_blocks, *block};
+  graph->memory.retired_blocks = left;
 }
 
 void sfc_retired_blocks_free(sfc_retired_block_t *left, sfc_heap_t *inbox)
@@ -60,18 +60,18 @@ static sfc_retired_record_t **chain_of(sfc_retired_t *retired_graphs, uint64_t g
 void sfc_retired_add(sf_graph_t *graph)
 {
   sfc_retired_t *retired_graphs = graph->context->retired_graphs;
-  sfc_retired_record_t *retiring = graph->memory.retiring, **chain = chain_of(retired_graphs, graph->number);
+  sfc_retired_record_t *record = graph->memory.record, **chain = chain_of(retired_graphs, graph->number);
   pthread_mutex_lock(&graph->context->lock);
-  *retiring = (sfc_retired_record_t){.next = *chain,
-                                     .next_untold = retired_graphs->untold,
-                                     .graph = graph->number,
-                                     .left = graph->memory.left,
-                                     .operations = graph->flight.last_sequence};
-  *chain = retiring;
-  retired_graphs->untold = retiring;
+  *record = (sfc_retired_record_t){.next = *chain,
+                                   .next_unreported = retired_graphs->unreported,
+                                   .graph = graph->number,
+                                   .left = graph->memory.retired_blocks,
+                                   .operations = graph->flight.last_sequence};
+  *chain = record;
+  retired_graphs->unreported = record;
   pthread_mutex_unlock(&graph->context->lock);
-  graph->memory.left = NULL;
-  graph->memory.retiring = NULL;
+  graph->memory.retired_blocks = NULL;
+  graph->memory.record = NULL;
 }
 
 /* Where the record of the graph is linked in its chain. */
@@ -83,27 +83,27 @@ static sfc_retired_record_t **find(sfc_retired_t *retired_graphs, uint64_t graph
   return link;
 }
 
-static void forget_untold(sfc_retired_t *retired_graphs, const sfc_retired_record_t *retiring)
+static void forget_unreported(sfc_retired_t *retired_graphs, const sfc_retired_record_t *record)
 {
-  sfc_retired_record_t **link = &retired_graphs->untold;
-  while (*link != NULL && *link != retiring)
-    link = &(*link)->next_untold;
+  sfc_retired_record_t **link = &retired_graphs->unreported;
+  while (*link != NULL && *link != record)
+    link = &(*link)->next_unreported;
   if (*link != NULL)
-    *link = retiring->next_untold;
+    *link = record->next_unreported;
 }
 
 void sfc_retired_graph_gone(sf_context_t *context, uint64_t number)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retired_record_t **link = find(context->retired_graphs, number), *retiring = *link;
-  if (retiring != NULL) {
-    *link = retiring->next;
-    forget_untold(context->retired_graphs, retiring);
+  sfc_retired_record_t **link = find(context->retired_graphs, number), *record = *link;
+  if (record != NULL) {
+    *link = record->next;
+    forget_unreported(context->retired_graphs, record);
   }
   pthread_mutex_unlock(&context->lock);
-  if (retiring != NULL)
-    sfc_retired_blocks_free(retiring->left, &context->inbox);
-  free(retiring);
+  if (record != NULL)
+    sfc_retired_blocks_free(record->left, &context->inbox);
+  free(record);
 }
 
 void sfc_retired_free(sf_context_t *context)
@@ -113,10 +113,10 @@ void sfc_retired_free(sf_context_t *context)
   for (size_t i = 0; i < SFC_RETIRED_CHAINS; i++) {
     sfc_retired_record_t **chain = &context->retired_graphs->chains[i];
     while (*chain != NULL) {
-      sfc_retired_record_t *retiring = *chain;
-      *chain = retiring->next;
-      sfc_retired_blocks_free(retiring->left, NULL);
-      free(retiring);
+      sfc_retired_record_t *record = *chain;
+      *chain = record->next;
+      sfc_retired_blocks_free(record->left, NULL);
+      free(record);
     }
   }
   free(context->retired_graphs);
@@ -126,27 +126,27 @@ void sfc_retired_free(sf_context_t *context)
 /* ---- Telling the daemon ------------------------------------------------------------------------------------------ */
 
 /* Takes it upon the caller to tell of one of which the daemon has not been told. */
-static bool take_untold(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
+static bool take_unreported(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retired_record_t *retiring = context->retired_graphs->untold;
-  if (retiring != NULL) {
-    context->retired_graphs->untold = retiring->next_untold;
-    *graph_p = retiring->graph;
-    *operations_p = retiring->operations;
+  sfc_retired_record_t *record = context->retired_graphs->unreported;
+  if (record != NULL) {
+    context->retired_graphs->unreported = record->next_unreported;
+    *graph_p = record->graph;
+    *operations_p = record->operations;
   }
   pthread_mutex_unlock(&context->lock);
-  return retiring != NULL;
+  return record != NULL;
 }
 
 /* It could not be told: it is there still, as the daemon has not heard of it from every rank. */
 static void put_back(sf_context_t *context, uint64_t graph)
 {
   pthread_mutex_lock(&context->lock);
-  sfc_retired_record_t *retiring = *find(context->retired_graphs, graph);
-  if (retiring != NULL) {
-    retiring->next_untold = context->retired_graphs->untold;
-    context->retired_graphs->untold = retiring;
+  sfc_retired_record_t *record = *find(context->retired_graphs, graph);
+  if (record != NULL) {
+    record->next_unreported = context->retired_graphs->unreported;
+    context->retired_graphs->unreported = record;
   }
   pthread_mutex_unlock(&context->lock);
 }
@@ -171,7 +171,7 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t opera
 void sfc_retired_tell_daemon(sf_context_t *context)
 {
   uint64_t graph, operations;
-  while (take_untold(context, &graph, &operations))
+  while (take_unreported(context, &graph, &operations))
     if (!tell_destroyed(context, graph, operations)) {
       put_back(context, graph);
       return;

@@ -16,7 +16,7 @@ struct sfc_retired_block; /* blocks of a graph that this rank is done with */
 /* Under the context's lock. */
 typedef struct sfc_retired {
   sfc_retired_record_t *chains[SFC_RETIRED_CHAINS]; /* by graph number modulo their count */
-  sfc_retired_record_t *untold;                     /* those of which the daemon has not been told */
+  sfc_retired_record_t *unreported;                 /* those of which the daemon has not been told */
 } sfc_retired_t;
 
 /* The records of a context; NULL: no memory. */

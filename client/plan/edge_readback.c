@@ -6,39 +6,40 @@
 #include "client/core.h"
 #include "shm/base/error.h"
 
-sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **origin_p)
+sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **readback_p)
 {
-  sfc_edge_readback_t *origin = malloc(sizeof *origin + (size_t)list->nparts * sizeof origin->parts[0]);
-  if (origin == NULL)
+  sfc_edge_readback_t *readback = malloc(sizeof *readback + (size_t)list->nparts * sizeof readback->parts[0]);
+  if (readback == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of %d root ranks", list->nparts);
-  origin->image = list->image;
-  origin->base = list->image != NULL ? list->image : list->region.base;
-  origin->length_bytes = list->length_bytes;
-  origin->region = list->region;
+  readback->image = list->image;
+  readback->base = list->image != NULL ? list->image : list->region.base;
+  readback->length_bytes = list->length_bytes;
+  readback->region = list->region;
   list->image = NULL;
   list->region = (sfshm_region_t){.fd = -1};
-  origin->top = list->top;
-  origin->nparts = list->nparts;
+  readback->top = list->top;
+  readback->nparts = list->nparts;
   for (int32_t i = 0; i < list->nparts; i++)
-    origin->parts[i] = (sfc_edge_readback_part_t){list->parts[i].rank, list->parts[i].block};
-  *origin_p = origin;
+    readback->parts[i] = (sfc_edge_readback_part_t){list->parts[i].rank, list->parts[i].block};
+  *readback_p = readback;
   return SF_OK;
 }
 
-void sfc_edge_readback_free(sfc_edge_readback_t *origin)
+void sfc_edge_readback_free(sfc_edge_readback_t *readback)
 {
-  if (origin == NULL)
+  if (readback == NULL)
     return;
-  sfc_device_free_array(origin->image); /* links' patterns lie in one of these */
-  sfc_device_destroy_region(&origin->region);
-  free(origin);
+  sfc_device_free_array(readback->image); /* links' patterns lie in one of these */
+  sfc_device_destroy_region(&readback->region);
+  free(readback);
 }
 
-sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *origin)
+sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *readback)
 {
-  if (origin->region.fd >= 0)
+  if (readback->region.fd >= 0)
     return SF_OK;
-  return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, origin->image, origin->length_bytes, &origin->region);
+  return sfshm_region_freeze("sf-edges", SFSHM_REGION_EDGES, readback->image, readback->length_bytes,
+                             &readback->region);
 }
 
 uint64_t sfc_edge_readback_offset(int32_t part)
@@ -46,11 +47,11 @@ uint64_t sfc_edge_readback_offset(int32_t part)
   return sizeof(sfshm_region_header_t) + (uint64_t)part * sizeof(sfshm_edge_block_t);
 }
 
-int64_t sfc_edge_readback_count(const sfc_edge_readback_t *origin)
+int64_t sfc_edge_readback_count(const sfc_edge_readback_t *readback)
 {
   int64_t n = 0;
-  for (int32_t i = 0; i < origin->nparts; i++)
-    n += origin->parts[i].block.leaf.n;
+  for (int32_t i = 0; i < readback->nparts; i++)
+    n += readback->parts[i].block.leaf.n;
   return n;
 }
 
@@ -83,13 +84,13 @@ static void write_part(const sfshm_edges_t *edges, int32_t rank, int64_t first, 
   }
 }
 
-static sf_status_t write_parts(const sfc_edge_readback_t *origin, const sfc_edge_arrays_t *to)
+static sf_status_t write_parts(const sfc_edge_readback_t *readback, const sfc_edge_arrays_t *to)
 {
   int64_t first = 0;
-  for (int32_t i = 0; i < origin->nparts; i++) {
-    const sfc_edge_readback_part_t *part = &origin->parts[i];
+  for (int32_t i = 0; i < readback->nparts; i++) {
+    const sfc_edge_readback_part_t *part = &readback->parts[i];
     sfshm_edges_t edges = {.memory = NULL};
-    sf_status_t status = sfshm_edges_open_own(origin->base, &part->block, &edges);
+    sf_status_t status = sfshm_edges_open_own(readback->base, &part->block, &edges);
     if (status != SF_OK)
       return status;
     write_part(&edges, part->rank, first, to);
@@ -100,12 +101,12 @@ static sf_status_t write_parts(const sfc_edge_readback_t *origin, const sfc_edge
 }
 
 /* The leaves of all parts one after the other. */
-static sf_status_t collect_leaves(const sfc_edge_readback_t *origin, sfshm_keyed_t leaves[])
+static sf_status_t collect_leaves(const sfc_edge_readback_t *readback, sfshm_keyed_t leaves[])
 {
   int64_t n = 0;
-  for (int32_t i = 0; i < origin->nparts; i++) {
+  for (int32_t i = 0; i < readback->nparts; i++) {
     sfshm_edges_t edges = {.memory = NULL};
-    sf_status_t status = sfshm_edges_open_own(origin->base, &origin->parts[i].block, &edges);
+    sf_status_t status = sfshm_edges_open_own(readback->base, &readback->parts[i].block, &edges);
     if (status != SF_OK)
       return status;
     for (int64_t k = 0; k < edges.leaf.n; k++, n++)
@@ -116,14 +117,14 @@ static sf_status_t collect_leaves(const sfc_edge_readback_t *origin, sfshm_keyed
 }
 
 /* The place of each edge among all by leaf. */
-static sf_status_t find_places(const sfc_edge_readback_t *origin, int64_t n, int64_t leaf_space, int64_t place[])
+static sf_status_t find_places(const sfc_edge_readback_t *readback, int64_t n, int64_t leaf_space, int64_t place[])
 {
   sfshm_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
   sf_status_t status = SF_OK;
   if (leaves == NULL || scratch == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
   if (status == SF_OK)
-    status = collect_leaves(origin, leaves);
+    status = collect_leaves(readback, leaves);
   if (status == SF_OK) {
     sfshm_sort(leaves, scratch, n, leaf_space);
     for (int64_t i = 0; i < n; i++)
@@ -134,20 +135,20 @@ static sf_status_t find_places(const sfc_edge_readback_t *origin, int64_t n, int
   return status;
 }
 
-sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *origin, int64_t leaf_space, int64_t leaf_index[],
+sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *readback, int64_t leaf_space, int64_t leaf_index[],
                                    int32_t root_rank[], int64_t root_index[])
 {
-  int64_t n = sfc_edge_readback_count(origin);
+  int64_t n = sfc_edge_readback_count(readback);
   sfc_edge_arrays_t to = {NULL, leaf_index, root_rank, root_index};
   if (leaf_space == n) /* leaves are distinct: they are 0..n-1 then */
-    return write_parts(origin, &to);
+    return write_parts(readback, &to);
   int64_t *place = malloc((size_t)n * sizeof *place);
   if (place == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
-  sf_status_t status = find_places(origin, n, leaf_space, place);
+  sf_status_t status = find_places(readback, n, leaf_space, place);
   to.place = place;
   if (status == SF_OK)
-    status = write_parts(origin, &to);
+    status = write_parts(readback, &to);
   free(place);
   return status;
 }

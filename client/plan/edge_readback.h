@@ -26,23 +26,23 @@ typedef struct sfc_edge_readback {
 } sfc_edge_readback_t;
 
 /* Notes where the list's blocks are, and takes over its memory, or its region. */
-sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **origin_p);
+sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **readback_p);
 
 /* Seals the list, unless it is sealed already: then the region has a descriptor. Under the context's lock, as graphs of
- * one plan share the origin. */
-sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *origin);
+ * one plan share the readback. */
+sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *readback);
 
 /* Where a sealed list has the block of one of the parts. */
 uint64_t sfc_edge_readback_offset(int32_t part);
 
 /* Accepts NULL. */
-void sfc_edge_readback_free(sfc_edge_readback_t *origin);
+void sfc_edge_readback_free(sfc_edge_readback_t *readback);
 
 /* Number of edges. */
-int64_t sfc_edge_readback_count(const sfc_edge_readback_t *origin);
+int64_t sfc_edge_readback_count(const sfc_edge_readback_t *readback);
 
 /* Writes the edges in ascending order of their leaves. leaf_space: 1 + the highest leaf. Arrays may be NULL. */
-sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *origin, int64_t leaf_space, int64_t leaf_index[],
+sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *readback, int64_t leaf_space, int64_t leaf_index[],
                                    int32_t root_rank[], int64_t root_index[]);
 
 #endif

@@ -32,11 +32,11 @@ static bool count_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_
   if (next == NULL)
     return false;
   for (int64_t i = 0; i < rounds->n; i++)
-    next[rounds->met[i] + 1]++;
+    next[rounds->root_of[i] + 1]++;
   for (int64_t root = 0; root < rounds->nroots; root++)
     next[root + 1] += next[root];
   for (int64_t i = 0; i < rounds->n; i++)
-    put(slots, roots, i, next[rounds->met[i]]++, rounds->met[i]);
+    put(slots, roots, i, next[rounds->root_of[i]]++, rounds->root_of[i]);
   free(next);
   return true;
 }
@@ -48,7 +48,7 @@ static bool sort_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t
   sfshm_keyed_t *sorted = malloc(bytes), *scratch = malloc(bytes);
   bool can = sorted != NULL && scratch != NULL;
   for (int64_t i = 0; i < rounds->n && can; i++)
-    sorted[i] = (sfshm_keyed_t){rounds->met[i], i};
+    sorted[i] = (sfshm_keyed_t){rounds->root_of[i], i};
   if (can)
     sfshm_sort(sorted, scratch, rounds->n, rounds->nroots);
   for (int64_t slot = 0; slot < rounds->n && can; slot++)

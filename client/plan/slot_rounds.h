@@ -1,5 +1,5 @@
 /* How contributions meet roots: which root each slot belongs to, where the slots of a root follow one another, and the
- * rounds in which each root is met at most once. The thread that uses the graph. */
+ * rounds in which each root is root_of at most once. The thread that uses the graph. */
 #ifndef SFC_PLAN_SLOT_ROUNDS_H
 #define SFC_PLAN_SLOT_ROUNDS_H
 
@@ -15,9 +15,9 @@ typedef struct sfc_slot_round {
   sfshm_pattern_t root;
 } sfc_slot_round_t;
 
-/* What is met, and by what. */
+/* The contributions to roots, and the order in which they are combined. */
 typedef struct sfc_slot_rounds {
-  const int64_t *met; /* the root of each contribution, in any order; kept by whose rounds these are */
+  const int64_t *root_of; /* the root of each contribution, in any order; kept by whose rounds these are */
   int64_t n;
   int64_t nroots;
   sfshm_pattern_t slot_root; /* the root of each slot, ascending */

@@ -81,7 +81,7 @@ static sf_status_t keep_lists(sfc_setup_t *setup)
     return sfshm_error(SF_ERR_NOMEM, "table of edge lists");
   for (int32_t i = 0; i < setup->lists.npeers; i++)
     keep_list(graph, &setup->lists.peers[i].region);
-  return sfc_edge_readback_make(&setup->lists.own, &graph->plan.origin);
+  return sfc_edge_readback_make(&setup->lists.own, &graph->plan.readback);
 }
 
 static sf_status_t make_trunks(sfc_setup_t *setup, const remote_t *remote)
@@ -96,7 +96,7 @@ static sf_status_t make_trunks(sfc_setup_t *setup, const remote_t *remote)
     status = sfc_trunks_open(graph, &map, reply->sides, reply->n_sides, remote->blocks, remote->n);
   sfc_trunk_map_input_free(&map);
   if (status == SF_OK)
-    status = sfc_submit_ring_open(&graph->context->submitter, graph->context->board);
+    status = sfc_submit_ring_open(&graph->context->submit_ring, graph->context->board);
   if (status == SF_OK)
     sfc_trunks_add_lanes(graph);
   return status;

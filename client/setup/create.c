@@ -255,14 +255,14 @@ static void run(sfc_setup_t *setup)
 static sf_status_t new_graph(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags, sf_graph_t **graph_p)
 {
   sf_graph_t *graph = calloc(1, sizeof *graph);
-  sfc_retired_record_t *retiring = sfc_retired_record_new();
-  if (graph == NULL || retiring == NULL) {
+  sfc_retired_record_t *record = sfc_retired_record_new();
+  if (graph == NULL || record == NULL) {
     free(graph);
-    free(retiring);
+    free(record);
     return SF_ERR_NOMEM;
   }
   graph->context = group->context;
-  graph->memory.retiring = retiring;
+  graph->memory.record = record;
   graph->group = sfc_group_hold(group);
   graph->generation = group->context->generation;
   graph->flags = flags;
@@ -304,7 +304,7 @@ static sf_status_t set_up(sf_graph_t *graph, const sfc_edge_input_t *input, cons
                        .input = input,
                        .lists = {.group = group, .own = {.region = {.fd = -1}}}};
   check_call(&setup, finding, graph_p);
-  sfc_counters_block(&group->context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->place);
+  sfc_counters_block(&group->context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->call_site);
   run(&setup);
   sfc_counters_unblock(&group->context->counters);
   free_setup(&setup);
@@ -327,7 +327,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
   sfc_retired_tell_daemon(context);
   if (new_graph(group, input, flags, &graph) != SF_OK)
     return sfc_daemon_give_up(&context->control, sfshm_error(SF_ERR_NOMEM, "%s: graph", caller));
-  graph->place = place;
+  graph->call_site = place;
   status = set_up(graph, input, finding, graph_p);
   if (status == SF_OK)
     *graph_p = graph;

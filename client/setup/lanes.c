@@ -143,8 +143,8 @@ void sfc_lanes_strip(sf_graph_t *graph)
                       .size = graph->size,
                       .nroots = graph->nroots,
                       .nleaves = graph->nleaves,
-                      .memory.retiring = graph->memory.retiring,
-                      .place = graph->place,
+                      .memory.record = graph->memory.record,
+                      .call_site = graph->call_site,
                       .generation = graph->generation,
                       .memory.shared = graph->memory.shared};
   bool owns_plan = !graph->shares_plan;

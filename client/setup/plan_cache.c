@@ -281,7 +281,7 @@ uint64_t sfc_plan_number(const sfc_plan_t *plan)
 
 int32_t sfc_plan_nroot_ranks(const sfc_plan_t *plan)
 {
-  return plan->made.origin->nparts - (plan->made.self.nedges > 0);
+  return plan->made.readback->nparts - (plan->made.self.nedges > 0);
 }
 
 /* ---- Applying ---------------------------------------------------------------------------------------------------- */

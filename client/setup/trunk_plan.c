@@ -365,7 +365,7 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
 /* Before any thread can tell the daemon that the graph is destroyed. */
 static void tear_down(sfc_attachment_t *attachment)
 {
-  sfc_submit_ring_settle(&attachment->graph->context->submitter);
+  sfc_submit_ring_settle(&attachment->graph->context->submit_ring);
 }
 
 static void free_trunks(sfc_attachment_t *attachment)

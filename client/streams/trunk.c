@@ -176,7 +176,7 @@ static void publish(void *argument)
   if (passing->staged)
     (void)sfc_trunk_combine(passing->trunk, passing->unit, sfshm_kernels_find(passing->unit, passing->op),
                             passing->slot); /* layers were checked when the map was opened */
-  sfc_submit_ring_write_trunk(&copy->context->submitter, SFSHM_SUBMIT_SEND, copy->number, side->number,
+  sfc_submit_ring_write_trunk(&copy->context->submit_ring, SFSHM_SUBMIT_SEND, copy->number, side->number,
                               passing->message, passing->match, sfshm_unit_size(passing->unit), false);
 }
 
@@ -330,8 +330,8 @@ static void take(void *argument)
   while (is_consumed(side, through + 1))
     through++;
   if (through >= message)
-    sfc_submit_ring_write_trunk(&copy->context->submitter, SFSHM_SUBMIT_CREDIT, copy->number, side->number, through, 0,
-                                1, false);
+    sfc_submit_ring_write_trunk(&copy->context->submit_ring, SFSHM_SUBMIT_CREDIT, copy->number, side->number, through,
+                                0, 1, false);
 }
 
 static void add_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,

@@ -126,8 +126,8 @@ static void ask(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side)
 {
   uint64_t desc = awaited_of(nodes, side);
   if (desc != 0)
-    sfc_submit_ring_write_trunk(&nodes->copy->context->submitter, SFSHM_SUBMIT_AWAIT, nodes->copy->number, side->number,
-                                0, desc, 0, false);
+    sfc_submit_ring_write_trunk(&nodes->copy->context->submit_ring, SFSHM_SUBMIT_AWAIT, nodes->copy->number,
+                                side->number, 0, desc, 0, false);
 }
 
 /* Whether nothing has come for a second. */

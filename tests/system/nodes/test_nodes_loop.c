@@ -145,9 +145,9 @@ static int ask_without_end(sftest_rank_t *self)
   sftest_await(&shared->go, 1);
   if (self->rank == 0) {
     for (uint64_t i = 1; i <= QUESTIONS; i++)
-      sfc_submit_ring_write_trunk(&context->submitter, SFSHM_SUBMIT_AWAIT, graph->number, trunk->as_root.number, 0, i,
+      sfc_submit_ring_write_trunk(&context->submit_ring, SFSHM_SUBMIT_AWAIT, graph->number, trunk->as_root.number, 0, i,
                                   0, false);
-    const sfshm_ring_t *ring = context->submitter.region.base;
+    const sfshm_ring_t *ring = context->submit_ring.region.base;
     while (atomic_load(&ring->head) < QUESTIONS)
       sftest_sleep_ms(1);
   }

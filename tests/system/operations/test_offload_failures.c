@@ -179,7 +179,7 @@ static int lie(sftest_rank_t *self)
       sfc_claim_pool_at(&context->claims, i)->word =
           sfshm_claim_word(1 + (uint32_t)sftest_below(&own, 3), taken, taken);
     }
-    sfc_submit_ring_write(&context->submitter, &entry, false);
+    sfc_submit_ring_write(&context->submit_ring, &entry, false);
     stage->said[self->rank] = sequence;
     while (stage->said[1 - self->rank] + SFSHM_LANE_SLOTS / 2 < sequence)
       sched_yield();

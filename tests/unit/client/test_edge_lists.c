@@ -17,21 +17,21 @@ static void check_origin(const sftest_edge_input_t *input, sfc_edge_list_t *list
 {
   static int64_t leaf[SFTEST_MAX_EDGES], root[SFTEST_MAX_EDGES], lone[SFTEST_MAX_EDGES];
   static int32_t rank[SFTEST_MAX_EDGES];
-  sfc_edge_readback_t *origin;
+  sfc_edge_readback_t *readback;
   int64_t leaf_space = 0;
   for (int64_t i = 0; i < input->n; i++)
     leaf_space = input->leaf64[i] < leaf_space ? leaf_space : input->leaf64[i] + 1;
-  ck_assert_int_eq(sfc_edge_readback_make(list, &origin), SF_OK);
-  ck_assert_int_eq(sfc_edge_readback_count(origin), input->n);
-  ck_assert_int_eq(sfc_edge_readback_read(origin, leaf_space, leaf, rank, root), SF_OK);
-  ck_assert_int_eq(sfc_edge_readback_read(origin, leaf_space, NULL, NULL, lone), SF_OK);
+  ck_assert_int_eq(sfc_edge_readback_make(list, &readback), SF_OK);
+  ck_assert_int_eq(sfc_edge_readback_count(readback), input->n);
+  ck_assert_int_eq(sfc_edge_readback_read(readback, leaf_space, leaf, rank, root), SF_OK);
+  ck_assert_int_eq(sfc_edge_readback_read(readback, leaf_space, NULL, NULL, lone), SF_OK);
   for (int64_t i = 0; i < input->n; i++) {
     int64_t given = sftest_edge_input_find(input, leaf[i]);
     sftest_must(given >= 0 && (i == 0 || leaf[i - 1] < leaf[i]), "each leaf was given, and they ascend");
     sftest_must(input->root_rank[given] == rank[i] && input->root64[given] == root[i], "its root is the one given");
     sftest_must(lone[i] == root[i], "one array alone is the same");
   }
-  sfc_edge_readback_free(origin);
+  sfc_edge_readback_free(readback);
 }
 
 START_TEST(lists_hold_the_edges_given)

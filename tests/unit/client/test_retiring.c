@@ -21,13 +21,13 @@ static void setup(void)
   context.retired_graphs = sfc_retired_new();
   graphs = calloc(GRAPHS, sizeof *graphs);
   for (uint64_t i = 0; i < GRAPHS; i++)
-    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.retiring = sfc_retired_record_new()};
+    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.record = sfc_retired_record_new()};
 }
 
 static void teardown(void)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
-    free(graphs[i].memory.retiring);
+    free(graphs[i].memory.record);
   free(graphs);
   sfc_retired_free(&context);
   pthread_mutex_destroy(&context.lock);
@@ -61,7 +61,7 @@ START_TEST(destroyed_graphs_are_found)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
     sfc_retired_add(&graphs[i]);
-  context.retired_graphs->untold = NULL; /* the daemon has been told of all */
+  context.retired_graphs->unreported = NULL; /* the daemon has been told of all */
   for (uint64_t i = 0; i < GRAPHS; i++) {
     sfc_retired_graph_gone(&context, pick(i, _i)->number);
     sfc_retired_graph_gone(&context, GRAPHS + 1 + i); /* nobody knows it */
@@ -75,15 +75,15 @@ START_TEST(records_go_with_the_context)
 {
   for (uint64_t i = 0; i < 3000; i++)
     sfc_retired_add(&graphs[i]);
-  sfc_retired_graph_gone(&context, 2); /* untold: one of a failed job, say */
+  sfc_retired_graph_gone(&context, 2); /* unreported: one of a failed job, say */
   sfc_retired_free(&context);
 }
 END_TEST
 
 static Suite *retiring_suite(void)
 {
-  Suite *suite = suite_create("retiring");
-  TCase *tcase = tcase_create("retiring");
+  Suite *suite = suite_create("record");
+  TCase *tcase = tcase_create("record");
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_loop_test(tcase, live_graphs_are_unlinked, 0, 3);
   tcase_add_loop_test(tcase, destroyed_graphs_are_found, 0, 3);
