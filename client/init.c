@@ -75,7 +75,7 @@ static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *wel
 static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, const sfshm_region_t *inbox)
 {
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(HELLO, hello, &hello);
   sfproto_incoming_t incoming;
   int fds[] = {context->listener.daemon_end, inbox->fd, context->counters.region.fd};
   char software[32];
@@ -93,8 +93,6 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   hello.probe_address = (uint64_t)(uintptr_t)&context->probe_value;
   hello.probe_value = context->probe_value;
   hello.program = program_invocation_short_name;
-  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message.hello = &hello;
   if (identity->timeout_ms >= 0 && identity->timeout_ms < INT64_MAX - LATE_ANSWER_MS)
     context->control.patience_ms = identity->timeout_ms + LATE_ANSWER_MS;
   sf_status_t status = sfc_daemon_call(&context->control, &message, fds, 3, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
@@ -237,10 +235,8 @@ sf_status_t sf_finalize(sf_context_t *context)
   sfc_peers_close_devices(&context->peers);
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GOODBYE, goodbye, &goodbye);
   sfc_submit_ring_settle(&context->submit_ring);
-  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
-  message.goodbye = &goodbye;
   status = sfc_daemon_tell(&context->control, &message, NULL, 0);
   if (status == SF_OK)
     status = sfc_context_failure(context);

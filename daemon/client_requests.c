@@ -9,54 +9,52 @@
 #include "daemon/memory.h"
 #include "daemon/setup.h"
 
-typedef void (*handler_t)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-
+/* One request. Either handle is set, for a message without descriptors, or handle_fds. */
 typedef struct route {
   const char *name;
-  sfd_session_state_t state; /* the only one in which it may come */
+  sfd_session_state_t state; /* in which the request is allowed */
+  void (*handle)(sfd_session_t *session, const Sfproto__Message *message);
+  void (*handle_fds)(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
   int min_fds;
   int max_fds;
-  handler_t handle;
 } route_t;
 
 /* The final one of a client that could not take an answer. */
-static void handle_error(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+static void handle_error(sfd_session_t *session, const Sfproto__Message *message)
 {
-  (void)fds;
-  (void)nfds;
   sfd_session_dismiss(session, 0, SF_ERR_RANK_FAILED, message->error->detail);
 }
 
 #define BODY(name) [SFPROTO__MESSAGE__BODY_##name]
 
 static const route_t routes[] = {
-    BODY(HELLO) = {"Hello", SFD_SESSION_NEW, 0, 3, sfd_join_handle_hello},
-    BODY(ERROR) = {"Error", SFD_SESSION_RUNNING, 0, 0, handle_error},
-    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, 0, 0, sfd_leave_handle_goodbye},
-    BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, 1, 1, sfd_segment_handle_add},
-    BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_remove},
-    BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, 0, 0, sfd_segment_handle_get},
-    BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_add},
-    BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_remove},
-    BODY(REGION_GET) = {"RegionGet", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_get},
-    BODY(DEVICE_ALLOC) = {"DeviceAlloc", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_device_alloc},
-    BODY(REGION_CLOSED) = {"RegionClosed", SFD_SESSION_RUNNING, 0, 0, sfd_region_handle_closed},
-    BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_create},
-    BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_group_handle_destroy},
-    BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, 0, 1, sfd_setup_handle_create},
-    BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, 0, 0, sfd_setup_handle_commit},
-    BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_destroy},
-    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, 0, 0, sfd_barrier_handle_enter},
-    BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, 0, 0, sfd_graph_handle_fail},
-    BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunks_handle_exchange_get},
-    BODY(TRUNK_ASK) = {"TrunkAsk", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_ask},
-    BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_get},
-    BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, 0, 0, sfd_trunk_devices_handle_have},
-    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, 1, 1, sfd_submit_ring_handle_open},
-    BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, 0, 0, sfd_control_handle},
-    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, 1, 1, sfd_offers_handle_claims},
-    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, 1, 1, sfd_offers_handle_edges},
-    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, 0, 0, sfd_tool_handle_query},
+    BODY(HELLO) = {"Hello", SFD_SESSION_NEW, NULL, sfd_join_handle_hello, 0, 3},
+    BODY(ERROR) = {"Error", SFD_SESSION_RUNNING, handle_error},
+    BODY(GOODBYE) = {"Goodbye", SFD_SESSION_RUNNING, sfd_leave_handle_goodbye},
+    BODY(SEGMENT_ADD) = {"SegmentAdd", SFD_SESSION_RUNNING, NULL, sfd_segment_handle_add, 1, 1},
+    BODY(SEGMENT_REMOVE) = {"SegmentRemove", SFD_SESSION_RUNNING, sfd_segment_handle_remove},
+    BODY(SEGMENT_GET) = {"SegmentGet", SFD_SESSION_RUNNING, sfd_segment_handle_get},
+    BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, sfd_region_handle_add},
+    BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, sfd_region_handle_remove},
+    BODY(REGION_GET) = {"RegionGet", SFD_SESSION_RUNNING, sfd_region_handle_get},
+    BODY(DEVICE_ALLOC) = {"DeviceAlloc", SFD_SESSION_RUNNING, sfd_region_handle_device_alloc},
+    BODY(REGION_CLOSED) = {"RegionClosed", SFD_SESSION_RUNNING, sfd_region_handle_closed},
+    BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, sfd_group_handle_create},
+    BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, sfd_group_handle_destroy},
+    BODY(GRAPH_CREATE) = {"GraphCreate", SFD_SESSION_RUNNING, NULL, sfd_setup_handle_create, 0, 1},
+    BODY(GRAPH_COMMIT) = {"GraphCommit", SFD_SESSION_RUNNING, sfd_setup_handle_commit},
+    BODY(GRAPH_DESTROY) = {"GraphDestroy", SFD_SESSION_RUNNING, sfd_graph_handle_destroy},
+    BODY(GRAPH_MEET) = {"GraphMeet", SFD_SESSION_RUNNING, sfd_barrier_handle_enter},
+    BODY(GRAPH_FAIL) = {"GraphFail", SFD_SESSION_RUNNING, sfd_graph_handle_fail},
+    BODY(EXCHANGE_GET) = {"ExchangeGet", SFD_SESSION_RUNNING, sfd_trunks_handle_exchange_get},
+    BODY(TRUNK_ASK) = {"TrunkAsk", SFD_SESSION_RUNNING, sfd_trunk_devices_handle_ask},
+    BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, sfd_trunk_devices_handle_get},
+    BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, sfd_trunk_devices_handle_have},
+    BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, NULL, sfd_submit_ring_handle_open, 1, 1},
+    BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, sfd_control_handle},
+    BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, NULL, sfd_offers_handle_claims, 1, 1},
+    BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, NULL, sfd_offers_handle_edges, 1, 1},
+    BODY(QUERY) = {"Query", SFD_SESSION_TOOL, sfd_tool_handle_query},
 };
 
 static const char *state_text(sfd_session_state_t state)
@@ -78,7 +76,7 @@ static const char *state_text(sfd_session_state_t state)
 static const route_t *find_route(const Sfproto__Message *message)
 {
   size_t body = (size_t)message->body_case;
-  return body < sizeof routes / sizeof routes[0] && routes[body].handle != NULL ? &routes[body] : NULL;
+  return body < sizeof routes / sizeof routes[0] && routes[body].name != NULL ? &routes[body] : NULL;
 }
 
 /* A rank that asks for something mostly asks for more: graphs are made and destroyed in a row. Where a core is to spare
@@ -101,6 +99,8 @@ void sfd_client_requests_handle(sfd_session_t *session, sfproto_incoming_t *inco
     sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s %s", route->name, state_text(session->state));
   else if (incoming->nfds < route->min_fds || incoming->nfds > route->max_fds)
     sfd_session_refuse(session, message->request, SF_ERR_PROTO, "%s with %d descriptors", route->name, incoming->nfds);
+  else if (route->handle != NULL)
+    route->handle(session, message);
   else
-    route->handle(session, message, incoming->fds, incoming->nfds);
+    route->handle_fds(session, message, incoming->fds, incoming->nfds);
 }

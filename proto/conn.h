@@ -20,6 +20,13 @@
  * same for all members of a group, so that all of them or none exceed it. */
 #define SFPROTO_MAX_GROUP_LENGTH (SFPROTO_MAX_LENGTH - 4096)
 
+/* Initializes a message with a body: Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_FAIL, graph_fail, &fail). */
+#define SFPROTO_MESSAGE(body_, field_, value_)                                                                         \
+  {                                                                                                                    \
+    .base = PROTOBUF_C_MESSAGE_INIT(&sfproto__message__descriptor), .body_case = SFPROTO__MESSAGE__BODY_##body_,       \
+    .field_ = (value_)                                                                                                 \
+  }
+
 typedef struct sfproto_conn sfproto_conn_t;
 
 /* A received message and its descriptors. The receiver frees both. */

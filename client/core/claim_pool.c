@@ -18,9 +18,7 @@ void sfc_claim_pool_destroy(sfc_claim_pool_t *claims)
 static sf_status_t give_claims(sf_context_t *context, const sfshm_region_t *region)
 {
   Sfproto__ClaimsOpen open = SFPROTO__CLAIMS_OPEN__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_CLAIMS_OPEN;
-  message.claims_open = &open;
+  Sfproto__Message message = SFPROTO_MESSAGE(CLAIMS_OPEN, claims_open, &open);
   return sfc_daemon_tell(&context->control, &message, &region->fd, 1);
 }
 

@@ -67,13 +67,11 @@ sf_status_t sfc_daemon_failure(sfc_daemon_conn_t *control)
 static void say_final(const sfc_daemon_conn_t *control)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(ERROR, error, &error);
   if (control->broken == SF_ERR_DAEMON_LOST)
     return;
   error.status = control->broken;
   error.detail = control->broken_detail != NULL ? control->broken_detail : "";
-  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
-  message.error = &error;
   (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection tells it, too */
 }
 

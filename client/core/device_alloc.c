@@ -14,7 +14,7 @@ static sf_status_t ask(sf_context_t *context, int32_t device, size_t len_bytes, 
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
   sfshm_device_identity_t identity;
   Sfproto__DeviceAlloc alloc = SFPROTO__DEVICE_ALLOC__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(DEVICE_ALLOC, device_alloc, &alloc);
   sf_status_t status = ops->identify(device, &identity);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
@@ -22,8 +22,6 @@ static sf_status_t ask(sf_context_t *context, int32_t device, size_t len_bytes, 
   alloc.length = len_bytes;
   alloc.device.data = identity.bytes;
   alloc.device.len = sizeof identity.bytes;
-  message.body_case = SFPROTO__MESSAGE__BODY_DEVICE_ALLOC;
-  message.device_alloc = &alloc;
   return sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);
 }
 

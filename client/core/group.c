@@ -81,10 +81,8 @@ static sf_status_t describe(int32_t size, const int32_t ranks[], int32_t tag, Sf
 
 static sf_status_t ask_daemon(sf_context_t *context, Sfproto__GroupCreate *create, uint64_t *number_p)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GROUP_CREATE, group_create, create);
   sfproto_incoming_t incoming;
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_CREATE;
-  message.group_create = create;
   sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GROUP, &incoming);
   if (status != SF_OK)
     return status;
@@ -165,10 +163,8 @@ static void unlink_group(sf_group_t *group)
 static void tell_destroyed(sf_group_t *group)
 {
   Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GROUP_DESTROY, group_destroy, &destroy);
   destroy.group = group->number;
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
-  message.group_destroy = &destroy;
   (void)sfc_daemon_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
 }
 

@@ -152,7 +152,7 @@ static sf_status_t announce(struct sf_region *region)
   sf_context_t *context = region->context;
   sfshm_device_handle_t handle;
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(REGION_ADD, region_add, &add);
   if (region->class == SFC_MEMORY_DEVICE)
     region->shared = sfc_device_share(region->address, &handle, &add.offset);
   add.region = region->number;
@@ -163,8 +163,6 @@ static sf_status_t announce(struct sf_region *region)
   add.handle.data = handle.bytes;
   add.handle.len = sizeof handle.bytes;
   add.has_offset = region->shared;
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
-  message.region_add = &add;
   return sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 
@@ -172,11 +170,9 @@ static sf_status_t announce(struct sf_region *region)
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
 {
   Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(REGION_REMOVE, region_remove, &remove);
   remove.region = region;
   remove.has_at_once = remove.at_once = !wait;
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_REMOVE;
-  message.region_remove = &remove;
   (void)sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 

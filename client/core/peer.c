@@ -92,12 +92,10 @@ bool sfc_peer_can_read(sfc_peers_t *peers, sfc_peer_t *peer)
 static sf_status_t map_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, sfc_mapped_t **mapped_p)
 {
   Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_GET, segment_get, &get);
   sfproto_incoming_t incoming;
   get.rank = peer->rank;
   get.segment = number;
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
-  message.segment_get = &get;
   sfc_mapped_t *mapped = calloc(1, sizeof *mapped);
   if (mapped == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of segments");

@@ -33,11 +33,9 @@ struct sfc_opened {
 static void tell_closed(sfc_peers_t *peers, int32_t rank, uint64_t number)
 {
   Sfproto__RegionClosed closed = SFPROTO__REGION_CLOSED__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(REGION_CLOSED, region_closed, &closed);
   closed.rank = rank;
   closed.region = number;
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_CLOSED;
-  message.region_closed = &closed;
   (void)sfc_daemon_tell(peers->control, &message, NULL, 0); /* a lost daemon waits for nobody */
 }
 
@@ -78,12 +76,10 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
                               sfc_opened_t **opened_p)
 {
   Sfproto__RegionGet get = SFPROTO__REGION_GET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(REGION_GET, region_get, &get);
   sfproto_incoming_t incoming;
   get.rank = peer->rank;
   get.region = number;
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_GET;
-  message.region_get = &get;
   sfc_opened_t *opened = calloc(1, sizeof *opened);
   if (opened == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of regions");

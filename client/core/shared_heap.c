@@ -76,12 +76,10 @@ static void remove_gap(sfc_segment_t *segment, size_t position)
 static sf_status_t tell_daemon(sfc_heap_t *heap, const sfc_segment_t *segment)
 {
   Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_ADD, segment_add, &add);
   add.segment = segment->number;
   add.length = segment->region.length_bytes;
   add.inbox = heap->kind == SFSHM_REGION_INBOX;
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_ADD;
-  message.segment_add = &add;
   return sfc_daemon_tell(heap->control, &message, &segment->region.fd, 1);
 }
 
@@ -250,10 +248,8 @@ static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)
 {
   sfc_segment_t *segment = *link;
   Sfproto__SegmentRemove remove = SFPROTO__SEGMENT_REMOVE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_REMOVE, segment_remove, &remove);
   remove.segment = segment->number;
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE;
-  message.segment_remove = &remove;
   (void)sfc_daemon_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it already */
   *link = segment->next;
   free_segment(segment);

@@ -44,12 +44,10 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wron
 {
   sf_context_t *context = graph->context;
   Sfproto__GraphMeet meet = SFPROTO__GRAPH_MEET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_MEET, graph_meet, &meet);
   meet.graph = graph->number;
   meet.call = graph->flight.history[graph->flight.last_sequence % SFC_HISTORY];
   meet.error = wrong->status != SF_OK ? wrong : NULL;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MEET;
-  message.graph_meet = &meet;
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->counts->place);
   sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, met);
   sfc_counters_unblock(&context->counters);

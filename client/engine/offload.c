@@ -71,7 +71,7 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
 {
   const sfc_edge_readback_t *readback = graph->plan.readback;
   Sfproto__GraphEdges edges = SFPROTO__GRAPH_EDGES__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_EDGES, graph_edges, &edges);
   for (int32_t i = 0; i < readback->nparts; i++) {
     const sfc_edge_readback_part_t *part = &readback->parts[i];
     Sfproto__EdgeBlock *block = &blocks[edges.n_blocks];
@@ -86,8 +86,6 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
   }
   edges.graph = graph->number;
   edges.blocks = pointers;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_EDGES;
-  message.graph_edges = &edges;
   return sfc_daemon_tell(&graph->context->control, &message, &readback->region.fd, 1);
 }
 

@@ -98,13 +98,11 @@ void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
 void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
 {
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_FAIL, graph_fail, &fail);
   fail.graph = graph;
   fail.detail = (char *)(uintptr_t)detail; /* only read */
   fail.has_status = true;
   fail.status = status;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
   (void)sfc_daemon_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
 }
 

@@ -155,12 +155,10 @@ static void put_back(sf_context_t *context, uint64_t graph)
 static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_DESTROY, graph_destroy, &destroy);
   sfproto_incoming_t done;
   destroy.graph = graph;
   destroy.operations = operations;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
-  message.graph_destroy = &destroy;
   if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
   if (sfc_daemon_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)

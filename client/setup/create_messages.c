@@ -51,7 +51,7 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
   const Sfproto__GraphReply *asked = setup->reply.message != NULL ? sfc_setup_reply(setup) : NULL;
   sf_status_t status = SF_OK;
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_CREATE, graph_create, &create);
   Sfproto__SetupError error;
   create.group = setup->group->number;
   create.nroots = input->nroots < 0 ? 0 : input->nroots;
@@ -67,8 +67,6 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
   } else {
     status = fill_edges(setup, &create);
   }
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
   if (status == SF_OK)
     status = sfc_daemon_send(&setup->group->context->control, &message, &setup->lists.own.region.fd,
                              create.n_blocks > 0 && !create.blocks[0]->has_segment ? 1 : 0);
@@ -80,7 +78,7 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
 static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
 {
   Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_COMMIT, graph_commit, &commit);
   Sfproto__SetupError error;
   commit.graph = setup->graph->number;
   if (setup->error.status == SF_OK) {
@@ -90,8 +88,6 @@ static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
     fill_error(setup, &error);
     commit.error = &error;
   }
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
-  message.graph_commit = &commit;
   sf_status_t status = sfc_daemon_send(&setup->group->context->control, &message, NULL, 0);
   *request_p = message.request;
   return status;

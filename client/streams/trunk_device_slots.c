@@ -31,7 +31,7 @@ static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_str
   const sfc_streams_t *streams = nodes->streams;
   sfshm_device_identity_t identity;
   Sfproto__TrunkAsk body = SFPROTO__TRUNK_ASK__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_ASK, trunk_ask, &body);
   sf_status_t status = streams->plugin->identify(streams->ops->device(streams->device), &identity);
   if (status != SF_OK)
     return status;
@@ -41,8 +41,6 @@ static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_str
   body.roots = sides.roots_on_device;
   body.leaves = sides.leaves_on_device;
   body.sees_adapters = streams->ops->sees_adapters(streams->device);
-  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_ASK;
-  message.trunk_ask = &body;
   return tell(nodes, &message);
 }
 
@@ -109,10 +107,8 @@ static sf_status_t get(sfc_nodes_t *nodes)
 {
   sfproto_incoming_t incoming;
   Sfproto__TrunkGet get = SFPROTO__TRUNK_GET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_GET, trunk_get, &get);
   get.graph = nodes->copy->number;
-  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_GET;
-  message.trunk_get = &get;
   sf_status_t status =
       sfc_daemon_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
@@ -125,11 +121,9 @@ static sf_status_t get(sfc_nodes_t *nodes)
 static sf_status_t tell_have(const sfc_nodes_t *nodes, bool closed)
 {
   Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_HAVE, trunk_have, &have);
   have.graph = nodes->copy->number;
   have.has_closed = have.closed = closed;
-  message.body_case = SFPROTO__MESSAGE__BODY_TRUNK_HAVE;
-  message.trunk_have = &have;
   return tell(nodes, &message);
 }
 

@@ -77,8 +77,7 @@ static int find_jobs(const sfd_server_t *server, const sfd_requester_t *asker, c
 {
   int count = 0;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry) {
     if (!may_kill(server, asker, job) || !(by_name ? strcmp(job->name, word) == 0 : has_number(job, word)))
       continue;
     count++;
@@ -126,10 +125,8 @@ static sf_status_t refuse_shutdown(const sfd_server_t *server)
 {
   char names[SFD_TEXT_SIZE / 2] = "";
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     sfd_text_append(names, sizeof names, "%s\"%.32s\"", names[0] != '\0' ? ", " : "", job->name);
-  }
   return sfshm_error(SF_ERR_STATE,
                      "%d job%s there: %s; sfctl drain lets no new ones in, sfctl shutdown --force ends these",
                      server->statistics.njobs, server->statistics.njobs == 1 ? " is" : "s are", names);
@@ -229,20 +226,16 @@ static sf_status_t apply_here(sfd_session_t *session, const Sfproto__Message *me
   if (status != SF_OK)
     return status;
   sfd_control_answer(session->server, text, &controlled);
-  Sfproto__Message answer = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message answer = SFPROTO_MESSAGE(CONTROLLED, controlled, &controlled);
   answer.request = message->request;
-  answer.body_case = SFPROTO__MESSAGE__BODY_CONTROLLED;
-  answer.controlled = &controlled;
   sfd_session_send(session, &answer, NULL, 0);
   if (sfd_control_ends(message->control))
     sfd_server_end(session->server);
   return SF_OK;
 }
 
-void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message)
 {
-  (void)fds;
-  (void)nfds;
   sf_status_t status = sfd_tool_check_idle(session);
   if (status == SF_OK && (message->control->has_node || message->control->all_nodes))
     status = sfd_remote_query_begin(session, message);

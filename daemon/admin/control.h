@@ -26,6 +26,6 @@ static inline bool sfd_control_ends(const Sfproto__Control *control)
 /* The answer; jobs at present. */
 void sfd_control_answer(const sfd_server_t *server, char text[SFD_TEXT_SIZE], Sfproto__Controlled *controlled);
 
-void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_control_handle(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

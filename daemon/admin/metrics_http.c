@@ -326,9 +326,7 @@ void sfd_metrics_http_close(sfd_metrics_http_t *metrics)
     return;
   metrics->closing = true;
   connection_t *connection;
-  LIST_FOREACH(connection, &metrics->connections, entry)
-  {
+  LIST_FOREACH (connection, &metrics->connections, entry)
     close_connection(connection);
-  }
   uv_close(&metrics->listener.handle, on_listener_closed); /* libuv removes the path */
 }

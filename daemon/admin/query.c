@@ -71,9 +71,7 @@ static void tell_status(sfd_query_t *query)
   status.has_node = status.has_nodes = true;
   status.node = sfd_network_node(server);
   status.nodes = sfd_network_nnodes(server);
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_STATUS_INFO;
-  message.status_info = &status;
+  Sfproto__Message message = SFPROTO_MESSAGE(STATUS_INFO, status_info, &status);
   sfd_query_send(query, &message, NULL, 0);
 }
 
@@ -83,11 +81,9 @@ sfd_job_t *sfd_query_visible_job(const sfd_query_t *query, uint64_t serial)
 {
   bool all = query->uid == 0 || query->uid == query->server->uid;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &query->server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &query->server->jobs->list, entry)
     if (job->serial >= serial && (all || job->uid == query->uid))
       return job;
-  }
   return NULL;
 }
 
@@ -148,9 +144,7 @@ static bool tell_next_job(sfd_query_t *query)
   info.age_s = age_s(query->server, job->created_ms);
   info.program = find_program(job);
   info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_JOB_INFO;
-  message.job_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(JOB_INFO, job_info, &info);
   sfd_query_send(query, &message, NULL, 0);
   return true;
 }
@@ -199,17 +193,13 @@ static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regio
 {
   size_t n = 0;
   const sfd_segment_t *segment;
-  TAILQ_FOREACH(segment, &rank->segments, entry)
-  {
+  TAILQ_FOREACH (segment, &rank->segments, entry)
     if (n < max)
       regions[n++] = segment_info(segment);
-  }
   const sfd_region_t *region;
-  TAILQ_FOREACH(region, &rank->regions, entry)
-  {
+  TAILQ_FOREACH (region, &rank->regions, entry)
     if (n < max)
       regions[n++] = registered_info(region);
-  }
   for (size_t i = 0; i < n; i++)
     pointers[i] = &regions[i];
   return n;
@@ -248,9 +238,7 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
     info.n_regions = describe_regions(rank, regions, pointers, max);
     info.regions = pointers;
   }
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_RANK_INFO;
-  message.rank_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(RANK_INFO, rank_info, &info);
   void *counters = query->self_contained ? pack_counters(rank, &info) : NULL;
   sfd_query_send(query, &message, &rank->counters_fd, query->self_contained ? 0 : 1);
   free(counters);
@@ -326,9 +314,7 @@ static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
   info.detail = graph->detail;
   info.job_ranks = ranks;
   info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_INFO;
-  message.graph_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_INFO, graph_info, &info);
   sfd_query_send(query, &message, NULL, 0);
   free(ranks);
 }
@@ -341,8 +327,7 @@ static bool tell_next_graph(sfd_query_t *query)
       query->next_graph = 0;
     query->next_job = job->serial;
     const sfd_graph_t *graph;
-    TAILQ_FOREACH(graph, &job->graphs, entry)
-    {
+    TAILQ_FOREACH (graph, &job->graphs, entry) {
       if (graph->serial < query->next_graph)
         continue;
       query->next_graph = graph->serial + 1;
@@ -363,9 +348,7 @@ static bool tell_clock(sfd_query_t *query)
   Sfproto__ClockInfo info = SFPROTO__CLOCK_INFO__INIT;
   info.node = sfd_network_node(query->server);
   info.now_ns = sfshm_trace_now_ns();
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_CLOCK_INFO;
-  message.clock_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(CLOCK_INFO, clock_info, &info);
   sfd_query_send(query, &message, NULL, 0);
   return true;
 }

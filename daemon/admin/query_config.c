@@ -6,6 +6,7 @@
 #include "daemon/admin/admin.h"
 #include "daemon/admin/query.h"
 #include "daemon/base.h"
+#include "proto/conn.h"
 
 static void tell_option(sfd_query_t *query, size_t index)
 {
@@ -24,9 +25,7 @@ static void tell_option(sfd_query_t *query, size_t index)
   info.name = (char *)(uintptr_t)option->name; /* only read */
   info.value = (char *)(uintptr_t)value;
   info.origin = origin;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_CONFIG_INFO;
-  message.config_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(CONFIG_INFO, config_info, &info);
   sfd_query_send(query, &message, NULL, 0);
 }
 

@@ -74,9 +74,7 @@ static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   info.queued_messages = counts->queued_messages;
   info.queued_bytes = counts->queued_bytes;
   describe_link(channels, node, &info);
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
-  message.peer_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(PEER_INFO, peer_info, &info);
   sfd_query_send(query, &message, NULL, 0);
 }
 
@@ -149,9 +147,7 @@ static void tell_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t fir
   info.node = group->nodes[group->node_position];
   info.sides = pointers;
   info.n_sides = n;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_PLAN_INFO;
-  message.plan_info = &info;
+  Sfproto__Message message = SFPROTO_MESSAGE(PLAN_INFO, plan_info, &info);
   sfd_query_send(query, &message, NULL, 0);
 }
 

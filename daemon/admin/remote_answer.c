@@ -90,9 +90,7 @@ static sf_status_t answer_control(sfd_server_t *server, const Sfpeer__Ask *ask, 
   if (status != SF_OK)
     return status;
   sfd_control_answer(server, text, &controlled);
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_CONTROLLED;
-  message.controlled = &controlled;
+  Sfproto__Message message = SFPROTO_MESSAGE(CONTROLLED, controlled, &controlled);
   take(&answer->portion, &message, NULL, 0);
   answer->ends = sfd_control_ends(control);
   return SF_OK;
@@ -200,9 +198,7 @@ sf_status_t sfd_remote_answer_handle(sfd_server_t *server, int32_t node, const S
   if (answer == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an answer");
   make_answer(server, message->ask, node, answer);
-  Sfpeer__Message out = SFPEER__MESSAGE__INIT;
-  out.body_case = SFPEER__MESSAGE__BODY_TOLD;
-  out.told = &answer->told;
+  Sfpeer__Message out = SFPEER_MESSAGE(TOLD, told, &answer->told);
   if (answer->ends)
     send_last_word(server, node, &out);
   else

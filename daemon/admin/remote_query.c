@@ -75,9 +75,7 @@ static void tell_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t s
   missing.node = node;
   missing.status = status;
   missing.detail = text;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_NODE_MISSING;
-  message.node_missing = &missing;
+  Sfproto__Message message = SFPROTO_MESSAGE(NODE_MISSING, node_missing, &missing);
   tell(remote, node, &message);
 }
 
@@ -146,14 +144,12 @@ static void ask(sfd_remote_query_t *remote, place_t *place)
   const sfd_session_t *session = remote->session;
   sfd_server_t *server = session->server;
   Sfpeer__Ask question = SFPEER__ASK__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(ASK, ask, &question);
   question.request = place->request = ++last_request;
   question.uid = session->uid;
   question.pid = (int32_t)session->pid;
   question.question = (ProtobufCBinaryData){remote->question_bytes, remote->question};
   question.from = place->has_cursor ? &place->cursor : NULL;
-  message.body_case = SFPEER__MESSAGE__BODY_ASK;
-  message.ask = &question;
   place->state = WAITING;
   if (place->node == sfd_network_node(server)) {
     sfd_remote_answer_here(server, &question, take_told_here, &(here_t){remote, place});
@@ -235,12 +231,10 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
     server->admin->unanswered[node] = n;
   if (!had_many)
     return;
-  LIST_FOREACH(remote, &server->admin->remotes, entry)
-  {
+  LIST_FOREACH (remote, &server->admin->remotes, entry)
     for (int i = 0; i < PLACES; i++)
       if (remote->places[i].state == READY && remote->places[i].node == node)
         sfd_session_mark(remote->session);
-  }
 }
 
 sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -248,8 +242,7 @@ sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, con
   sfd_remote_query_t *remote;
   if (server->admin->unanswered != NULL && server->admin->unanswered[node] > 0)
     set_unanswered(server, node, server->admin->unanswered[node] - 1);
-  LIST_FOREACH(remote, &server->admin->remotes, entry)
-  {
+  LIST_FOREACH (remote, &server->admin->remotes, entry) {
     for (int i = 0; i < PLACES; i++) {
       place_t *place = &remote->places[i];
       if (place->state != WAITING || place->node != node || place->request != message->told->request)
@@ -265,8 +258,7 @@ void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char
 {
   sfd_remote_query_t *remote;
   set_unanswered(server, node, 0);
-  LIST_FOREACH(remote, &server->admin->remotes, entry)
-  {
+  LIST_FOREACH (remote, &server->admin->remotes, entry) {
     for (int i = 0; i < PLACES; i++) {
       place_t *place = &remote->places[i];
       if (place->state != WAITING || place->node != node)

@@ -108,8 +108,7 @@ static void on_look(uv_timer_t *timer)
   const sfd_server_t *server = timer->data;
   uint64_t threshold_ns = (uint64_t)server->options->stall_after_ms * 1000000;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry) {
     job->stalled = job->state != SFD_JOB_FAILED && waits_long(job, threshold_ns);
     if (job->stalled && job->state == SFD_JOB_RUNNING)
       look_at(job, threshold_ns);
@@ -120,10 +119,8 @@ int32_t sfd_stalls_count(const sfd_server_t *server)
 {
   int32_t n = 0;
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     n += job->stalled;
-  }
   return n;
 }
 

@@ -75,10 +75,8 @@ void sfd_tool_send_end(sfd_session_t *session)
 {
   Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
   end.count = session->query->count;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(QUERY_END, query_end, &end);
   message.request = session->query->request;
-  message.body_case = SFPROTO__MESSAGE__BODY_QUERY_END;
-  message.query_end = &end;
   session->query->active = false;
   sfd_session_send(session, &message, NULL, 0);
 }
@@ -95,10 +93,8 @@ static sf_status_t begin(sfd_session_t *session, const Sfproto__Message *message
   return status == SF_OK ? sfd_query_begin(session->query, asked) : status;
 }
 
-void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *message)
 {
-  (void)fds;
-  (void)nfds;
   sf_status_t status = begin(session, message);
   if (status != SF_OK)
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());

@@ -8,7 +8,7 @@
 #include "daemon/admin/query.h"
 #include "daemon/clients.h"
 
-void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_tool_handle_query(sfd_session_t *session, const Sfproto__Message *message);
 
 /* SF_ERR_STATE: the answer to the question before has not ended. */
 sf_status_t sfd_tool_check_idle(const sfd_session_t *session);

@@ -86,9 +86,7 @@ static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
   info->now_ns = sfshm_trace_now_ns();
   info->tracing = server->admin->trace_since_ns != 0 && server->admin->trace_until_ns == 0;
   info->events = (ProtobufCBinaryData){n * sizeof records[0], (uint8_t *)records};
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_TRACE_INFO;
-  message.trace_info = info;
+  Sfproto__Message message = SFPROTO_MESSAGE(TRACE_INFO, trace_info, info);
   sfd_query_send(query, &message, NULL, 0);
   return last;
 }

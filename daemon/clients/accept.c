@@ -64,8 +64,8 @@ static int64_t count_sessions(const sfd_server_t *server, uid_t uid)
 {
   const sfd_session_t *session;
   int64_t count = 0;
-  TAILQ_FOREACH(session, &server->clients->sessions, entry)
-  count += session->uid == uid;
+  TAILQ_FOREACH (session, &server->clients->sessions, entry)
+    count += session->uid == uid;
   return count;
 }
 

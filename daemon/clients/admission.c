@@ -47,8 +47,7 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
 {
   sfd_crowd_t all = {0}, of_user = {0}, of_process = {0};
   sfd_session_t *session;
-  LIST_FOREACH(session, &server->clients->strangers, admission_entry)
-  {
+  LIST_FOREACH (session, &server->clients->strangers, admission_entry) {
     bool sibling = session != newest && same_process(session, newest);
     if (sibling)
       session->has_sibling = newest->has_sibling = true;

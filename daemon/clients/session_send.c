@@ -32,10 +32,8 @@ void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, c
 void sfd_session_send_done(sfd_session_t *session, uint64_t request)
 {
   Sfproto__Done done = SFPROTO__DONE__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(DONE, done, &done);
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_DONE;
-  message.done = &done;
   sfd_session_send(session, &message, NULL, 0);
 }
 
@@ -46,10 +44,8 @@ void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_
   Sfproto__Error error = SFPROTO__ERROR__INIT;
   error.status = status;
   error.detail = text;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(ERROR, error, &error);
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_ERROR;
-  message.error = &error;
   sfd_session_send(session, &message, NULL, 0);
 }
 
@@ -68,9 +64,7 @@ static void queue_alert(sfd_session_t *session, Sfproto__Alert *alert)
 {
   if (!sfd_session_serves(session) || session->alerts == NULL)
     return;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_ALERT;
-  message.alert = alert;
+  Sfproto__Message message = SFPROTO_MESSAGE(ALERT, alert, alert);
   const char *error = queue(session->alerts, &message, NULL, 0);
   if (error != NULL)
     sfd_session_lose_for(session, error);

@@ -20,14 +20,12 @@ static void answer(const sfd_trunks_t *trunks, sfd_slots_user_t *user, sfd_sessi
 {
   sfd_trunk_devices_t *devices = trunks->devices;
   Sfproto__TrunkSlots slots = SFPROTO__TRUNK_SLOTS__INIT;
-  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message reply = SFPROTO_MESSAGE(TRUNK_SLOTS, trunk_slots, &slots);
   slots.has_handle = user->was_told = devices->state == SFD_SLOTS_MADE && user->uses_some && !user->has_closed;
   slots.handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes};
   slots.where = (ProtobufCBinaryData){trunks->nsides, devices->where};
   slots.class_bytes = devices->class_bytes;
   reply.request = user->request;
-  reply.body_case = SFPROTO__MESSAGE__BODY_TRUNK_SLOTS;
-  reply.trunk_slots = &slots;
   sfd_session_send(session, &reply, NULL, 0);
 }
 
@@ -286,12 +284,10 @@ static sf_status_t ask(sfd_trunks_t *trunks, int32_t local, const Sfproto__Trunk
   return SF_OK;
 }
 
-void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__TrunkAsk *asked = message->trunk_ask;
   int32_t local;
-  (void)fds;
-  (void)nfds;
   if (asked->device.len != sizeof(sfshm_device_identity_t) || asked->class_bytes > INT64_MAX ||
       sfshm_exchange_class((size_t)asked->class_bytes) != asked->class_bytes) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO,
@@ -311,12 +307,10 @@ void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message
 }
 
 /* All ranks that will ask have asked by now. */
-void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_trunks_t *trunks;
   sfd_slots_user_t *user = find_user(session, message->request, message->trunk_get->graph, &trunks);
-  (void)fds;
-  (void)nfds;
   if (user == NULL)
     return;
   sfd_trunk_devices_t *devices = trunks->devices;
@@ -328,13 +322,11 @@ void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message
     answer(trunks, user, session);
 }
 
-void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__TrunkHave *have = message->trunk_have;
   sfd_trunks_t *trunks;
   sfd_slots_user_t *user = find_user(session, message->request, have->graph, &trunks);
-  (void)fds;
-  (void)nfds;
   if (user == NULL)
     return;
   user->has_opened = true;

@@ -34,8 +34,8 @@ void sfd_trunk_devices_let_go(sfd_trunks_t *trunks);
 void sfd_trunk_devices_retire(sfd_trunks_t *trunks);
 void sfd_trunk_devices_free(sfd_trunks_t *trunks);
 
-void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_trunk_devices_handle_ask(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_trunk_devices_handle_get(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_trunk_devices_handle_have(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

@@ -25,11 +25,9 @@ struct sfd_account {
 static struct sfd_account *find_account(sfd_server_t *server, uid_t uid)
 {
   struct sfd_account *account;
-  LIST_FOREACH(account, &server->data->accounts, entry)
-  {
+  LIST_FOREACH (account, &server->data->accounts, entry)
     if (account->uid == uid)
       return account;
-  }
   account = calloc(1, sizeof *account);
   if (account == NULL)
     return NULL;
@@ -163,13 +161,11 @@ static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p
   return status;
 }
 
-void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__ExchangeGet *get = message->exchange_get;
   const sfd_graph_t *graph = sfd_graph_find(session->rank->job, get->graph);
   int fd;
-  (void)fds;
-  (void)nfds;
   if (graph == NULL || graph->trunks == NULL || sfd_group_rank_of(graph->group, session->rank->number) < 0) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64 " over nodes",
                             session->rank->number, get->graph);
@@ -186,9 +182,7 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
     return;
   }
   Sfproto__Exchange answer = SFPROTO__EXCHANGE__INIT;
-  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message reply = SFPROTO_MESSAGE(EXCHANGE, exchange, &answer);
   reply.request = message->request;
-  reply.body_case = SFPROTO__MESSAGE__BODY_EXCHANGE;
-  reply.exchange = &answer;
   sfd_session_send(session, &reply, &fd, 1);
 }

@@ -87,10 +87,8 @@ void sfd_submit_ring_handle_open(sfd_session_t *session, const Sfproto__Message 
     return;
   }
   Sfproto__RingOpened opened = SFPROTO__RING_OPENED__INIT;
-  Sfproto__Message answer = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message answer = SFPROTO_MESSAGE(RING_OPENED, ring_opened, &opened);
   answer.request = message->request;
-  answer.body_case = SFPROTO__MESSAGE__BODY_RING_OPENED;
-  answer.ring_opened = &opened;
   sfd_session_send(session, &answer, &rank->submission->doorbell, 1);
 }
 
@@ -117,11 +115,9 @@ bool sfd_submit_rings_take(sfd_server_t *server)
   bool taken = false;
   sfd_submit_ring_t *submission;
   sfshm_ring_entry_t entry;
-  TAILQ_FOREACH(submission, &server->data->submissions, entry)
-  {
+  TAILQ_FOREACH (submission, &server->data->submissions, entry)
     for (; sfshm_ring_take(&submission->reader, &entry); taken = true)
       carry_out(submission->rank, &entry);
-  }
   return taken;
 }
 
@@ -129,8 +125,7 @@ bool sfd_submit_rings_arm(sfd_server_t *server)
 {
   bool empty = true;
   sfd_submit_ring_t *submission;
-  TAILQ_FOREACH(submission, &server->data->submissions, entry)
-  {
+  TAILQ_FOREACH (submission, &server->data->submissions, entry) {
     sfshm_ring_arm(&submission->reader);
     empty &= sfshm_ring_is_empty(&submission->reader);
   }
@@ -140,11 +135,9 @@ bool sfd_submit_rings_arm(sfd_server_t *server)
 static bool is_shared(const sfd_server_t *server, int cpu)
 {
   const sfd_submit_ring_t *submission;
-  TAILQ_FOREACH(submission, &server->data->submissions, entry)
-  {
+  TAILQ_FOREACH (submission, &server->data->submissions, entry)
     if (sfshm_ring_cpu(&submission->reader) == cpu)
       return true;
-  }
   return false;
 }
 
@@ -154,7 +147,7 @@ void sfd_submit_rings_keep_apart(sfd_server_t *server)
   const sfd_submit_ring_t *submission;
   if (!is_shared(server, sched_getcpu()))
     return;
-  TAILQ_FOREACH(submission, &server->data->submissions, entry)
-  sfd_cpus_add(&taken, sfshm_ring_cpu(&submission->reader));
+  TAILQ_FOREACH (submission, &server->data->submissions, entry)
+    sfd_cpus_add(&taken, sfshm_ring_cpu(&submission->reader));
   sfd_idle_move(&server->idle, &taken);
 }

@@ -83,11 +83,9 @@ static uint64_t find_parts(const sfd_trunk_region_t *region, size_t bytes)
 static sfd_trunk_region_t *find_region(const sfd_trunk_regions_t *pool, kind_t kind, size_t bytes)
 {
   sfd_trunk_region_t *found = NULL, *region;
-  TAILQ_FOREACH(region, &pool->regions[kind], entry)
-  {
+  TAILQ_FOREACH (region, &pool->regions[kind], entry)
     if (find_parts(region, bytes) != 0 && (found == NULL || region->part_bytes < found->part_bytes))
       found = region;
-  }
   return found;
 }
 
@@ -188,12 +186,10 @@ static sfd_trunk_region_t *find_superfluous(const sfd_trunk_regions_t *pool, kin
 {
   sfd_trunk_region_t *region;
   size_t nidle = 0, bytes = 0;
-  TAILQ_FOREACH(region, &pool->regions[kind], entry)
-  {
+  TAILQ_FOREACH (region, &pool->regions[kind], entry)
     if (region->used == 0 &&
         (++nidle > SFSHM_TRUNK_IDLE || (bytes += region->region.length_bytes) > SFSHM_TRUNK_IDLE_BYTES))
       break;
-  }
   return region;
 }
 

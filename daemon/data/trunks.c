@@ -342,10 +342,8 @@ void sfd_trunks_let_go(sfd_trunks_t *trunks)
 void sfd_trunks_fail_job(sfd_job_t *job)
 {
   const sfd_graph_t *graph;
-  TAILQ_FOREACH(graph, &job->graphs, entry)
-  {
+  TAILQ_FOREACH (graph, &job->graphs, entry)
     sfd_trunks_let_go(graph->trunks);
-  }
 }
 
 void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail)

@@ -60,7 +60,7 @@ uint32_t sfd_trunks_sides_of(const sfd_trunks_t *trunks, int32_t member, uint32_
 
 /* ---- What comes from ranks ---- */
 
-void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Message *message);
 
 /* ---- What comes from other nodes ---- */
 

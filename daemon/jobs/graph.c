@@ -136,13 +136,11 @@ static void tell_nodes(const sfd_graph_t *graph, const int32_t nodes[], int32_t 
 {
   const sfd_group_t *group = graph->group;
   Sfpeer__GraphFail fail = SFPEER__GRAPH_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_FAIL, graph_fail, &fail);
   fail.job = group->job->id;
   fail.graph = graph->id;
   fail.status = status;
   fail.detail = (char *)(uintptr_t)detail; /* only read */
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
   for (int32_t i = 0; i < n; i++)
     if (nodes[i] != group->nodes[group->node_position])
       sfd_network_send(group->job->server, nodes[i], &message);

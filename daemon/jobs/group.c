@@ -236,8 +236,7 @@ static bool is_formed_by(const sfd_group_t *group, const sfd_group_key_t *key)
 static sfd_group_t *find_forming(const sfd_rank_t *rank, const sfd_group_key_t *key, int32_t *place_p)
 {
   sfd_group_t *group;
-  TAILQ_FOREACH(group, &rank->job->forming, entry)
-  {
+  TAILQ_FOREACH (group, &rank->job->forming, entry) {
     if (!is_formed_by(group, key))
       continue;
     *place_p = sfd_group_rank_of(group, rank->number);
@@ -285,9 +284,7 @@ static void announce(const sfd_group_t *group)
 {
   Sfproto__Group answer = SFPROTO__GROUP__INIT;
   answer.group = group->id;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP;
-  message.group = &answer;
+  Sfproto__Message message = SFPROTO_MESSAGE(GROUP, group, &answer);
   for (int32_t k = 0; k < group->nlocals; k++) {
     int32_t i = group->locals[k];
     sfd_rank_t *rank = sfd_group_member(group, i);
@@ -356,11 +353,9 @@ static sf_status_t find_untold(sfd_job_t *job, int32_t node, const Sfpeer__Arriv
   *agreement_p = NULL;
   if (n == 0 || n > (size_t)job->size || !nobody_left(job, arrive->ranks, n))
     return SF_OK;
-  TAILQ_FOREACH(group, &job->forming, entry)
-  {
+  TAILQ_FOREACH (group, &job->forming, entry)
     if (is_formed_by(group, &key) && !sfd_agreement_has_arrived(group, &group->forming, node))
       break;
-  }
   if (group == NULL)
     group = begin_forming(job, &key);
   if (group == NULL)
@@ -375,11 +370,9 @@ static sfd_agreement_t *find_told(sfd_job_t *job, const Sfpeer__Release *release
 {
   sfd_group_key_t key = make_key(release->tag, release->ranks, release->n_ranks);
   sfd_group_t *group;
-  TAILQ_FOREACH(group, &job->forming, entry)
-  {
+  TAILQ_FOREACH (group, &job->forming, entry)
     if (is_formed_by(group, &key) && group->forming.told)
       break;
-  }
   *group_p = group;
   return group != NULL ? &group->forming : NULL;
 }
@@ -400,12 +393,10 @@ static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, ui
   return true;
 }
 
-void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__GroupCreate *create = message->group_create;
   sfd_rank_t *rank = session->rank;
-  (void)fds;
-  (void)nfds;
   if (sfd_job_answer_failed(rank, message->request))
     return;
   sf_status_t status = check_list(rank, create);

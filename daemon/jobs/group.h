@@ -88,7 +88,7 @@ void sfd_groups_fail(sfd_job_t *job, sf_status_t status, const char *detail);
 /* Frees everything, silently; the job's graphs are gone. */
 void sfd_groups_free(sfd_job_t *job);
 
-void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

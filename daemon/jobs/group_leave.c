@@ -114,12 +114,10 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
 static void tell_destroyed(const sfd_group_t *group, int32_t number)
 {
   Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GROUP_LEFT, group_left, &left);
   left.job = group->job->id;
   left.group = group->id;
   left.rank = number;
-  message.body_case = SFPEER__MESSAGE__BODY_GROUP_LEFT;
-  message.group_left = &left;
   for (int32_t i = 0; i < group->nnodes; i++)
     if (i != group->node_position)
       sfd_network_send(group->job->server, group->nodes[i], &message);
@@ -141,14 +139,12 @@ void sfd_groups_free(sfd_job_t *job)
     sfd_group_unlist(TAILQ_FIRST(&job->groups));
 }
 
-void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->group_destroy->group;
   sfd_group_t *group = sfd_group_find(rank->job, id);
   int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
-  (void)fds;
-  (void)nfds;
   if (place < 0 || !group->members[place].here) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number,
                             id);

@@ -231,8 +231,8 @@ static int64_t count_held_fds(const sfd_server_t *server, uid_t uid)
 {
   const sfd_job_t *job;
   int64_t count = 0;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  count += job->uid == uid ? job->nheld_fds : 0;
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
+    count += job->uid == uid ? job->nheld_fds : 0;
   return count;
 }
 

@@ -156,7 +156,7 @@ void sfd_job_retire_rank(sfd_rank_t *rank, sfd_rank_state_t state);
 void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
 
 /* Goodbye. */
-void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message);
 
 /* All ranks have come: rank_nodes is taken over (NULL: all are here). SF_ERR_NOMEM. */
 sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);

@@ -36,14 +36,12 @@ static void tell_failure(const sfd_job_t *job, int32_t from)
 {
   const sfd_group_t *world = job->world;
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
   fail.job = job->id;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = (char *)(uintptr_t)job->detail; /* only read; protobuf-c has no const */
   fail.uid = job->uid;
   fail.name = (char *)(uintptr_t)job->name;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message.job_fail = &fail;
   for (int32_t i = 0; world != NULL && i < world->nnodes; i++) {
     if (i == world->node_position || world->nodes[i] == from ||
         (from >= 0 && sfd_channel_state(sfd_network_channels(job->server), world->nodes[i]) != SFD_CHANNEL_OPEN))

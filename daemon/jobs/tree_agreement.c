@@ -156,7 +156,7 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
                  sfd_agreement_t *agreement)
 {
   Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(ARRIVE, arrive, &arrive);
   Sfpeer__SetupError error;
   arrive.kind = kind;
   arrive.job = group->job->id;
@@ -183,8 +183,6 @@ static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, ui
   arrive.both = agreement->children != 0;
   arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
   arrive.error = sfd_agreement_error_fill(&error, &agreement->error);
-  message.body_case = SFPEER__MESSAGE__BODY_ARRIVE;
-  message.arrive = &arrive;
   sfd_network_send(group->job->server, node, &message);
   sfd_group_free_ranks(arrive.ranks);
 }
@@ -194,7 +192,7 @@ static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
                          sfd_agreement_t *agreement, const int32_t nodes[], int32_t n)
 {
   Sfpeer__Release release = SFPEER__RELEASE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(RELEASE, release, &release);
   Sfpeer__SetupError error;
   release.kind = kind;
   release.job = group->job->id;
@@ -211,8 +209,6 @@ static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   release.npairs = agreement->npairs;
   release.has_two_rounds = release.two_rounds = agreement->two_rounds;
   release.error = sfd_agreement_error_fill(&error, &agreement->error);
-  message.body_case = SFPEER__MESSAGE__BODY_RELEASE;
-  message.release = &release;
   for (int32_t i = 0; i < n; i++)
     sfd_network_send(group->job->server, nodes[i], &message);
   sfd_group_free_ranks(release.ranks);

@@ -23,22 +23,18 @@
 sfd_coordinator_t *sfd_coordinator_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   sfd_coordinator_t *assembly;
-  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
-  {
+  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
     if (assembly->state != SFD_COORDINATOR_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
       return assembly;
-  }
   return NULL;
 }
 
 static sfd_coordinator_t *find_starting(const sfd_server_t *server, uint64_t job)
 {
   sfd_coordinator_t *assembly;
-  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
-  {
+  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
     if (assembly->state == SFD_COORDINATOR_STARTING && assembly->job == job)
       break;
-  }
   return assembly;
 }
 
@@ -102,7 +98,7 @@ void sfd_coordinator_send_to_all(const sfd_coordinator_t *assembly, sfd_coordina
 void sfd_coordinator_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
   char detail[SFD_TEXT_SIZE];
   sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
   refusal.uid = join->uid;
@@ -112,21 +108,17 @@ void sfd_coordinator_refuse_join(sfd_server_t *server, int32_t node, const Sfpee
   refusal.ranks = join->ranks;
   refusal.n_ranks = join->n_ranks;
   refusal.incarnation = join->incarnation;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
-  message.job_refuse = &refusal;
   sfd_coordinator_client_send(server, node, sfd_coordinator_client_handle_refuse, &message);
 }
 
 void sfd_coordinator_send_refused(const sfd_coordinator_t *assembly, sf_status_t status, const char *detail)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
   refusal.uid = assembly->uid;
   refusal.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
   refusal.status = status;
   refusal.detail = (char *)(uintptr_t)detail;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_REFUSE;
-  message.job_refuse = &refusal;
   sfd_coordinator_send_to_all(assembly, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
 }
 
@@ -184,7 +176,7 @@ static sf_status_t list_nodes(const sfd_coordinator_t *assembly, Sfpeer__JobStar
 static void send_start(sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
 {
   sfd_server_t *server = assembly->server;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_START, job_start, started);
   char text[SFD_TEXT_SIZE];
   started->job = sfd_network_new_id(server);
   started->uid = assembly->uid;
@@ -192,8 +184,6 @@ static void send_start(sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
   started->rank_nodes = assembly->rank_nodes;
   started->n_rank_nodes = (size_t)assembly->size;
   started->home = sfd_network_node(server);
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_START;
-  message.job_start = started;
   if (sfpeer__message__get_packed_size(&message) > SFD_CHANNEL_CONTROL_MAX) {
     snprintf(text, sizeof text, "job \"%.64s\" has %d ranks on %zu nodes: no message holds where each of them is",
              assembly->name, assembly->size, started->n_nodes);

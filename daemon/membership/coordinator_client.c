@@ -92,7 +92,7 @@ sf_status_t sfd_coordinator_client_check_quota(const sfd_server_t *server, uint3
 static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
 {
   Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_JOIN, job_join, &join);
   uint8_t digest[SFD_COORDINATOR_DIGEST_BYTES];
   (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
   join.uid = job->uid;
@@ -103,8 +103,6 @@ static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t ti
   join.n_ranks = nranks;
   join.timeout_ms = timeout_ms;
   join.incarnation = job->serial;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_JOIN;
-  message.job_join = &join;
   job->coordinator_knows = true;
   send_counted(job->server, job->uid, job->home, sfd_coordinator_handle_join, &message);
 }
@@ -122,15 +120,13 @@ void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t home, ui
                                           sf_status_t status, const char *detail, const uint64_t *incarnation)
 {
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_WITHDRAW, job_withdraw, &withdraw);
   withdraw.uid = uid;
   withdraw.name = (char *)(uintptr_t)name; /* only read; protobuf-c has no const */
   withdraw.status = status;
   withdraw.detail = (char *)(uintptr_t)detail;
   withdraw.has_incarnation = incarnation != NULL;
   withdraw.incarnation = incarnation != NULL ? *incarnation : 0;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_WITHDRAW;
-  message.job_withdraw = &withdraw;
   send_counted(server, uid, home, sfd_coordinator_handle_withdraw, &message);
 }
 
@@ -291,15 +287,13 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
 static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
   sfd_ended_jobs_add(&server->jobs->ended, started->job, true);
   fail.job = started->job;
   fail.status = SF_ERR_RANK_FAILED;
   fail.detail = detail;
   fail.uid = started->uid;
   fail.name = started->name;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_FAIL;
-  message.job_fail = &fail;
   for (size_t i = 0; i < started->n_nodes; i++) {
     fail.incarnation = started->incarnations[i];
     if (started->nodes[i] != sfd_network_node(server))
@@ -367,13 +361,11 @@ static void pass_start_on(sfd_server_t *server, size_t position, const Sfpeer__M
 static void send_runs(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, uint64_t incarnation)
 {
   Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_RUNS, job_runs, &runs);
   runs.uid = started->uid;
   runs.name = started->name;
   runs.job = started->job;
   runs.incarnation = incarnation;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
-  message.job_runs = &runs;
   sfd_coordinator_client_send(server, home, sfd_coordinator_handle_runs, &message);
 }
 

@@ -71,12 +71,10 @@ bool sfd_coordinator_refuse_late(sfd_coordinator_t *assembly, int32_t node, cons
 void sfd_coordinator_send_moved(const sfd_coordinator_t *assembly, int32_t home, int32_t node)
 {
   Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_MOVED, job_moved, &moved);
   moved.uid = assembly->uid;
   moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
   moved.home = home;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_MOVED;
-  message.job_moved = &moved;
   if (node >= 0)
     sfd_coordinator_client_send(assembly->server, node, sfd_coordinator_client_handle_moved, &message);
   else

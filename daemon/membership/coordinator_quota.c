@@ -25,11 +25,9 @@ typedef struct letter {
 static struct sfd_coordinator_quota *find(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
   struct sfd_coordinator_quota *unsent;
-  LIST_FOREACH(unsent, &server->membership->unsent, entry)
-  {
+  LIST_FOREACH (unsent, &server->membership->unsent, entry)
     if (unsent->uid == uid && unsent->node == node)
       break;
-  }
   return unsent;
 }
 
@@ -37,8 +35,7 @@ sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid
 {
   const struct sfd_coordinator_quota *unsent;
   size_t own = 0, all = 0;
-  LIST_FOREACH(unsent, &server->membership->unsent, entry)
-  {
+  LIST_FOREACH (unsent, &server->membership->unsent, entry) {
     if (unsent->node != node)
       continue;
     all += unsent->bytes;

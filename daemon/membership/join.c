@@ -48,10 +48,8 @@ static void fill_welcome(Sfproto__Welcome *welcome, const sfd_server_t *server, 
 
 static void send_welcome(sfd_session_t *session, uint64_t request, Sfproto__Welcome *welcome, const int fds[], int nfds)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(WELCOME, welcome, welcome);
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_WELCOME;
-  message.welcome = welcome;
   sfd_session_send(session, &message, fds, nfds);
 }
 

@@ -11,11 +11,9 @@
 static void tell_left(const sfd_rank_t *rank)
 {
   Sfpeer__JobLeft left = SFPEER__JOB_LEFT__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_LEFT, job_left, &left);
   left.job = rank->job->id;
   left.rank = rank->number;
-  message.body_case = SFPEER__MESSAGE__BODY_JOB_LEFT;
-  message.job_left = &left;
   sfd_job_send_to_nodes(rank->job, &message);
 }
 
@@ -55,11 +53,9 @@ static void leave(sfd_rank_t *rank)
   sfd_graphs_leave(rank);
 }
 
-void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_rank_t *rank = session->rank;
-  (void)fds;
-  (void)nfds;
   if (rank->npending > 0) {
     sfd_session_send_errorf(session, message->request, SF_ERR_STATE,
                             "%d requests of this rank are waiting for other ranks", rank->npending);

@@ -53,11 +53,9 @@ static bool is_joining(const sfd_coordinator_t *assembly)
 static sfd_coordinator_t *find(const sfd_server_t *server, uint64_t cause)
 {
   sfd_coordinator_t *assembly;
-  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
-  {
+  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
     if (cause != 0 && is_joining(assembly) && digest_of(assembly->uid, assembly->name, assembly->digest) == cause)
       return assembly;
-  }
   return NULL;
 }
 
@@ -71,11 +69,9 @@ static uint32_t bit_of(const sfd_server_t *server, int32_t node)
 static sfd_coordinator_t *find_untold(const sfd_server_t *server, int32_t node)
 {
   sfd_coordinator_t *assembly;
-  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
-  {
+  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
     if (is_joining(assembly) && (assembly->untold & bit_of(server, node)) != 0)
       break;
-  }
   return assembly;
 }
 
@@ -105,11 +101,9 @@ static bool needs(const sfd_job_t *job, int32_t node)
 static bool is_needed(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     if (needs(job, node))
       break;
-  }
   return job != NULL;
 }
 
@@ -118,16 +112,12 @@ static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
   sfd_coordinator_t *assembly;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     if (needs(job, node))
       return digest_of_job(job);
-  }
-  TAILQ_FOREACH(assembly, &server->membership->assemblies, entry)
-  {
+  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
     if (is_joining(assembly) && assembly->claimed_by == node)
       return digest_of(assembly->uid, assembly->name, assembly->digest);
-  }
   assembly = find_untold(server, node);
   if (assembly == NULL)
     return 0;

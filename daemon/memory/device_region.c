@@ -71,10 +71,8 @@ static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
   return keep(rank, &region, &kept);
 }
 
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message)
 {
-  (void)fds;
-  (void)nfds;
   sf_status_t status = add_region(session->rank, message->region_add);
   if (status != SF_OK)
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
@@ -182,14 +180,12 @@ static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t n
 static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *region)
 {
   Sfproto__Region answer = SFPROTO__REGION__INIT;
-  Sfproto__Message reply = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message reply = SFPROTO_MESSAGE(REGION, region, &answer);
   answer.length = region->length;
   answer.handle.data = region->handle;
   answer.handle.len = region->handle_bytes;
   answer.offset = region->offset;
   reply.request = request;
-  reply.body_case = SFPROTO__MESSAGE__BODY_REGION;
-  reply.region = &answer;
   sfd_session_send(session, &reply, NULL, 0);
 }
 
@@ -261,10 +257,8 @@ static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *al
   return SF_OK;
 }
 
-void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message)
 {
-  (void)fds;
-  (void)nfds;
   if (sfd_job_answer_failed(session->rank, message->request))
     return;
   sf_status_t status = alloc_region(session->rank, message->device_alloc, message->request);
@@ -272,11 +266,9 @@ void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Messa
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
 }
 
-void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__RegionGet *get = message->region_get;
-  (void)fds;
-  (void)nfds;
   if (sfd_job_answer_failed(session->rank, message->request))
     return;
   sfd_region_t *region = find_of(session, message->request, get->rank, get->region);
@@ -298,12 +290,10 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
   send_region(session, message->request, region);
 }
 
-void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__RegionClosed *closed = message->region_closed;
   sfd_job_t *job = session->rank->job;
-  (void)fds;
-  (void)nfds;
   sfd_region_t *region = find_of(session, message->request, closed->rank, closed->region);
   if (region == NULL)
     return;
@@ -324,13 +314,11 @@ static void revoke_region(sfd_rank_t *rank, sfd_region_t *region, uint64_t reque
     sfd_session_send_done(rank->session, request);
 }
 
-void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__RegionRemove *remove = message->region_remove;
   sfd_region_t *region = find(session->rank, remove->region);
   bool wait = !remove->has_at_once || !remove->at_once;
-  (void)fds;
-  (void)nfds;
   if (region == NULL || region->revoked || region->making) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
   } else if (!wait && region->memory == NULL) {

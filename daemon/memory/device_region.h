@@ -48,10 +48,10 @@ void sfd_regions_leave(sfd_rank_t *rank);
 /* Frees all bookkeeping of a rank's regions, silently. */
 void sfd_regions_free(sfd_rank_t *rank);
 
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

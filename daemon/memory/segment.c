@@ -147,12 +147,10 @@ void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *mess
   sfd_session_send_done(session, message->request);
 }
 
-void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message)
 {
   uint64_t number = message->segment_remove->segment;
   sfd_segment_t *segment = sfd_segment_find(session->rank, number);
-  (void)fds;
-  (void)nfds;
   if (segment == NULL) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no segment %" PRIu64, number);
     return;
@@ -167,19 +165,15 @@ static void send_segment(sfd_session_t *session, uint64_t request, const sfd_seg
   Sfproto__Segment answer = SFPROTO__SEGMENT__INIT;
   answer.length = segment->length;
   answer.inbox = segment->inbox;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT, segment, &answer);
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT;
-  message.segment = &answer;
   sfd_session_send(session, &message, &segment->fd, 1);
 }
 
-void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__SegmentGet *get = message->segment_get;
   const sfd_job_t *job = session->rank->job;
-  (void)fds;
-  (void)nfds;
   if (sfd_job_answer_failed(session->rank, message->request))
     return;
   if (get->rank < 0 || get->rank >= job->size) {

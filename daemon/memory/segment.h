@@ -34,7 +34,7 @@ sf_status_t sfd_segment_find_wake(sfd_rank_t *rank);
 void sfd_segments_free(sfd_rank_t *rank);
 
 void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_segment_handle_get(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

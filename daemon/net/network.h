@@ -22,6 +22,13 @@ typedef enum sfd_peer_kind {
   SFD_PEER_KINDS
 } sfd_peer_kind_t;
 
+/* Initializer of a control message with that body, as SFPROTO_MESSAGE. */
+#define SFPEER_MESSAGE(body_, field_, value_)                                                                          \
+  {                                                                                                                    \
+    .base = PROTOBUF_C_MESSAGE_INIT(&sfpeer__message__descriptor), .body_case = SFPEER__MESSAGE__BODY_##body_,         \
+    .field_ = (value_)                                                                                                 \
+  }
+
 typedef struct sfd_network sfd_network_t;
 
 /* What the daemon does with messages of other nodes, and when nodes come and go. One table for the daemon's rooms

@@ -47,14 +47,12 @@ static void tell_parent(sfd_barrier_t *meeting, int32_t parent)
   const sfd_graph_t *graph = meeting->graph;
   Sfpeer__SetupError error;
   Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_MEET, graph_meet, &meet);
   meet.job = graph->group->job->id;
   meet.graph = graph->id;
   meet.call = meeting->point.call;
   meet.rank = meeting->point.rank;
   meet.error = sfd_agreement_error_fill(&error, &meeting->error);
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MEET;
-  message.graph_meet = &meet;
   sfd_network_send(graph->group->job->server, parent, &message);
 }
 
@@ -70,22 +68,20 @@ static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32
 {
   Sfpeer__SetupError error;
   Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_MET, graph_met, &met);
   met.job = job;
   met.graph = graph;
   met.status = end->status;
   met.detail = (char *)(uintptr_t)end->detail; /* only read */
   met.unknown = end->unknown;
   met.error = end->error != NULL ? sfd_agreement_error_fill(&error, end->error) : NULL;
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_MET;
-  message.graph_met = &met;
   sfd_network_send(server, node, &message);
 }
 
 static void send_met(sfd_session_t *session, uint64_t request, const sfd_agreement_error_t *error)
 {
   Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_MET, graph_met, &met);
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
   if (error->status != SF_OK) {
     wrong.status = error->status;
@@ -95,8 +91,6 @@ static void send_met(sfd_session_t *session, uint64_t request, const sfd_agreeme
     met.error = &wrong;
   }
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_MET;
-  message.graph_met = &met;
   sfd_session_send(session, &message, NULL, 0);
 }
 
@@ -178,8 +172,7 @@ void sfd_barrier_graph_failed(sfd_graph_t *graph)
 void sfd_barriers_fail(const sfd_job_t *job, sf_status_t status, const char *detail)
 {
   sfd_graph_t *graph;
-  TAILQ_FOREACH(graph, &job->graphs, entry)
-  {
+  TAILQ_FOREACH (graph, &job->graphs, entry) {
     if (graph->meeting == NULL)
       continue;
     graph->meeting->children = 0; /* other nodes hear of it otherwise */
@@ -219,13 +212,11 @@ static bool enter(sfd_graph_t *graph, const sfd_barrier_call_t *point)
   return graph->state != SFD_GRAPH_FAILED && graph->meeting != NULL;
 }
 
-void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__GraphMeet *meet = message->graph_meet;
   sfd_rank_t *rank = session->rank;
   int32_t local;
-  (void)fds;
-  (void)nfds;
   sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* the other ranks, and what they make then */
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
@@ -375,16 +366,12 @@ static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
   const sfd_group_t *group = graph->group;
   const sfd_barrier_t *other;
   sfd_graph_t *setup;
-  TAILQ_FOREACH(other, &group->meetings, entry)
-  {
+  TAILQ_FOREACH (other, &group->meetings, entry)
     if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_crossed(graph, other->graph))
       return other->graph;
-  }
-  TAILQ_FOREACH(setup, &group->setups, setups_entry)
-  {
+  TAILQ_FOREACH (setup, &group->setups, setups_entry)
     if (setup->state == SFD_GRAPH_GATHERING && are_crossed(graph, setup))
       return setup;
-  }
   return NULL;
 }
 

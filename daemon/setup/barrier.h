@@ -22,7 +22,7 @@
 #include "daemon/jobs.h"
 #include "shm/observe/calls.h"
 
-void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message);
 
 sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);

@@ -318,8 +318,7 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
   for (int32_t r = 0; r < job->size; r++)
     if (job->ranks[r] != NULL)
       look_at_rank(job->ranks[r], look);
-  TAILQ_FOREACH(graph, &job->graphs, entry)
-  {
+  TAILQ_FOREACH (graph, &job->graphs, entry) {
     if (!sfd_calls_are_compared(graph))
       continue;
     compared = true;
@@ -343,11 +342,9 @@ static void on_look(uv_timer_t *timer)
   bool compared = false, moved = false;
   uint64_t since_ns = cpu_ns(), look = ++server->calls->look;
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     if (job->state == SFD_JOB_RUNNING && !TAILQ_EMPTY(&job->graphs))
       compared |= look_at_job(job, look, &moved);
-  }
   if (!compared)
     return;
   uint64_t pause_ms = moved ? LOOK_MIN_MS : 2 * server->calls->pause_ms;

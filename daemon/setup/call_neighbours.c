@@ -15,7 +15,7 @@
 static void tell(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t *one)
 {
   Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_CALLS, graph_calls, &told);
   told.job = graph->group->job->id;
   told.graph = graph->id;
   told.rank = one->rank;
@@ -24,8 +24,6 @@ static void tell(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t 
   told.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read; protobuf-c has no const */
   told.n_last = SFSHM_CALLS;
   told.last = (uint64_t *)(uintptr_t)one->calls.last;
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_CALLS;
-  message.graph_calls = &told;
   sfd_network_send(graph->group->job->server, node, &message);
 }
 
@@ -80,7 +78,7 @@ static void answer_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64
                         const sfd_ended_graph_t *ended)
 {
   Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_GONE, graph_gone, &gone);
   gone.job = job;
   gone.graph = graph;
   gone.desc = desc;
@@ -92,8 +90,6 @@ static void answer_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64
     gone.left = ended->rank.left;
     gone.operations = ended->rank.operations;
   }
-  message.body_case = SFPEER__MESSAGE__BODY_GRAPH_GONE;
-  message.graph_gone = &gone;
   sfd_network_send(server, node, &message);
 }
 

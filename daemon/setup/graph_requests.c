@@ -36,12 +36,10 @@ void sfd_graphs_leave(sfd_rank_t *rank)
   }
 }
 
-void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message)
 {
   int32_t local;
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, message->graph_destroy->graph, &local);
-  (void)fds;
-  (void)nfds;
   if (graph == NULL)
     return;
   if (sfd_barrier_has_entered(graph, local)) {
@@ -66,13 +64,11 @@ static sf_status_t believed(const Sfproto__GraphFail *fail)
   return good ? (sf_status_t)fail->status : SF_ERR_MISMATCH;
 }
 
-void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__GraphFail *fail = message->graph_fail;
   int32_t local;
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, fail->graph, &local);
-  (void)fds;
-  (void)nfds;
   if (graph == NULL)
     return;
   sfd_trunks_let_go(graph->trunks); /* again, if it failed before a member here had streams */

@@ -8,7 +8,7 @@
 /* A rank leaves: the graphs that it still has count as destroyed by it. */
 void sfd_graphs_leave(sfd_rank_t *rank);
 
-void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

@@ -20,11 +20,9 @@ struct sfd_kept_plan {
 static sfd_kept_plan_t *find_kept(const sfd_group_t *group, uint64_t graph)
 {
   sfd_kept_plan_t *kept;
-  TAILQ_FOREACH(kept, &group->kept, entry)
-  {
+  TAILQ_FOREACH (kept, &group->kept, entry)
     if (kept->graph == graph)
       return kept;
-  }
   return NULL;
 }
 

@@ -81,10 +81,8 @@ static void sort_blocks(const sfd_graph_t *graph, const answers_t *answers)
 
 static void send_reply(sfd_session_t *session, uint64_t request, Sfproto__GraphReply *reply, const int fds[], int nfds)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_REPLY, graph_reply, reply);
   message.request = request;
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_REPLY;
-  message.graph_reply = reply;
   sfd_session_send(session, &message, fds, nfds);
 }
 

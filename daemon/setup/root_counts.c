@@ -56,15 +56,13 @@ int64_t sfd_root_counts_of(const sfd_root_counts_t *counts, int32_t rank)
 void sfd_root_counts_send(const sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *counts)
 {
   Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
-  Sfpeer__Message message = SFPEER__MESSAGE__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(WANTED, wanted, &wanted);
   wanted.job = graph->group->job->id;
   wanted.group = graph->group->id;
   wanted.number = graph->number;
   wanted.owners = counts->owners;
   wanted.nroots = counts->nroots;
   wanted.n_owners = wanted.n_nroots = counts->n;
-  message.body_case = SFPEER__MESSAGE__BODY_WANTED;
-  message.wanted = &wanted;
   sfd_network_send(graph->group->job->server, node, &message);
 }
 

@@ -73,11 +73,9 @@ sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place)
 sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number)
 {
   sfd_graph_t *graph;
-  TAILQ_FOREACH(graph, &group->setups, setups_entry)
-  {
+  TAILQ_FOREACH (graph, &group->setups, setups_entry)
     if (graph->number == number)
       return graph;
-  }
   return NULL;
 }
 

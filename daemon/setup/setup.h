@@ -144,6 +144,6 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text);
 void sfd_setups_fail(sfd_job_t *job, sf_status_t status, const char *detail);
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
-void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

@@ -161,13 +161,11 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_ra
   return SF_OK;
 }
 
-void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
+void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_commit->graph;
-  (void)fds;
-  (void)nfds;
   if (sfd_job_answer_failed(rank, message->request))
     return;
   sfd_graph_t *graph = sfd_graph_find(rank->job, id);

@@ -15,11 +15,9 @@ typedef struct sftest_fabric_devices {
 static inline bool sftest_fabric_is_on_device(const sftest_fabric_devices_t *devices, const void *address)
 {
   const sfd_fabric_memory_t *memory;
-  LIST_FOREACH(memory, &devices->memories, entry)
-  {
+  LIST_FOREACH (memory, &devices->memories, entry)
     if ((uintptr_t)address - (uintptr_t)memory->base < memory->length_bytes)
       return true;
-  }
   return false;
 }
 

@@ -82,9 +82,7 @@ static sf_status_t say_hello(sfctl_connection_t *connection)
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
   hello.role = SFPROTO__HELLO__ROLE__TOOL;
   hello.software = software;
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message.hello = &hello;
+  Sfproto__Message message = SFPROTO_MESSAGE(HELLO, hello, &hello);
   sfproto_incoming_t incoming;
   sf_status_t status = send_request(connection, &message);
   if (status == SF_OK)
@@ -249,9 +247,7 @@ static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message_
 
 sf_status_t sfctl_query(sfctl_connection_t *connection, Sfproto__Query *query, sfctl_take_t take, void *context)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
-  message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
-  message.query = query;
+  Sfproto__Message message = SFPROTO_MESSAGE(QUERY, query, query);
   query->has_node = connection->target.named;
   query->node = connection->target.node;
   query->has_all_nodes = query->all_nodes = connection->target.all;
@@ -279,10 +275,8 @@ static sf_status_t take_one(sfctl_connection_t *connection, sfctl_take_t take, v
 
 sf_status_t sfctl_request(sfctl_connection_t *connection, Sfproto__Control *control, sfctl_take_t take, void *context)
 {
-  Sfproto__Message message = SFPROTO__MESSAGE__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(CONTROL, control, control);
   bool elsewhere = connection->target.named || connection->target.all;
-  message.body_case = SFPROTO__MESSAGE__BODY_CONTROL;
-  message.control = control;
   control->has_node = connection->target.named;
   control->node = connection->target.node;
   control->has_all_nodes = control->all_nodes = connection->target.all;

@@ -120,10 +120,8 @@ static uint64_t count_open(const sfd_server_t *server)
 {
   const sfd_job_t *job;
   uint64_t n = (uint64_t)server->statistics.ngraphs;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     n += (uint64_t)job->ngroups - (job->world != NULL);
-  }
   return n;
 }
 

@@ -19,11 +19,9 @@
 static sfd_job_t *find_job(const sfd_server_t *server)
 {
   sfd_job_t *job;
-  TAILQ_FOREACH(job, &server->jobs->list, entry)
-  {
+  TAILQ_FOREACH (job, &server->jobs->list, entry)
     if (job->size == SFTEST_LIED_SIZE)
       break;
-  }
   return job;
 }
 

@@ -167,8 +167,8 @@ START_TEST(users_have_shares_of_the_descriptors)
   daemon_.server->uid = 0;
   daemon_.server->max_held_fds = 9;
   sftest_join_all(&daemon_, &other, "other", 1);
-  TAILQ_FOREACH(job, &daemon_.server->jobs->list, entry)
-  job->uid = 1000;
+  TAILQ_FOREACH (job, &daemon_.server->jobs->list, entry)
+    job->uid = 1000;
   for (uint64_t s = 1; s <= 3; s++) {
     send_add(&clients[0], s, false);
     sftest_expect_done(&clients[0]);

@@ -118,8 +118,8 @@ START_TEST(siblings_know_of_each_other)
   ck_assert(!TAILQ_FIRST(&daemon_.server->clients->sessions)->has_sibling);
   sftest_connect(&daemon_, &clients[1]);
   sftest_daemon_settle(&daemon_);
-  LIST_FOREACH(session, &daemon_.server->clients->strangers, admission_entry)
-  ck_assert(session->has_sibling);
+  LIST_FOREACH (session, &daemon_.server->clients->strangers, admission_entry)
+    ck_assert(session->has_sibling);
   sftest_drop_all(clients, 2);
 }
 END_TEST

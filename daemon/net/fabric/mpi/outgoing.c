@@ -39,11 +39,9 @@ static bool make_room(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
 const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address)
 {
   const sfd_fabric_memory_t *memory;
-  LIST_FOREACH(memory, &mpi->memories, entry)
-  {
+  LIST_FOREACH (memory, &mpi->memories, entry)
     if ((uintptr_t)address - (uintptr_t)memory->base < memory->length_bytes)
       return memory;
-  }
   return NULL;
 }
 
