@@ -11,7 +11,7 @@
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
-#   make lint       layout, include directions, headers, scripts
+#   make lint       layout, sizes, include directions, headers, scripts
 #   make examples   build docs/examples and run them; EXAMPLES="product migrate" runs some of them
 #   make docs       the API reference, from the public headers; what is not documented there is an error
 #   make pictures   make those of sfctl that the documents show: docs/pictures
