@@ -11,6 +11,8 @@
 #include "client/streams/trunk_device_slots.h"
 #include "shm/base/error.h"
 
+_Static_assert(SFSHM_TRUNK_LARGE_SLOTS >= SF_STREAMS_IN_FLIGHT, "streams begin so many messages before they end one");
+
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)

@@ -45,10 +45,10 @@
 /* The daemon returns credits for every second consumed message; others are included in the next credit. */
 #define SFSHM_TRUNK_CREDIT 2
 
-/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes: one to write or send, one to read, one more because a credit
- * may be pending. They should fit into caches, because each message is copied into a slot and out of it. */
+/* Slots for messages of more than SFSHM_TRUNK_LARGE bytes, to save memory: at least as many as a graph's operations on
+ * streams in flight, because streams begin all of them before they end the first. */
 #define SFSHM_TRUNK_LARGE ((uint64_t)128 << 10)
-#define SFSHM_TRUNK_LARGE_SLOTS 3
+#define SFSHM_TRUNK_LARGE_SLOTS 4
 _Static_assert(SFSHM_TRUNK_LARGE_SLOTS > SFSHM_TRUNK_CREDIT, "credits that are not told yet keep nobody waiting");
 
 /* Number of slots for messages of that many values of a class of units (0: no class, no slots). Both nodes compute the
@@ -331,12 +331,13 @@ sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsi
 #define SFSHM_SLOTS_SEND 1u
 #define SFSHM_SLOTS_RECEIVE 2u
 
-#define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10) /* bytes of a message */
-
-/* Whether a message of that many values uses a device's slots for units of that class. */
+/* Whether a message of that many values uses a device's slots for units of that class: only if it is large, because the
+ * slots of smaller units and of larger ones are then equally many, and a message is never granted before the one in its
+ * slot has completed. */
 static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
 {
-  return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes;
+  return unit_bytes > 0 && unit_bytes <= class_bytes &&
+         sfshm_trunk_slots(values, sfshm_exchange_class(unit_bytes)) == SFSHM_TRUNK_LARGE_SLOTS;
 }
 
 /* As sfshm_exchange_layout, for the slots selected by where[nsides]. *length_p is at most max_bytes. */

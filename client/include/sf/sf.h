@@ -307,7 +307,7 @@ sf_status_t sf_graph_info(const sf_graph_t *graph, sf_graph_info_t *info_p);
  * Eager limit. After begin of a bcast or reduce the other ranks can complete the operation without further calls of
  * this rank, as after an eager send of MPI. So a rank may wait for another rank by other means between begin and end.
  * This holds for host memory, within these limits of data in flight: 1 MiB and 24 operations to each rank of the node;
- * 8 operations, of which 3 above 128 KiB, to each other node; and once all ranks of this node with edges to that node
+ * 8 operations, of which 4 above 128 KiB, to each other node; and once all ranks of this node with edges to that node
  * have called begin. Beyond these limits, and in fetch_op, other ranks may have to wait until this rank calls wait or
  * test.
  *

@@ -145,6 +145,28 @@ START_TEST(large_messages_have_fewer_slots)
 }
 END_TEST
 
+/* Messages of all units that use a device's slots: none is granted before the one in its slot has completed. */
+START_TEST(slots_on_devices_are_granted_as_those_of_exchanges)
+{
+  const uint8_t where = SFSHM_SLOTS_SEND | SFSHM_SLOTS_RECEIVE;
+  for (uint64_t class_bytes = 8; class_bytes <= 1 << 16; class_bytes *= 2)
+    for (int64_t values = 1; values <= 1 << 17; values += values / 3 + 1) {
+      sfshm_trunk_side_t side = {.send_values = values, .send_units = values, .receive_values = values};
+      sfshm_side_slots_t slots;
+      uint64_t length;
+      ck_assert_int_eq(sfshm_slots_layout(&side, &where, 1, class_bytes, UINT64_C(1) << 40, &slots, &length), SF_OK);
+      for (uint64_t unit_bytes = 1; unit_bytes <= 2 * class_bytes; unit_bytes += unit_bytes / 3 + 1) {
+        if (!sfshm_slots_take(values, unit_bytes, class_bytes))
+          continue;
+        uint64_t granted = sfshm_trunk_needs(20, values, sfshm_exchange_class(unit_bytes));
+        ck_assert_uint_le(unit_bytes, class_bytes);
+        ck_assert_uint_eq(granted, 20 + SFSHM_TRUNK_SLOTS - slots.nsend);
+        ck_assert_uint_eq(slots.nreceive, slots.nsend);
+      }
+    }
+}
+END_TEST
+
 START_TEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
@@ -182,9 +204,9 @@ START_TEST(slots_on_a_device)
   ck_assert_uint_eq(slots[2].receive, 4096 + 1024);
   ck_assert_uint_eq(length, 4096 + 2048);
   ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, length - 1, slots, &length), SF_ERR_LIMIT);
-  ck_assert(!sfshm_slots_take(8192, 8, 8) && sfshm_slots_take(8193, 8, 8));
-  ck_assert(!sfshm_slots_take(13107, 5, 8) && sfshm_slots_take(13108, 5, 8));
-  ck_assert(!sfshm_slots_take(8193, 9, 8) && !sfshm_slots_take(INT64_MAX, 0, 8));
+  ck_assert(!sfshm_slots_take(16384, 8, 8) && sfshm_slots_take(16385, 8, 8));
+  ck_assert(!sfshm_slots_take(16384, 5, 8) && sfshm_slots_take(16385, 5, 8));
+  ck_assert(!sfshm_slots_take(16385, 9, 8) && !sfshm_slots_take(INT64_MAX, 0, 8));
   ck_assert(sfshm_slots_take(INT64_MAX, UINT64_C(1) << 40, UINT64_C(1) << 40));
 }
 END_TEST
@@ -197,6 +219,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, large_messages_have_fewer_slots);
+  tcase_add_test(others, slots_on_devices_are_granted_as_those_of_exchanges);
   tcase_add_test(others, slots_that_no_memory_can_hold);
   tcase_add_test(others, slots_on_a_device);
   suite_add_tcase(suite, others);
