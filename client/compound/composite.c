@@ -161,6 +161,9 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   const sfc_memory_ref_t *const refs[] = {&ref};
   if (status == SF_OK)
     status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
+  if (status == SF_OK && ref.class == SFC_MEMORY_DEVICE && composite->op.function == NULL)
+    status = sfc_device_check_aligned(sfshm_call_name(composite->call), target_name(composite), composite->target,
+                                      composite->combine.unit, composite->op.op);
   if (status == SF_OK)
     status = sfc_composite_choose(composite);
   if (status == SF_OK)
@@ -291,6 +294,7 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
 static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *thread)
 {
   sf_request_t *first = composite->first, *second = composite->second;
+  const sfshm_device_ops_t *devices = sfshm_device_loaded();
   sf_status_t status = sfc_request_prepare(first);
   if (status == SF_OK && second != NULL)
     status = sfc_request_prepare(second);
@@ -298,11 +302,13 @@ static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *t
     status = sfc_graph_prepare(first->graph, thread, 2);
   if (status != SF_OK)
     return status;
+  first->failures = devices != NULL ? devices->failures() : 0;
   sfc_start(first, thread, false);
   first->receives_left++; /* the composite */
   first->awaited = first;
   if (second == NULL)
     return SF_OK;
+  second->failures = first->failures;
   second->held = true;
   sfc_start(second, thread, false);
   return SF_OK;
@@ -331,7 +337,7 @@ static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t s
     devices = composite->first->devices;
   if (devices == NULL && composite->second != NULL)
     devices = composite->second->devices;
-  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, status);
+  return devices == NULL ? status : sfc_devices_check(composite->graph, devices, composite->first->failures, status);
 }
 
 static sf_status_t composite_end(sf_request_t *request, sf_status_t status)

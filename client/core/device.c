@@ -87,6 +87,16 @@ sf_status_t sfc_device_refuse(const char *name, const void *address)
                      range.device);
 }
 
+sf_status_t sfc_device_check_aligned(const char *name, const char *buffer, const void *address, sfshm_unit_t unit,
+                                     sfshm_op_t op)
+{
+  size_t bytes = op == SFSHM_OP_REPLACE ? 1 : sfshm_base_alignment(unit.base);
+  if ((uintptr_t)address % bytes == 0)
+    return SF_OK;
+  return sfshm_error(SF_ERR_ARG, "%s: %s %p on a device is not aligned to %zu bytes, as %s of %s needs it", name,
+                     buffer, address, bytes, sfshm_op_name(op), sfshm_base_name(unit.base));
+}
+
 /* Of what there is room for behind the array, nothing else can be a copy. */
 void sfc_device_free_array(void *array)
 {

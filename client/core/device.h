@@ -25,6 +25,10 @@ bool sfc_device_may_share(void);
  * or may not. */
 bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p);
 
+/* SF_ERR_ARG for memory of a device at which its kernels can't combine numbers of that type. */
+sf_status_t sfc_device_check_aligned(const char *name, const char *buffer, const void *address, sfshm_unit_t unit,
+                                     sfshm_op_t op);
+
 /* SF_ERR_ARG for memory of a device that is not registered: the processor must not touch it. */
 sf_status_t sfc_device_refuse(const char *name, const void *address);
 

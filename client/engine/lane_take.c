@@ -236,9 +236,9 @@ void sfc_graph_end_reading(sf_graph_t *graph)
       end_reading(&graph->lanes[i]);
 }
 
-static sf_status_t await_devices(const sfshm_device_ops_t *devices)
+static sf_status_t await_devices(const sfshm_device_ops_t *devices, uint64_t since)
 {
-  sf_status_t status = devices->check();
+  sf_status_t status = devices->check(since);
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", devices->detail());
 }
 
@@ -263,9 +263,10 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
     status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(request->op),
                          sfshm_base_name(combine.unit.base));
   if (status == SF_OK) {
+    uint64_t since = devices->failures();
     sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, request->target);
     if (request->target_ref.class != SFC_MEMORY_DEVICE)
-      status = await_devices(devices);
+      status = await_devices(devices, since);
   }
   lane->rx_pinned = pinned;
   lane->rx_reading = status == SF_OK && request->target_ref.class == SFC_MEMORY_DEVICE;
@@ -282,7 +283,7 @@ static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sf
 {
   sf_status_t status;
   if (lane->rx_reading) {
-    status = await_devices(sfshm_device_loaded());
+    status = await_devices(sfshm_device_loaded(), request->failures);
     end_reading(lane);
     taken->how = SFC_TAKEN_AFTER_TURN;
     return status;

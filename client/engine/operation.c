@@ -43,8 +43,9 @@ __attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const
 }
 
 /* Nobody must read memory that is not there any more. */
-static __attribute__((noinline)) sf_status_t check_alive(const sf_request_t *request)
+static __attribute__((noinline)) sf_status_t check_alive(sf_request_t *request)
 {
+  request->failures = request->devices->failures();
   const char *name = sfshm_desc_operation(request->signature);
   sf_status_t status = sfc_memory_check_alive(name, &request->source_ref, request->source);
   return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
@@ -229,7 +230,7 @@ sf_status_t sf_start(sf_request_t *request)
 static inline __attribute__((always_inline)) sf_status_t end_plain(sf_request_t *request, sf_status_t status)
 {
   if (request->devices != NULL)
-    status = sfc_devices_check(request->graph, request->devices, status);
+    status = sfc_devices_check(request->graph, request->devices, request->failures, status);
   sfc_finish(request);
   return status;
 }

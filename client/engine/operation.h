@@ -53,6 +53,7 @@ struct sf_request {
   sfc_combine_t combine;             /* unit, and the kernels for unpacking with the op */
   const sfshm_kernels_t *move;       /* for packing */
   const sfshm_device_ops_t *devices; /* if the root's or the leaf's data are on one; NULL: they are not */
+  uint64_t failures;                 /* of devices, when it was begun */
   struct sfc_stage *stage;           /* values of a device on their way to others: see device_staging.h; NULL: none */
   const char *root;
   const char *leaf;

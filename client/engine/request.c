@@ -52,15 +52,41 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
   return SF_OK;
 }
 
-sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, sf_status_t known)
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, uint64_t since, sf_status_t known)
 {
-  sf_status_t status = devices->check(); /* in any case: what was told must have ended when the application goes on */
+  sf_status_t status =
+      devices->check(since); /* in any case: what was told must have ended when the application goes on */
   if (known != SF_OK || status != SF_OK)
     sfc_graph_end_reading(graph);
   if (known != SF_OK || status == SF_OK)
     return known;
   sfc_graph_fail_everywhere(graph, status, devices->detail());
   return sfc_graph_failure(graph);
+}
+
+/* What the application calls the buffers. */
+static const char *root_name(const sf_request_t *request)
+{
+  return request->graph->parent != NULL && request->whole == NULL ? "slotdata" : "rootdata";
+}
+
+static const char *leaf_name(const sf_request_t *request)
+{
+  bool fetch = (request->signature & sfshm_desc_signature(SFSHM_CALL_FETCH, (sfshm_unit_t){0}, 0)) != 0;
+  return fetch && request->operation == SFSHM_BCAST ? "leafupdate" : "leafdata";
+}
+
+/* Of those on devices. */
+static sf_status_t check_aligned(const sf_request_t *request, const char *name, const sfc_memory_ref_t *root,
+                                 const sfc_memory_ref_t *leaf)
+{
+  sfshm_unit_t unit = request->combine.unit;
+  sf_status_t status = SF_OK;
+  if (root->class == SFC_MEMORY_DEVICE)
+    status = sfc_device_check_aligned(name, root_name(request), request->root, unit, request->op);
+  if (status == SF_OK && leaf->class == SFC_MEMORY_DEVICE)
+    status = sfc_device_check_aligned(name, leaf_name(request), request->leaf, unit, request->op);
+  return status;
 }
 
 /* Kernels for where the data are. */
@@ -75,18 +101,6 @@ static sf_status_t choose_kernels(sf_request_t *request, const char *name)
     return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(request->op),
                        sfshm_base_name(unit.base));
   return SF_OK;
-}
-
-/* What the application calls the buffers. */
-static const char *root_name(const sf_request_t *request)
-{
-  return request->graph->parent != NULL && request->whole == NULL ? "slotdata" : "rootdata";
-}
-
-static const char *leaf_name(const sf_request_t *request)
-{
-  bool fetch = (request->signature & sfshm_desc_signature(SFSHM_CALL_FETCH, (sfshm_unit_t){0}, 0)) != 0;
-  return fetch && request->operation == SFSHM_BCAST ? "leafupdate" : "leafdata";
 }
 
 sf_status_t sfc_request_look_up(sf_request_t *request)
@@ -106,6 +120,8 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
   const sfc_memory_ref_t *const refs[] = {&root, &leaf};
   if (status == SF_OK)
     status = sfc_devices_choose(name, addresses, refs, 2, &request->devices);
+  if (status == SF_OK)
+    status = check_aligned(request, name, &root, &leaf);
   if (status == SF_OK)
     status = choose_kernels(request, name);
   if (status != SF_OK)

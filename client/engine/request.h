@@ -59,7 +59,7 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
 /* Kernels of devices can't say that they have failed: then what was sent, or has come, is nothing to go on with, and
  * the graph fails for all ranks. To be called before an operation's end is reported, for they may be at work until
  * then, also if it is known to have failed. */
-sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, sf_status_t known);
+sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, uint64_t since, sf_status_t known);
 
 /* Fills a request in and checks its buffers. */
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);

@@ -37,9 +37,10 @@ sf_status_t sfc_streams_ready(const sfc_asked_t *asked, void *stream);
 /* Gives the stream all up to what is sent. Local errors come before anybody has been told of the call. */
 sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streamed_t **streamed_p);
 
-/* Where the data are, whose vertices up to the last one are used; and that they may be used on these streams. */
+/* Where the data are, whose vertices up to the last one are used; and that they may be used on these streams, with that
+ * op. */
 sf_status_t sfc_streams_find_buffer(const sfc_streams_t *streams, const char *name, const void *address, int64_t last,
-                                    size_t unit_bytes, bool *on_host_p);
+                                    sfshm_unit_t unit, sfshm_op_t op, bool *on_host_p);
 
 /* Around what is given to streams. leave is told what the plugin returned: if that is an error, what has been given is
  * incomplete and the graph of no use. */

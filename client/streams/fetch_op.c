@@ -170,11 +170,11 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
   bool unused;
   sf_status_t status = check_places(streams);
   if (status == SF_OK)
-    status = sfc_streams_find_buffer(streams, "rootdata", fetch->root, fetch->graph->plan.root_max, unit_bytes,
-                                     &fetch->root_on_host);
+    status = sfc_streams_find_buffer(streams, "rootdata", fetch->root, fetch->graph->plan.root_max, fetch->unit->unit,
+                                     fetch->op->op, &fetch->root_on_host);
   if (status == SF_OK)
-    status = sfc_streams_find_buffer(streams, "leafupdate", fetch->leafupdate, fetch->multi->plan.leaf_max, unit_bytes,
-                                     &unused);
+    status = sfc_streams_find_buffer(streams, "leafupdate", fetch->leafupdate, fetch->multi->plan.leaf_max,
+                                     fetch->unit->unit, SFSHM_OP_REPLACE, &unused);
   if (status == SF_OK && fetch->op->function != NULL && !fetch->root_on_host)
     status = sfshm_error(SF_ERR_UNSUPPORTED, NAME ": an op of the application is a function of the host, and rootdata "
                                                   "is on a device; see sf_fetch_op");

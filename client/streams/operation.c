@@ -86,12 +86,12 @@ static sf_status_t check_call(const sfc_asked_t *asked, sf_streamed_t **streamed
 }
 
 sf_status_t sfc_streams_find_buffer(const sfc_streams_t *streams, const char *name, const void *address, int64_t last,
-                                    size_t unit_bytes, bool *on_host_p)
+                                    sfshm_unit_t unit, sfshm_op_t op, bool *on_host_p)
 {
   sf_graph_t *graph = streams->graph;
   sfshm_device_range_t range;
   sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
-  sf_status_t status = sfc_buffer_check(NAME, name, address, last, unit_bytes, &ref);
+  sf_status_t status = sfc_buffer_check(NAME, name, address, last, sfshm_unit_size(unit), &ref);
   if (status == SF_OK && ref.class == SFC_MEMORY_UNKNOWN)
     status = sfc_device_refuse(NAME, address);
   if (status == SF_OK)
@@ -105,7 +105,7 @@ sf_status_t sfc_streams_find_buffer(const sfc_streams_t *streams, const char *na
   if (range.device != streams->ops->device(streams->device))
     return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": %s is on device %d, the stream on device %d", name, range.device,
                        streams->ops->device(streams->device));
-  return SF_OK;
+  return sfc_device_check_aligned(NAME, name, address, unit, op);
 }
 
 /* The place of the operation to be begun. */
@@ -114,8 +114,8 @@ static sf_streamed_t *next_request(sfc_streams_t *streams)
   return &streams->requests[(streams->ncalls + 1) % SF_STREAMS_IN_FLIGHT];
 }
 
-static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *asked, size_t unit_bytes,
-                             const void **root_p, bool *on_host_p)
+static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *asked, const void **root_p,
+                             bool *on_host_p)
 {
   if (asked->slots != NULL) {
     *root_p = sfc_seen_by(*asked->slots, asked->slots_by_host);
@@ -123,7 +123,8 @@ static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *as
     return SF_OK;
   }
   *root_p = asked->root;
-  return sfc_streams_find_buffer(streams, "rootdata", asked->root, asked->graph->plan.root_max, unit_bytes, on_host_p);
+  return sfc_streams_find_buffer(streams, "rootdata", asked->root, asked->graph->plan.root_max, asked->unit->unit,
+                                 asked->op->op, on_host_p);
 }
 
 static sf_status_t fill_in(const sfc_streams_t *streams, const sfc_asked_t *asked, sf_streamed_t *streamed)
@@ -131,13 +132,13 @@ static sf_status_t fill_in(const sfc_streams_t *streams, const sfc_asked_t *aske
   sf_graph_t *graph = asked->graph;
   bool bcast = asked->operation == SFSHM_BCAST, root_on_host, leaf_on_host;
   const void *root = NULL;
-  size_t unit_bytes = sfshm_unit_size(asked->unit->unit);
   if (streamed->in_flight)
     return sfshm_error(SF_ERR_LIMIT, NAME ": the one begun %d operations before has not been ended",
                        SF_STREAMS_IN_FLIGHT);
-  sf_status_t status = find_root(streams, asked, unit_bytes, &root, &root_on_host);
+  sf_status_t status = find_root(streams, asked, &root, &root_on_host);
   if (status == SF_OK)
-    status = sfc_streams_find_buffer(streams, "leafdata", asked->leaf, graph->plan.leaf_max, unit_bytes, &leaf_on_host);
+    status = sfc_streams_find_buffer(streams, "leafdata", asked->leaf, graph->plan.leaf_max, asked->unit->unit,
+                                     asked->op->op, &leaf_on_host);
   if (status != SF_OK)
     return status;
   streamed->graph = graph;

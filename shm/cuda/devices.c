@@ -1,4 +1,4 @@
-/* The driver's devices: their contexts, the lock of the plugin, and the first failure. Any thread. */
+/* The driver's devices: their contexts, the lock of the plugin, and failures. Any thread. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,8 +10,10 @@ static struct {
   pthread_mutex_t lock;
   int ndevices;
   sfshm_cuda_device_t devices[SFSHM_CUDA_MAX_DEVICES];
-  _Atomic int failed; /* sf_status_t */
+  _Atomic uint64_t nfailures;
+  sf_status_t failed; /* if there are some */
   char failure[512];
+  bool is_untold; /* nobody has been told of that */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void sfshm_cuda_lock(void)
@@ -48,21 +50,29 @@ sf_status_t sfshm_cuda_status(CUresult result, const char *what)
 
 void sfshm_cuda_fail(sf_status_t status)
 {
-  if (sfshm_cuda_has_failed())
+  atomic_fetch_add(&state.nfailures, 1);
+  if (state.is_untold)
     return;
+  state.is_untold = true;
+  state.failed = status;
   strncpy(state.failure, sfshm_error_detail(), sizeof state.failure - 1);
-  atomic_store(&state.failed, status);
 }
 
-bool sfshm_cuda_has_failed(void)
+uint64_t sfshm_cuda_failures(void)
 {
-  return atomic_load(&state.failed) != SF_OK;
+  return atomic_load(&state.nfailures);
 }
 
-sf_status_t sfshm_cuda_failure(void)
+sf_status_t sfshm_cuda_failure(uint64_t since)
 {
-  sf_status_t status = (sf_status_t)atomic_load(&state.failed);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", state.failure);
+  sf_status_t status = SF_OK;
+  if (sfshm_cuda_failures() == since)
+    return SF_OK;
+  sfshm_cuda_lock();
+  status = sfshm_error(state.failed, "%s", state.failure);
+  state.is_untold = false;
+  sfshm_cuda_unlock();
+  return status;
 }
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */

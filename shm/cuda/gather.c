@@ -101,7 +101,7 @@ void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[
   sfshm_cuda_lock();
   int32_t number = sfshm_cuda_device_of(array);
   sfshm_cuda_unlock();
-  for (int32_t i = 0, n; i < npatterns && !sfshm_cuda_has_failed(); i += n) {
+  for (int32_t i = 0, n; i < npatterns; i += n) {
     n = npatterns - i < SFSHM_CUDA_SETS_MAX ? npatterns - i : SFSHM_CUDA_SETS_MAX;
     if (number < 0 || unit_bytes > SFSHM_CUDA_BOUNCE_BYTES) {
       n = 1;

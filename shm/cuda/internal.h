@@ -139,11 +139,13 @@ sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const s
                                        int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
                                        int64_t first, int64_t n);
 
-/* Remembers the first failure, with this thread's error detail. */
+/* With the lock held: counts a failure, and keeps it, with this thread's error detail, if there is none that nobody has
+ * been told of. Drivers themselves keep failing where nothing more can be done: nothing need be held back here. */
 void sfshm_cuda_fail(sf_status_t status);
-bool sfshm_cuda_has_failed(void);
-/* The first failure, with its text as error detail; or SF_OK. */
-sf_status_t sfshm_cuda_failure(void);
+
+/* See sfshm_device_ops_t; without the lock. */
+uint64_t sfshm_cuda_failures(void);
+sf_status_t sfshm_cuda_failure(uint64_t since);
 
 /* The pattern for kernels of the device that has been entered. *plan_p: NULL for patterns without indices. */
 sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,

@@ -365,7 +365,7 @@ static sf_status_t run_large_units(const job_t *job)
 
 void sfshm_cuda_run(const job_t *job)
 {
-  if (job->n <= 0 || sfshm_cuda_has_failed())
+  if (job->n <= 0)
     return;
   sfshm_cuda_lock();
   sf_status_t status = chunk_units(job) > 0 ? run_job(job) : run_large_units(job);

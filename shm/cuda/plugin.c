@@ -21,10 +21,10 @@ static void settle_all(void)
   sfshm_cuda_unlock();
 }
 
-static sf_status_t check(void)
+static sf_status_t check(uint64_t since)
 {
   settle_all();
-  return sfshm_cuda_failure();
+  return sfshm_cuda_failure(since);
 }
 
 /* Without the lock: a thread that allocates may have it for long, or never come back. */
@@ -91,6 +91,7 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .kernels = sfshm_cuda_kernels,
       .unordered = sfshm_cuda_unordered,
       .gather = sfshm_cuda_gather,
+      .failures = sfshm_cuda_failures,
       .check = check,
       .forget = forget,
       .watch = sfshm_cuda_watch,

@@ -14,7 +14,7 @@
 #include "shm/kernels/kernels.h"
 #include "shm/observe/trace.h"
 
-#define SFSHM_DEVICE_VERSION 15u
+#define SFSHM_DEVICE_VERSION 16u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -113,8 +113,12 @@ typedef struct sfshm_device_ops {
   void (*gather)(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
                  void *packed);
 
-  /* Waits for all kernels launched. Returns their first failure, which persists. */
-  sf_status_t (*check)(void);
+  /* Number of failures of kernels so far. What was launched after one may succeed, unless the driver keeps failing. */
+  uint64_t (*failures)(void);
+
+  /* Waits for all kernels launched. Returns the first failure that no check has returned yet, or else the last one, if
+   * there were more than `since`: the number when the operation began. */
+  sf_status_t (*check)(uint64_t since);
 
   /* Frees the device copies of index arrays in host memory that is about to be freed. */
   void (*forget)(const void *base, size_t length_bytes);

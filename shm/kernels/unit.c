@@ -19,13 +19,15 @@ typedef enum base_class {
 
 static const struct {
   size_t size_bytes;
+  size_t alignment_bytes;
   const char *name;
 } bases[SFSHM_BASE_COUNT] = {
-#define BASE_ROW(name, type, text) [SFSHM_BASE_##name] = {sizeof(type), text},
+#define BASE_ROW(name, type, text) [SFSHM_BASE_##name] = {sizeof(type), _Alignof(type), text},
     SFSHM_BASE_TABLE(BASE_ROW)
 #undef BASE_ROW
-        [SFSHM_BASE_OPAQUE] = {1, "opaque"},
-#define PAIR_ROW(name, value_type, index_type, text) [SFSHM_BASE_##name] = {sizeof(sfshm_##name##_t), text},
+        [SFSHM_BASE_OPAQUE] = {1, 1, "opaque"},
+#define PAIR_ROW(name, value_type, index_type, text)                                                                   \
+  [SFSHM_BASE_##name] = {sizeof(sfshm_##name##_t), _Alignof(sfshm_##name##_t), text},
     SFSHM_PAIR_TABLE(PAIR_ROW)
 #undef PAIR_ROW
 };
@@ -87,6 +89,11 @@ static base_class_t class_of(sfshm_base_t base)
   default:
     return CLASS_INTEGER;
   }
+}
+
+size_t sfshm_base_alignment(sfshm_base_t base)
+{
+  return base_known(base) ? bases[base].alignment_bytes : 1;
 }
 
 size_t sfshm_base_size(sfshm_base_t base)

@@ -85,6 +85,9 @@ typedef struct sfshm_unit {
 
 /* Bytes of one base element (1 for OPAQUE), and of the whole unit. */
 size_t sfshm_base_size(sfshm_base_t base);
+
+/* To which devices need numbers of that type aligned that they combine. */
+size_t sfshm_base_alignment(sfshm_base_t base);
 size_t sfshm_unit_size(sfshm_unit_t unit);
 
 const char *sfshm_base_name(sfshm_base_t base); /* "?" for numbers out of range */

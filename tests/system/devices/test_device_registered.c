@@ -95,6 +95,77 @@ static int fail_in_kernels(sftest_rank_t *self)
   return 0;
 }
 
+/* Kernels can't use one rank's buffer, which is told before anybody else is; with another one all goes on. */
+static int use_misaligned(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  double values[UNITS], found[UNITS];
+  char *device = sftest_device_is_there() ? sftest_device_alloc(0, 2 * sizeof values) : NULL;
+  double *roots = (double *)(void *)device;
+  for (int i = 0; i < UNITS; i++)
+    values[i] = self->rank + i;
+  sftest_device_copy(roots, values, sizeof values);
+  sftest_device_copy(device + sizeof values, values, sizeof values);
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_register(context, device, 2 * sizeof values, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, roots, roots + UNITS, SF_REPLACE, NULL));
+  SFTEST_OK(self, sf_streams_wait(graph));
+  if (self->rank == 1) {
+    SFTEST_EXPECT(self, sf_reduce(graph, SF_DOUBLE, roots + UNITS, device + 4, SF_SUM), SF_ERR_ARG);
+    SFTEST_DETAIL(self, "rootdata");
+    SFTEST_DETAIL(self, "not aligned to 8 bytes, as sum of double needs it");
+    SFTEST_EXPECT(self, sf_reduce_on_stream(graph, SF_DOUBLE, device + 4, roots, SF_SUM, NULL), SF_ERR_ARG);
+  }
+  SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, roots + UNITS, roots, SF_SUM));
+  sftest_device_copy(found, roots, sizeof found);
+  for (int i = 0; i < UNITS; i++)
+    SFTEST_REQUIRE(self, found[i] == 2 * values[i]);
+  SFTEST_OK(self, sf_bcast(graph, SF_INT8, device + 3, device + 3 + UNITS, SF_REPLACE)); /* which needs none */
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
+/* One rank's device has no memory for a graph's indices: that graph fails, and others do not. */
+static int be_short_of_memory(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_region_t *region = NULL;
+  double values[SCATTERED];
+  int32_t ranks[SCATTERED];
+  int64_t numbers[SCATTERED];
+  if (self->rank == 1)
+    setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
+  double *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof values) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof values, SF_MEMORY_CUDA, &region));
+  for (int i = 0; i < SCATTERED; i++) {
+    values[i] = 100 * self->rank + i;
+    ranks[i] = 1 - self->rank;
+    numbers[i] = i * i % SCATTERED;
+  }
+  sftest_device_copy(device, values, sizeof values);
+  for (int round = 0; round < 3; round++) {
+    sf_graph_t *graph;
+    double leaves[SCATTERED] = {0};
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), SCATTERED, SCATTERED, NULL, ranks, numbers,
+                                    SF_GRAPH_DEFAULT, &graph));
+    sf_status_t status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
+    if (self->rank == 1 || status != SF_OK) /* which may have had all before */
+      SFTEST_EXPECT(self, status, round == 0 ? SF_ERR_NOMEM : SF_OK);
+    for (int i = 0; i < SCATTERED && round > 0; i++)
+      SFTEST_REQUIRE(self, leaves[i] == (double)(100 * ranks[i] + numbers[i]));
+    (void)sf_graph_destroy(graph);
+  }
+  SFTEST_OK(self, sf_unregister(region));
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
 /* Graphs come and go, their lists of indices at the same addresses: each operation goes by those of its own graph. */
 static int follow_each_other(sftest_rank_t *self)
 {
@@ -174,6 +245,18 @@ START_TEST(test_kernels_fail)
 }
 END_TEST
 
+START_TEST(test_misaligned)
+{
+  sftest_run_alone(2, use_misaligned, NULL);
+}
+END_TEST
+
+START_TEST(test_no_memory)
+{
+  sftest_run_alone(2, be_short_of_memory, NULL);
+}
+END_TEST
+
 START_TEST(test_one_after_the_other)
 {
   sftest_run_alone(2, follow_each_other, NULL);
@@ -194,11 +277,14 @@ int main(void)
   if (sftest_device_is_there()) {
     tcase_add_test(tests, test_register);
     tcase_add_test(tests, test_use);
+    tcase_add_test(tests, test_misaligned);
     tcase_add_test(tests, test_one_after_the_other);
     tcase_add_test(tests, test_sfctl);
   }
-  if (sftest_device_is_there() && sftest_device_can_fail())
+  if (sftest_device_is_there() && sftest_device_can_fail()) {
     tcase_add_test(tests, test_kernels_fail);
+    tcase_add_test(tests, test_no_memory);
+  }
   if (!sftest_device_is_there())
     printf("note: the CUDA plugin was not built: only its absence is tested\n");
   suite_add_tcase(suite, tests);

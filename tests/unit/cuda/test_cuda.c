@@ -85,7 +85,7 @@ static void try_kernels(sfshm_unit_t unit, int64_t max_n, int64_t space)
   sfshm_pattern_t shifted = sfshm_pattern_contiguous(first + 7, n);
   model->scatter(unit, &shifted, first + 7, packed.host, &to_pattern, to.host, 0, some);
   tested->scatter(unit, &shifted, first + 7, packed.actual, &to_pattern, to.actual, 0, some);
-  ck_assert_int_eq(device->check(), SF_OK);
+  ck_assert_int_eq(device->check(0), SF_OK);
   device->forget(&from_indices, sizeof from_indices);
   device->forget(&to_indices, sizeof to_indices);
   sftest_array_check_and_free(&from);
@@ -131,7 +131,7 @@ START_TEST(test_gather)
     for (int32_t i = 0; i < n; at += (size_t)patterns[i++].n * unit_bytes)
       sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->pack(unit, sets[i], 0, sets[i]->n, array.host, at);
     device->gather(unit, sets, n, array.actual, found);
-    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_int_eq(device->check(0), SF_OK);
     ck_assert_mem_eq(found, expected, total * unit_bytes);
     free(expected);
     free(found);
@@ -214,7 +214,7 @@ START_TEST(test_boxes)
     tested->unpack(unit, &box, 0, n, packed.actual, array.actual);
     model->scatter(unit, &box, 0, array.host, &dense, packed.host, 2, n - 5);
     tested->scatter(unit, &box, 0, array.actual, &dense, packed.actual, 2, n - 5);
-    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_int_eq(device->check(0), SF_OK);
     ck_assert_int_eq(cuda.live(), live);
     sftest_array_check_and_free(&array);
     sftest_array_check_and_free(&packed);
@@ -238,7 +238,7 @@ START_TEST(test_unordered)
                    from = sftest_array_make(MAX_N * unit_bytes, random_place());
     sfshm_kernels_find(unit, op)->unpack(unit, &pattern, 0, MAX_N, from.host, to.host);
     device->unordered(unit, op)->unpack(unit, &pattern, 0, MAX_N, from.actual, to.actual);
-    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_int_eq(device->check(0), SF_OK);
     device->forget(&indices, sizeof indices);
     sftest_array_check_and_free(&to);
     sftest_array_check_and_free(&from);
@@ -256,7 +256,7 @@ START_TEST(test_unordered_sums)
   sftest_array_t array = sftest_array_make(sizeof found, 0);
   cuda.copy(array.actual, found, sizeof found);
   device->unordered(unit, SFSHM_OP_SUM)->unpack(unit, &pattern, 0, 8, values, array.actual);
-  ck_assert_int_eq(device->check(), SF_OK);
+  ck_assert_int_eq(device->check(0), SF_OK);
   cuda.copy(found, array.actual, sizeof found);
   ck_assert_mem_eq(found, expected, sizeof found);
   device->forget(index, sizeof index);
@@ -300,7 +300,7 @@ START_TEST(test_freed_before_detached)
       device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, N, memory, found);
       for (int k = 0; k < N; k += 10) /* wherever it begins */
         device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, 1, memory + k, found + k);
-      ck_assert_int_eq(device->check(), SF_OK);
+      ck_assert_int_eq(device->check(0), SF_OK);
       ck_assert_mem_eq(found, expected, N);
       device->detach(before.base, before.serial);
     }
@@ -326,7 +326,7 @@ START_TEST(test_attached_again)
     device->detach(memory, 1 + i / 2);
     memset(found, 0, N);
     device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &all, 0, N, memory, found);
-    ck_assert_int_eq(device->check(), SF_OK);
+    ck_assert_int_eq(device->check(0), SF_OK);
     ck_assert_mem_eq(found, values, N);
     device->detach(memory, 2 - i / 2);
   }

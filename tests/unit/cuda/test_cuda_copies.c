@@ -18,7 +18,7 @@ static bool is_copied(int from_device, int to_device, sfshm_op_t op, int64_t str
   int64_t copied = cuda.copied(), launched = cuda.launched();
   sfshm_kernels_find(unit, op)->scatter(unit, &from_pattern, 1, from.host, &to_pattern, to.host, 2, n);
   device->kernels(unit, op)->scatter(unit, &from_pattern, 1, from.actual, &to_pattern, to.actual, 2, n);
-  ck_assert_int_eq(device->check(), SF_OK);
+  ck_assert_int_eq(device->check(0), SF_OK);
   *nkernels_p = cuda.launched() - launched;
   copied = cuda.copied() - copied;
   sftest_array_check_and_free(&from);
@@ -68,7 +68,7 @@ START_TEST(test_no_copies_within_themselves)
   device->kernels(unit, SFSHM_OP_REPLACE)->scatter(unit, &all, 0, array.actual, &all, array.actual + N, 0, N);
   ck_assert_int_eq(cuda.copied(), copied + 1);
   memcpy(array.host + N, array.host, N);
-  ck_assert_int_eq(device->check(), SF_OK);
+  ck_assert_int_eq(device->check(0), SF_OK);
   sftest_array_check_and_free(&array);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* The CUDA plugin on a driver that fails, as the stand-in does when it is told to: the error stays and says what
- * failed, and nothing crashes. */
+/* The CUDA plugin on a driver that fails, as the stand-in does when it is told to: the error says what failed,
+ * stays if it is the driver's, and nothing crashes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
 
-/* A failure stays, nothing more is tried, and nothing crashes. */
+/* A failure of the driver stays, and nothing crashes. */
 START_TEST(test_launch_fails)
 {
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
@@ -16,7 +16,7 @@ START_TEST(test_launch_fails)
   sftest_array_t array = sftest_array_make(sizeof packed, 0);
   for (int i = 0; i < 5; i++)
     device->kernels(unit, SFSHM_OP_SUM)->unpack(unit, &all, 0, 8, packed, array.actual);
-  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_int_eq(device->check(0), SF_ERR_SYS);
   ck_assert_ptr_nonnull(strstr(device->detail(), "CUDA_ERROR_LAUNCH_FAILED"));
   sftest_array_free(&array);
 }
@@ -35,8 +35,38 @@ START_TEST(test_waiting_fails)
   device->forget(index, sizeof index);
   memcpy(index, (uint32_t[]){6, 0, 4, 3}, sizeof index);
   device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
-  ck_assert_int_eq(device->check(), SF_ERR_SYS);
+  ck_assert_int_eq(device->check(0), SF_ERR_SYS);
   ck_assert_ptr_nonnull(strstr(device->detail(), "waiting for a kernel"));
+  sftest_array_free(&array);
+}
+END_TEST
+
+/* What can't be done fails, and what comes behind it does not: memory that is short, and a buffer that kernels can't
+ * use. */
+START_TEST(test_goes_on)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  const uint32_t index[4] = {1, 5, 2, 7};
+  sfshm_pattern_t pattern = {.kind = SFSHM_PATTERN_INDEX32, .n = 4, .index32 = index};
+  const int32_t packed[4] = {10, 20, 30, 40};
+  int32_t found[4];
+  sftest_array_t array = sftest_array_make(9 * sizeof packed[0], 0);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  uint64_t failures = device->failures();
+  ck_assert_uint_eq(failures, 1);
+  ck_assert_int_eq(device->check(0), SF_ERR_NOMEM);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "cuMemAlloc"));
+  ck_assert_int_eq(device->check(0), SF_ERR_NOMEM); /* another operation of that time */
+  ck_assert_int_eq(device->check(failures), SF_OK);
+  device->kernels(unit, SFSHM_OP_SUM)->unpack(unit, &pattern, 0, 4, packed, array.actual + 1);
+  ck_assert_int_eq(device->check(failures), SF_ERR_ARG);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "not aligned"));
+  failures = device->failures();
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array.actual);
+  device->kernels(unit, SFSHM_OP_REPLACE)->pack(unit, &pattern, 0, 4, array.actual, found);
+  ck_assert_int_eq(device->check(failures), SF_OK);
+  ck_assert_mem_eq(found, packed, sizeof packed);
+  device->forget(index, sizeof index);
   sftest_array_free(&array);
 }
 END_TEST
@@ -52,6 +82,12 @@ END_TEST
 static void open_to_fail(void)
 {
   setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
+  sftest_cuda_open();
+}
+
+static void open_without_memory(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
   sftest_cuda_open();
 }
 
@@ -73,6 +109,7 @@ int main(void)
   Suite *suite = suite_create("cuda_failing");
   tcase_add_test(sftest_cuda_case(suite, "launch", open_to_fail), test_launch_fails);
   tcase_add_test(sftest_cuda_case(suite, "waiting", open_to_wait_in_vain), test_waiting_fails);
+  tcase_add_test(sftest_cuda_case(suite, "memory", open_without_memory), test_goes_on);
   tcase_add_test(sftest_cuda_case(suite, "no device", NULL), test_no_device);
   return sftest_run(suite);
 }

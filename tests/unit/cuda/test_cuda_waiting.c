@@ -74,7 +74,7 @@ START_TEST(test_others_go_on)
   cuda.stream_finish(stream);
   check_idle(streams, true);
   device->kernels(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, from.actual, &all, third.actual, 0, 100);
-  ck_assert_int_eq(device->check(), SF_OK);
+  ck_assert_int_eq(device->check(0), SF_OK);
   check_idle(waiting, false);
 
   atomic_store(page.words, 1);
