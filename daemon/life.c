@@ -7,9 +7,9 @@
 #include "daemon/memory.h"
 #include "daemon/setup.h"
 
-static void close_submission(sfd_rank_t *rank)
+static void close_submit_ring(sfd_rank_t *rank)
 {
-  sfd_submit_ring_close(rank->submission);
+  sfd_submit_ring_close(rank->submit_ring);
 }
 
 static void close_offers(sfd_rank_t *rank)
@@ -32,7 +32,7 @@ static void fail_setups(sfd_job_t *job)
   sfd_setups_fail(job, SF_ERR_RANK_FAILED, job->detail);
 }
 
-static void fail_meetings(sfd_job_t *job)
+static void fail_barriers(sfd_job_t *job)
 {
   sfd_barriers_fail(job, SF_ERR_RANK_FAILED, job->detail);
 }
@@ -53,7 +53,7 @@ static void let_streams_go(sfd_graph_t *graph, const char *detail)
   sfd_trunks_let_go(graph->trunks);
 }
 
-static void fail_meeting(sfd_graph_t *graph, const char *detail)
+static void fail_barrier(sfd_graph_t *graph, const char *detail)
 {
   (void)detail;
   sfd_barrier_graph_failed(graph);
@@ -64,9 +64,9 @@ static void free_trunks(sfd_graph_t *graph)
   sfd_trunks_free(graph->trunks);
 }
 
-static void free_offload(sfd_graph_t *graph)
+static void free_offers(sfd_graph_t *graph)
 {
-  sfd_offers_free(graph->offload);
+  sfd_offers_free(graph->offers);
 }
 
 static void free_calls(sfd_graph_t *graph)
@@ -89,14 +89,14 @@ const sfd_life_t sfd_life = {
         },
     .rank_freed =
         {
-            sfd_segments_free, sfd_regions_free, close_submission, close_offers,
+            sfd_segments_free, sfd_regions_free, close_submit_ring, close_offers,
             sfd_trace_keep, /* takes the counters, which are closed next */
         },
     .job_failed =
         {
             fail_forming,         /* members that wait for a group get the job's error */
             fail_setups,          /* so do those that wait for a graph; graphs in set-up are gone then */
-            fail_meetings,        /* and those that wait for others on a graph that is ready */
+            fail_barriers,        /* and those that wait for others on a graph that is ready */
             sfd_trunks_fail_job,  /* streams of devices go on, as nothing comes any more */
             sfd_job_alert_failed, /* last: whoever waits has an answer before the alert */
         },
@@ -117,13 +117,13 @@ const sfd_life_t sfd_life = {
         {
             let_streams_go,         /* what streams of devices wait for does not come any more */
             sfd_graph_alert_failed, /* members hear why */
-            fail_meeting,           /* those that wait for others on it get the same error */
+            fail_barrier,           /* those that wait for others on it get the same error */
         },
     .graph_freed =
         {
             sfd_setup_free, /* nobody waits for its replies any more */
             free_trunks,
-            free_offload,
+            free_offers,
             free_calls,
             sfd_barrier_free,
         },

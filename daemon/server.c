@@ -35,7 +35,7 @@ static void on_busy(uv_idle_t *busy)
     sfd_submit_rings_keep_apart(server);
 }
 
-static void tell_of_pages(void)
+static void log_lost_pages(void)
 {
   uint32_t n = sfd_sigbus_guard_take();
   if (n > 0)
@@ -54,7 +54,7 @@ static bool attend_all(sfd_server_t *server)
     more = sfd_submit_rings_take(server);
     if (more)
       sfd_idle_moved(&server->idle);
-    tell_of_pages();
+    log_lost_pages();
     sfd_sessions_attend(server);
     more |= sfd_network_attend(server->network);
     more |= sfd_sessions_need_attention(server);
@@ -164,8 +164,8 @@ static sf_status_t create_rooms(sfd_server_t *server)
       server->membership == NULL || server->admin == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
   TAILQ_INIT(&server->jobs->list);
-  TAILQ_INIT(&server->data->submissions);
-  TAILQ_INIT(&server->membership->assemblies);
+  TAILQ_INIT(&server->data->submit_rings);
+  TAILQ_INIT(&server->membership->coordinators);
   return SF_OK;
 }
 

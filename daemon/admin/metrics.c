@@ -49,7 +49,7 @@ static void take(void *context, const Sfproto__Message *message, const int fds[]
 static void ask(sfd_server_t *server, Sfproto__Query__What what, collecting_t *collecting)
 {
   sfd_query_t query = {
-      .server = server, .uid = server->uid, .active = true, .what = what, .tell = take, .context = collecting};
+      .server = server, .uid = server->uid, .active = true, .what = what, .send = take, .context = collecting};
   while (collecting->status == SF_OK && sfd_query_send_next(&query))
     ;
 }

@@ -31,7 +31,7 @@ void sfd_query_send(sfd_query_t *query, Sfproto__Message *message, const int fds
 {
   message->request = query->request;
   query->count++;
-  query->tell(query->context, message, fds, nfds);
+  query->send(query->context, message, fds, nfds);
 }
 
 static double age_s(const sfd_server_t *server, uint64_t since_ms)
@@ -41,7 +41,7 @@ static double age_s(const sfd_server_t *server, uint64_t since_ms)
 
 /* ---- The daemon ---- */
 
-static void tell_status(sfd_query_t *query)
+static void send_status(sfd_query_t *query)
 {
   const sfd_server_t *server = query->server;
   char software[] = SFD_SOFTWARE;
@@ -120,7 +120,7 @@ static char *find_program(sfd_job_t *job)
   return NULL;
 }
 
-static bool tell_next_job(sfd_query_t *query)
+static bool send_next_job(sfd_query_t *query)
 {
   sfd_job_t *job = sfd_query_visible_job(query, query->next_job);
   if (job == NULL)
@@ -217,7 +217,7 @@ static void *pack_counters(const sfd_rank_t *rank, Sfproto__RankInfo *info)
   return packed;
 }
 
-static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
+static void send_rank(sfd_query_t *query, sfd_rank_t *rank)
 {
   size_t max = (size_t)(rank->nsegments + rank->nregions);
   max = max < MAX_REGIONS_TOLD ? max : MAX_REGIONS_TOLD;
@@ -230,8 +230,8 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   info.pid = rank->pid;
   info.state = rank_state(rank);
   info.program = rank->program;
-  info.has_ring_depth = rank->submission != NULL;
-  info.ring_depth = rank->submission != NULL ? sfshm_ring_depth(&rank->submission->reader) : 0;
+  info.has_ring_depth = rank->submit_ring != NULL;
+  info.ring_depth = rank->submit_ring != NULL ? sfshm_ring_depth(&rank->submit_ring->reader) : 0;
   info.has_offloaded_bytes = rank->offers != NULL;
   info.offloaded_bytes = sfd_offers_bytes(rank->offers);
   if (regions != NULL && pointers != NULL) {
@@ -246,7 +246,7 @@ static void tell_rank(sfd_query_t *query, sfd_rank_t *rank)
   free(regions);
 }
 
-static void tell_state(sfd_query_t *query, sfd_rank_t *rank)
+static void send_state(sfd_query_t *query, sfd_rank_t *rank)
 {
   Sfproto__Message *message;
   sf_status_t status = sfd_stall_state(rank, &message);
@@ -274,13 +274,13 @@ sfd_rank_t *sfd_query_next_rank(sfd_query_t *query)
   return NULL;
 }
 
-static bool tell_next_rank(sfd_query_t *query, void (*tell)(sfd_query_t *query, sfd_rank_t *rank))
+static bool send_next_rank(sfd_query_t *query, void (*send)(sfd_query_t *query, sfd_rank_t *rank))
 {
   sfd_rank_t *rank = sfd_query_next_rank(query);
   if (rank == NULL)
     return false;
   query->next_rank++;
-  tell(query, rank);
+  send(query, rank);
   return true;
 }
 
@@ -296,7 +296,7 @@ char *sfd_query_graph_state_name(const sfd_graph_t *graph)
   return graph->ndestroyed > 0 ? retiring : ready;
 }
 
-static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
+static void send_graph(sfd_query_t *query, const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
@@ -319,7 +319,7 @@ static void tell_graph(sfd_query_t *query, const sfd_graph_t *graph)
   free(ranks);
 }
 
-static bool tell_next_graph(sfd_query_t *query)
+static bool send_next_graph(sfd_query_t *query)
 {
   sfd_job_t *job;
   for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
@@ -331,7 +331,7 @@ static bool tell_next_graph(sfd_query_t *query)
       if (graph->serial < query->next_graph)
         continue;
       query->next_graph = graph->serial + 1;
-      tell_graph(query, graph);
+      send_graph(query, graph);
       return true;
     }
     query->next_graph = 0;
@@ -341,7 +341,7 @@ static bool tell_next_graph(sfd_query_t *query)
 
 /* ---- Clock ---- */
 
-static bool tell_clock(sfd_query_t *query)
+static bool send_clock(sfd_query_t *query)
 {
   if (query->count > 0)
     return false;
@@ -359,17 +359,17 @@ bool sfd_query_send_next(sfd_query_t *query)
 {
   switch (query->what) {
   case SFPROTO__QUERY__WHAT__JOBS:
-    return tell_next_job(query);
+    return send_next_job(query);
   case SFPROTO__QUERY__WHAT__RANKS:
-    return tell_next_rank(query, tell_rank);
+    return send_next_rank(query, send_rank);
   case SFPROTO__QUERY__WHAT__STATES:
-    return tell_next_rank(query, tell_state);
+    return send_next_rank(query, send_state);
   case SFPROTO__QUERY__WHAT__TRACE:
     return sfd_trace_send_next(query);
   case SFPROTO__QUERY__WHAT__CLOCK:
-    return tell_clock(query);
+    return send_clock(query);
   case SFPROTO__QUERY__WHAT__GRAPHS:
-    return tell_next_graph(query);
+    return send_next_graph(query);
   case SFPROTO__QUERY__WHAT__PEERS:
     return sfd_query_send_next_peer(query, sfd_network_channels(query->server));
   case SFPROTO__QUERY__WHAT__CONFIG:
@@ -379,7 +379,7 @@ bool sfd_query_send_next(sfd_query_t *query)
   default:
     if (query->count > 0)
       return false;
-    tell_status(query);
+    send_status(query);
     return true;
   }
 }

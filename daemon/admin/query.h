@@ -18,7 +18,7 @@ struct sfd_graph;
 typedef struct sfd_query {
   sfd_server_t *server;
   uid_t uid; /* who asks */
-  void (*tell)(void *context, const Sfproto__Message *message, const int fds[],
+  void (*send)(void *context, const Sfproto__Message *message, const int fds[],
                int nfds); /* the descriptors stay here */
   void *context;
   bool active;

@@ -8,7 +8,7 @@
 #include "daemon/base.h"
 #include "proto/conn.h"
 
-static void tell_option(sfd_query_t *query, size_t index)
+static void send_option(sfd_query_t *query, size_t index)
 {
   size_t count;
   const sfd_server_t *server = query->server;
@@ -39,6 +39,6 @@ bool sfd_query_send_next_option(sfd_query_t *query)
   if (next >= count)
     return false;
   query->next_rank = (int32_t)next + 1;
-  tell_option(query, next);
+  send_option(query, next);
   return true;
 }

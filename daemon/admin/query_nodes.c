@@ -53,7 +53,7 @@ static void describe_link(const sfd_channels_t *channels, int32_t node, Sfproto_
   info->busy_us = link.busy_us;
 }
 
-static void tell_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_t node)
+static void send_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_t node)
 {
   const sfd_channel_counts_t *counts = sfd_channel_counts(channels, node);
   Sfproto__PeerTraffic traffic[SFD_PEER_KINDS];
@@ -85,7 +85,7 @@ bool sfd_query_send_next_peer(sfd_query_t *query, const sfd_channels_t *channels
     ++*next;
   if (channels == NULL || *next >= sfd_channels_nnodes(channels))
     return false;
-  tell_peer(query, channels, (*next)++);
+  send_peer(query, channels, (*next)++);
   return true;
 }
 
@@ -129,7 +129,7 @@ static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
   return side;
 }
 
-static void tell_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t first, uint32_t n)
+static void send_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t first, uint32_t n)
 {
   const sfd_group_t *group = graph->group;
   Sfproto__PlanSide sides[SIDES_IN_MESSAGE];
@@ -165,6 +165,6 @@ bool sfd_query_send_next_plan(sfd_query_t *query)
   if (query->count > 0 && n == 0)
     return false;
   query->next_rank += (int32_t)n;
-  tell_plan(query, graph, first, n);
+  send_plan(query, graph, first, n);
   return true;
 }

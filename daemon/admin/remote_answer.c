@@ -52,7 +52,7 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
                                 answer_t *answer)
 {
   sfd_query_t query = {
-      .server = server, .uid = ask->uid, .tell = take, .context = &answer->portion, .self_contained = true};
+      .server = server, .uid = ask->uid, .send = take, .context = &answer->portion, .self_contained = true};
   sf_status_t status = sfd_query_begin(&query, asked);
   bool more = true;
   if (status != SF_OK)

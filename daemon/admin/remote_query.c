@@ -34,13 +34,13 @@
  * READY also lasts while it has too many questions to answer. */
 typedef enum place_state { FREE = 0, READY, WAITING } place_state_t;
 
-typedef struct place {
+typedef struct ask {
   place_state_t state;
   int32_t node;
   uint64_t request; /* the last one sent */
   bool has_cursor;  /* where to go on */
   Sfpeer__Cursor cursor;
-} place_t;
+} ask_t;
 
 struct sfd_remote_query {
   LIST_ENTRY(sfd_remote_query) entry;
@@ -48,7 +48,7 @@ struct sfd_remote_query {
   int32_t next_node, end_node; /* not asked yet; the node itself comes last, as it may end by what it is asked */
   bool here;                   /* it is still to be asked */
   int64_t timeout_ms;
-  place_t places[PLACES];
+  ask_t asks[PLACES];
   size_t question_bytes;
   uint8_t question[];
 };
@@ -57,7 +57,7 @@ static uint64_t last_request;
 
 /* ---- Telling the tool -------------------------------------------------------------------------------------------- */
 
-static void tell(sfd_remote_query_t *remote, int32_t node, Sfproto__Message *message)
+static void send_to_tool(sfd_remote_query_t *remote, int32_t node, Sfproto__Message *message)
 {
   sfd_query_t *query = remote->session->query;
   message->request = query->request;
@@ -67,7 +67,7 @@ static void tell(sfd_remote_query_t *remote, int32_t node, Sfproto__Message *mes
   sfd_session_send(remote->session, message, NULL, 0);
 }
 
-static void tell_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t status, const char *detail)
+static void send_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t status, const char *detail)
 {
   Sfproto__NodeMissing missing = SFPROTO__NODE_MISSING__INIT;
   char text[SFD_TEXT_SIZE];
@@ -76,7 +76,7 @@ static void tell_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t s
   missing.status = status;
   missing.detail = text;
   Sfproto__Message message = SFPROTO_MESSAGE(NODE_MISSING, node_missing, &missing);
-  tell(remote, node, &message);
+  send_to_tool(remote, node, &message);
 }
 
 static void pass_on(sfd_remote_query_t *remote, int32_t node, const Sfpeer__Told *told)
@@ -86,11 +86,11 @@ static void pass_on(sfd_remote_query_t *remote, int32_t node, const Sfpeer__Told
     sf_status_t status =
         sfproto_unpack(&sfproto__message__descriptor, told->messages[i].len, told->messages[i].data, &unpacked);
     if (status != SF_OK) {
-      tell_missing(remote, node, status,
+      send_missing(remote, node, status,
                    status == SF_ERR_NOMEM ? "no memory for its answer" : "its answer can't be understood");
       return;
     }
-    tell(remote, node, (Sfproto__Message *)unpacked);
+    send_to_tool(remote, node, (Sfproto__Message *)unpacked);
     protobuf_c_message_free_unpacked(unpacked, NULL);
   }
 }
@@ -106,32 +106,32 @@ static void end(sfd_remote_query_t *remote)
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
 
-static void take_told(sfd_remote_query_t *remote, place_t *place, const Sfpeer__Told *told)
+static void take_answer(sfd_remote_query_t *remote, ask_t *ask, const Sfpeer__Told *told)
 {
-  pass_on(remote, place->node, told);
+  pass_on(remote, ask->node, told);
   if (told->has_status && told->status < SF_OK)
-    tell_missing(remote, place->node, (sf_status_t)told->status, told->detail != NULL ? told->detail : "");
-  place->state = told->next != NULL ? READY : FREE;
-  place->has_cursor = told->next != NULL;
-  if (place->has_cursor) {
-    place->cursor = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
-    place->cursor.job = told->next->job;
-    place->cursor.graph = told->next->graph;
-    place->cursor.rank = told->next->rank;
-    place->cursor.count = told->next->count;
+    send_missing(remote, ask->node, (sf_status_t)told->status, told->detail != NULL ? told->detail : "");
+  ask->state = told->next != NULL ? READY : FREE;
+  ask->has_cursor = told->next != NULL;
+  if (ask->has_cursor) {
+    ask->cursor = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
+    ask->cursor.job = told->next->job;
+    ask->cursor.graph = told->next->graph;
+    ask->cursor.rank = told->next->rank;
+    ask->cursor.count = told->next->count;
   }
   sfd_session_mark(remote->session);
 }
 
 typedef struct here {
   sfd_remote_query_t *remote;
-  place_t *place;
+  ask_t *ask;
 } here_t;
 
-static void take_told_here(void *context, const Sfpeer__Told *told)
+static void take_own_answer(void *context, const Sfpeer__Told *told)
 {
   const here_t *here = context;
-  take_told(here->remote, here->place, told);
+  take_answer(here->remote, here->ask, told);
 }
 
 static bool has_many(const sfd_server_t *server, int32_t node)
@@ -139,24 +139,24 @@ static bool has_many(const sfd_server_t *server, int32_t node)
   return server->admin->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
 }
 
-static void ask(sfd_remote_query_t *remote, place_t *place)
+static void send_ask(sfd_remote_query_t *remote, ask_t *ask)
 {
   const sfd_session_t *session = remote->session;
   sfd_server_t *server = session->server;
   Sfpeer__Ask question = SFPEER__ASK__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(ASK, ask, &question);
-  question.request = place->request = ++last_request;
+  question.request = ask->request = ++last_request;
   question.uid = session->uid;
   question.pid = (int32_t)session->pid;
   question.question = (ProtobufCBinaryData){remote->question_bytes, remote->question};
-  question.from = place->has_cursor ? &place->cursor : NULL;
-  place->state = WAITING;
-  if (place->node == sfd_network_node(server)) {
-    sfd_remote_answer_here(server, &question, take_told_here, &(here_t){remote, place});
+  question.from = ask->has_cursor ? &ask->cursor : NULL;
+  ask->state = WAITING;
+  if (ask->node == sfd_network_node(server)) {
+    sfd_remote_answer_here(server, &question, take_own_answer, &(here_t){remote, ask});
     return;
   }
-  server->admin->unanswered[place->node]++;
-  sfd_network_send(server, place->node, &message);
+  server->admin->unanswered[ask->node]++;
+  sfd_network_send(server, ask->node, &message);
 }
 
 /* The next node that has not been asked yet; -1: there is none, or it is not its turn. */
@@ -178,7 +178,7 @@ static int32_t next_node(sfd_remote_query_t *remote, bool others_done)
 static bool is_idle(const sfd_remote_query_t *remote)
 {
   for (int i = 0; i < PLACES; i++)
-    if (remote->places[i].state != FREE)
+    if (remote->asks[i].state != FREE)
       return false;
   return true;
 }
@@ -186,13 +186,13 @@ static bool is_idle(const sfd_remote_query_t *remote)
 static void fill_places(sfd_remote_query_t *remote)
 {
   for (int i = 0; i < PLACES; i++) {
-    place_t *place = &remote->places[i];
-    if (place->state != FREE)
+    ask_t *ask = &remote->asks[i];
+    if (ask->state != FREE)
       continue;
     int32_t node = next_node(remote, is_idle(remote));
     if (node < 0)
       return;
-    *place = (place_t){.state = READY, .node = node};
+    *ask = (ask_t){.state = READY, .node = node};
   }
 }
 
@@ -204,18 +204,18 @@ void sfd_remote_query_continue(sfd_remote_query_t *remote)
     return;
   }
   for (int i = 0; i < PLACES; i++)
-    if (remote->places[i].state == READY && !has_many(remote->session->server, remote->places[i].node))
-      ask(remote, &remote->places[i]);
+    if (remote->asks[i].state == READY && !has_many(remote->session->server, remote->asks[i].node))
+      send_ask(remote, &remote->asks[i]);
 }
 
 bool sfd_remote_query_waits(const sfd_remote_query_t *remote)
 {
   bool waits = false;
   for (int i = 0; remote != NULL && i < PLACES; i++) {
-    const place_t *place = &remote->places[i];
-    if (place->state == READY && !has_many(remote->session->server, place->node))
+    const ask_t *ask = &remote->asks[i];
+    if (ask->state == READY && !has_many(remote->session->server, ask->node))
       return false;
-    waits = waits || place->state != FREE;
+    waits = waits || ask->state != FREE;
   }
   return waits;
 }
@@ -233,7 +233,7 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
     return;
   LIST_FOREACH (remote, &server->admin->remotes, entry)
     for (int i = 0; i < PLACES; i++)
-      if (remote->places[i].state == READY && remote->places[i].node == node)
+      if (remote->asks[i].state == READY && remote->asks[i].node == node)
         sfd_session_mark(remote->session);
 }
 
@@ -244,10 +244,10 @@ sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, con
     set_unanswered(server, node, server->admin->unanswered[node] - 1);
   LIST_FOREACH (remote, &server->admin->remotes, entry) {
     for (int i = 0; i < PLACES; i++) {
-      place_t *place = &remote->places[i];
-      if (place->state != WAITING || place->node != node || place->request != message->told->request)
+      ask_t *ask = &remote->asks[i];
+      if (ask->state != WAITING || ask->node != node || ask->request != message->told->request)
         continue;
-      take_told(remote, place, message->told);
+      take_answer(remote, ask, message->told);
       return SF_OK;
     }
   }
@@ -260,28 +260,28 @@ void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char
   set_unanswered(server, node, 0);
   LIST_FOREACH (remote, &server->admin->remotes, entry) {
     for (int i = 0; i < PLACES; i++) {
-      place_t *place = &remote->places[i];
-      if (place->state != WAITING || place->node != node)
+      ask_t *ask = &remote->asks[i];
+      if (ask->state != WAITING || ask->node != node)
         continue;
-      place->state = FREE;
-      tell_missing(remote, node, SF_ERR_DAEMON_LOST, detail);
+      ask->state = FREE;
+      send_missing(remote, node, SF_ERR_DAEMON_LOST, detail);
       sfd_session_mark(remote->session);
     }
   }
 }
 
-static void tell_late(sfd_remote_query_t *remote, const place_t *place)
+static void send_late(sfd_remote_query_t *remote, const ask_t *ask)
 {
   char text[SFD_TEXT_SIZE];
   double limit_s = (double)remote->timeout_ms / 1000;
-  if (place->state == WAITING)
+  if (ask->state == WAITING)
     snprintf(text, sizeof text, "it has not answered within %g s", limit_s);
-  else if (has_many(remote->session->server, place->node))
+  else if (has_many(remote->session->server, ask->node))
     snprintf(text, sizeof text, "it has %d other questions to answer, and has not come to this one within %g s",
              UNANSWERED_MAX, limit_s);
   else
     snprintf(text, sizeof text, "the tool was too slow to read its answer");
-  tell_missing(remote, place->node, SF_ERR_TIMEOUT, text);
+  send_missing(remote, ask->node, SF_ERR_TIMEOUT, text);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -291,11 +291,11 @@ static void on_timeout(uv_timer_t *timer)
   if (remote == NULL)
     return;
   for (int i = 0; i < PLACES; i++)
-    if (remote->places[i].state != FREE)
-      tell_late(remote, &remote->places[i]);
-  memset(remote->places, 0, sizeof remote->places);
+    if (remote->asks[i].state != FREE)
+      send_late(remote, &remote->asks[i]);
+  memset(remote->asks, 0, sizeof remote->asks);
   for (int32_t node; (node = next_node(remote, false)) >= 0;)
-    tell_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
+    send_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
   sfd_session_mark(session); /* this one answers at once */
 }
 

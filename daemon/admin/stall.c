@@ -77,7 +77,7 @@ static sf_status_t collect(const sfd_job_t *job, sfreport_list_t *list)
 }
 
 /* Once for each operation, unless ranks begin to lie about them. */
-static void tell(const sfd_job_t *job, const sfreport_stall_t *stall)
+static void log_stall(const sfd_job_t *job, const sfreport_stall_t *stall)
 {
   char text[2 * SFD_TEXT_SIZE];
   sfd_graph_t *graph = sfd_graph_find(job, stall->graph);
@@ -97,7 +97,7 @@ static void look_at(const sfd_job_t *job, uint64_t threshold_ns)
     status = sfreport_stalls_find(&list, threshold_ns, &stalls);
   if (status == SF_OK) {
     for (size_t i = 0; i < stalls.count; i++)
-      tell(job, &stalls.stalls[i]);
+      log_stall(job, &stalls.stalls[i]);
     sfreport_stalls_clear(&stalls);
   }
   sfreport_list_clear(&list);

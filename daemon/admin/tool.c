@@ -42,7 +42,7 @@ static const sfd_session_role_t tool_role = {.has_more = has_more, .writable = o
 
 /* ---- Questions --------------------------------------------------------------------------------------------------- */
 
-static void tell_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
+static void send_to_session(void *context, const Sfproto__Message *message, const int fds[], int nfds)
 {
   sfd_session_send(context, message, fds, nfds);
 }
@@ -63,7 +63,7 @@ sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, sfd_remote_
   session->role = &tool_role;
   *session->query = (sfd_query_t){.server = session->server,
                                   .uid = session->uid,
-                                  .tell = tell_session,
+                                  .send = send_to_session,
                                   .context = session,
                                   .active = remote != NULL,
                                   .request = request,

@@ -71,7 +71,7 @@ static uint32_t drop_older(sfshm_trace_record_t records[], uint32_t n, uint64_t 
 }
 
 /* Tells some of the events of a ring (NULL: there is none), and moves on in it; whether it is the last of them. */
-static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto__TraceInfo *info)
+static bool send_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto__TraceInfo *info)
 {
   static sfshm_trace_record_t records[EVENTS_IN_MESSAGE]; /* large */
   const sfd_server_t *server = query->server;
@@ -91,7 +91,7 @@ static bool tell_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
   return last;
 }
 
-static bool tell_own(sfd_query_t *query)
+static bool send_own(sfd_query_t *query)
 {
   static char software[] = SFD_SOFTWARE, none[] = "";
   Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
@@ -99,7 +99,7 @@ static bool tell_own(sfd_query_t *query)
   info.pid = (int32_t)getpid();
   info.program = software;
   info.job = none;
-  return tell_events(query, own, &info);
+  return send_events(query, own, &info);
 }
 
 /* Where the rank's graphs were made, also those that are no more as long as nothing else took their entries. */
@@ -120,7 +120,7 @@ static size_t list_places(const sfshm_counters_t *copy, Sfproto__Place places[],
 }
 
 /* The trace lies in the rank's counters, if it has written any. */
-static bool tell_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInfo *info)
+static bool send_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInfo *info)
 {
   static Sfproto__Place places[SFSHM_COUNTED_GRAPHS];
   static Sfproto__Place *pointers[SFSHM_COUNTED_GRAPHS];
@@ -138,13 +138,13 @@ static bool tell_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInf
     if (atomic_load_explicit(&counters->traced, memory_order_acquire) == 1)
       trace = &counters->trace;
   }
-  bool last = tell_events(query, trace, info);
+  bool last = send_events(query, trace, info);
   sfshm_region_destroy(&region);
   sfshm_counters_free(copy);
   return last;
 }
 
-static bool tell_rank(sfd_query_t *query, const sfd_rank_t *rank)
+static bool send_rank(sfd_query_t *query, const sfd_rank_t *rank)
 {
   Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
   info.job_id = rank->job->id;
@@ -152,7 +152,7 @@ static bool tell_rank(sfd_query_t *query, const sfd_rank_t *rank)
   info.rank = rank->number;
   info.pid = rank->pid;
   info.program = (char *)(uintptr_t)rank->program; /* only read */
-  return tell_counters(query, rank->counters_fd, &info);
+  return send_counters(query, rank->counters_fd, &info);
 }
 
 /* ---- Ranks that have gone ---- */
@@ -204,7 +204,7 @@ void sfd_trace_keep(sfd_rank_t *rank)
   kept[nkept++ % SFD_TRACES_KEPT] = entry;
 }
 
-static bool tell_kept(sfd_query_t *query, const kept_t *entry)
+static bool send_kept(sfd_query_t *query, const kept_t *entry)
 {
   Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
   info.job_id = entry->job_id;
@@ -212,18 +212,18 @@ static bool tell_kept(sfd_query_t *query, const kept_t *entry)
   info.rank = entry->rank;
   info.pid = entry->pid;
   info.program = (char *)(uintptr_t)entry->program;
-  return tell_counters(query, entry->counters_fd, &info);
+  return send_counters(query, entry->counters_fd, &info);
 }
 
 /* next_rank is the place in the table, below 0. */
-static bool tell_next_kept(sfd_query_t *query)
+static bool send_next_kept(sfd_query_t *query)
 {
   bool all = query->uid == 0 || query->uid == query->server->uid;
   for (; query->next_rank < 0; query->next_rank++) {
     const kept_t *entry = kept[-1 - query->next_rank];
     if (entry == NULL || (!all && entry->uid != query->uid))
       continue;
-    if (tell_kept(query, entry)) {
+    if (send_kept(query, entry)) {
       query->next_rank++;
       query->next_graph = 0;
     }
@@ -239,19 +239,19 @@ static bool tell_next_kept(sfd_query_t *query)
 bool sfd_trace_send_next(sfd_query_t *query)
 {
   if (query->next_job == 0) {
-    if (tell_own(query)) {
+    if (send_own(query)) {
       query->next_job = 1;
       query->next_rank = -SFD_TRACES_KEPT;
       query->next_graph = 0;
     }
     return true;
   }
-  if (query->next_rank < 0 && tell_next_kept(query))
+  if (query->next_rank < 0 && send_next_kept(query))
     return true;
   sfd_rank_t *rank = sfd_query_next_rank(query);
   if (rank == NULL)
     return false;
-  if (tell_rank(query, rank)) {
+  if (send_rank(query, rank)) {
     query->next_rank++;
     query->next_graph = 0;
   }

@@ -285,7 +285,7 @@ static bool may_print(sfd_log_component_t component, sfd_log_level_t level)
 }
 
 /* What could not be printed, as soon as something can. */
-static void tell_left_out(sfd_log_component_t component)
+static void log_dropped(sfd_log_component_t component)
 {
   char text[128];
   uint64_t *left_out = &floods[component].left_out;
@@ -311,7 +311,7 @@ void sfd_log_write(sfd_log_component_t component, sfd_log_level_t level, const c
     else if (length >= TEXT_SIZE)
       memcpy(text + TEXT_SIZE - 4, "...", 4);
     for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
-      tell_left_out((sfd_log_component_t)i);
+      log_dropped((sfd_log_component_t)i);
     if (!write_text(component, level, text))
       floods[component].left_out++;
   } else {

@@ -90,7 +90,7 @@ static bool is_within(const sfd_copy_t *copy, size_t unit_bytes)
 }
 
 /* The last piece is done: the writer's buffer is free again, and the reader has everything. */
-static void tell(const sfd_copy_t *copy)
+static void wake_writer(const sfd_copy_t *copy)
 {
   uint32_t piece;
   if (sfshm_claim_take(copy->writer.claim, copy->writer.ticket, 1, &piece))
@@ -119,7 +119,7 @@ uint64_t sfd_copy_run(const sfd_copy_t *copy)
                       sfshm_piece_first(&pieces, piece), n);
     bytes += (uint64_t)n * unit_bytes;
     if (sfshm_claim_finish(copy->reader.claim, pieces.npieces))
-      tell(copy);
+      wake_writer(copy);
   }
   return bytes;
 }

@@ -12,7 +12,7 @@ TAILQ_HEAD(sfd_submit_ring_list, sfd_submit_ring);
 LIST_HEAD(sfd_account_list, sfd_account);
 
 typedef struct sfd_data {
-  struct sfd_submit_ring_list submissions;
+  struct sfd_submit_ring_list submit_rings;
   struct sfd_account_list accounts; /* of users, see slots.c */
   struct sfd_trunks **arriving;     /* by node: of which a message is arriving now, or NULL; NULL: alone */
   int64_t nlists;                   /* edge lists that are mapped for workers: routes.h */

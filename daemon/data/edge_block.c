@@ -9,47 +9,47 @@
 #include "shm/region/region.h"
 
 static sf_status_t check_block(const char *what, const Sfproto__EdgeBlock *block, int32_t previous, int32_t size,
-                               int32_t place)
+                               int32_t group_rank)
 {
-  if (block->rank < 0 || block->rank >= size || block->rank == place)
-    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d of a group of %d", what, place,
+  if (block->rank < 0 || block->rank >= size || block->rank == group_rank)
+    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d of a group of %d", what, group_rank,
                        block->rank, size);
   if (block->rank <= previous)
-    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d after that for rank %d", what, place,
+    return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block for rank %d after that for rank %d", what, group_rank,
                        block->rank, previous);
   if (block->nedges < 1 || block->nvalues < 1 || block->nvalues > block->nedges)
     return sfshm_error(SF_ERR_PROTO,
                        "%s of group rank %d: block for rank %d with %" PRId64 " edges and %" PRId64 " values", what,
-                       place, block->rank, block->nedges, block->nvalues);
+                       group_rank, block->rank, block->nedges, block->nvalues);
   return SF_OK;
 }
 
 sf_status_t sfd_edge_blocks_check(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int64_t nleaves,
-                                  int32_t size, int32_t place)
+                                  int32_t size, int32_t group_rank)
 {
   int64_t left = nleaves;
   int32_t previous = -1;
   for (size_t i = 0; i < n; i++) {
-    sf_status_t status = check_block(what, blocks[i], previous, size, place);
+    sf_status_t status = check_block(what, blocks[i], previous, size, group_rank);
     if (status != SF_OK)
       return status;
     if (blocks[i]->nedges > left)
-      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: blocks of more than its %" PRId64 " leaves", what, place,
-                         nleaves);
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: blocks of more than its %" PRId64 " leaves", what,
+                         group_rank, nleaves);
     left -= blocks[i]->nedges;
     previous = blocks[i]->rank;
   }
   return SF_OK;
 }
 
-sf_status_t sfd_edge_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int32_t place,
-                                       int fd)
+sf_status_t sfd_edge_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n,
+                                       int32_t group_rank, int fd)
 {
   size_t length;
   sf_status_t status = sfshm_region_verify(fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, &length);
   for (size_t i = 0; i < n && status == SF_OK; i++)
     if (blocks[i]->offset >= length)
-      status = sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block at %" PRIu64 " of %zu bytes", what, place,
+      status = sfshm_error(SF_ERR_PROTO, "%s of group rank %d: block at %" PRIu64 " of %zu bytes", what, group_rank,
                            blocks[i]->offset, length);
   return status;
 }

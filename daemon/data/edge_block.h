@@ -23,11 +23,11 @@ typedef struct sfd_edge_block {
 /* Checks the blocks that a message, which is named, has of a rank with so many leaves at that place of a group of that
  * size. SF_ERR_PROTO. */
 sf_status_t sfd_edge_blocks_check(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int64_t nleaves,
-                                  int32_t size, int32_t place);
+                                  int32_t size, int32_t group_rank);
 
 /* Checks the sealed edge list in which they lie. */
-sf_status_t sfd_edge_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n, int32_t place,
-                                       int fd);
+sf_status_t sfd_edge_blocks_check_list(const char *what, Sfproto__EdgeBlock *const blocks[], size_t n,
+                                       int32_t group_rank, int fd);
 
 /* Copies blocks; SF_ERR_NOMEM. *blocks_p: malloc, NULL without blocks. */
 sf_status_t sfd_edge_blocks_copy(Sfproto__EdgeBlock *const blocks[], size_t n, sfd_edge_block_t **blocks_p);

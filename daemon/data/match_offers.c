@@ -128,17 +128,17 @@ typedef struct pair {
 /* Made at first use; NULL without memory. */
 static sfd_offers_t *offload_of(sfd_graph_t *graph)
 {
-  if (graph->offload != NULL)
-    return graph->offload;
-  sfd_offers_t *offload = calloc(1, sizeof *offload);
-  sfd_routes_t *lists = offload != NULL ? sfd_routes_create(graph->group) : NULL;
+  if (graph->offers != NULL)
+    return graph->offers;
+  sfd_offers_t *offers = calloc(1, sizeof *offers);
+  sfd_routes_t *lists = offers != NULL ? sfd_routes_create(graph->group) : NULL;
   if (lists == NULL) {
-    free(offload);
+    free(offers);
     return NULL;
   }
-  *offload = (sfd_offers_t){.lists = lists};
-  graph->offload = offload;
-  return offload;
+  *offers = (sfd_offers_t){.lists = lists};
+  graph->offers = offers;
+  return offers;
 }
 
 void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
@@ -146,20 +146,20 @@ void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *mes
   const sfd_rank_t *rank = session->rank;
   const Sfproto__GraphEdges *edges = message->graph_edges;
   sfd_graph_t *graph = sfd_graph_find(rank->job, edges->graph);
-  int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
+  int32_t group_rank = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
   (void)nfds;
   if (!sfd_server_offloads(session->server)) {
     sfd_session_refuse(session, message->request, SF_ERR_UNSUPPORTED,
                        "GraphEdges: this daemon has no workers (option offload-workers)");
     return;
   }
-  if (place < 0) {
+  if (group_rank < 0) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, rank->number,
                             edges->graph);
     return;
   }
-  sfd_offers_t *offload = offload_of(graph);
-  sf_status_t status = offload != NULL ? sfd_routes_add_list(offload->lists, place, edges, fds[0]) : SF_ERR_NOMEM;
+  sfd_offers_t *offers = offload_of(graph);
+  sf_status_t status = offers != NULL ? sfd_routes_add_list(offers->lists, group_rank, edges, fds[0]) : SF_ERR_NOMEM;
   if (status == SF_OK)
     sfd_session_send_done(session, message->request);
   else if (status == SF_ERR_PROTO)
@@ -169,27 +169,27 @@ void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *mes
                             edges->graph);
 }
 
-void sfd_offers_free(sfd_offers_t *offload)
+void sfd_offers_free(sfd_offers_t *offers)
 {
-  if (offload == NULL)
+  if (offers == NULL)
     return;
-  tdestroy(offload->pairs, free);
-  sfd_routes_free(offload->lists);
-  free(offload);
+  tdestroy(offers->pairs, free);
+  sfd_routes_free(offers->lists);
+  free(offers);
 }
 
 /* The pair of an operation, made at first use; NULL without memory. */
-static pair_t *find_pair(sfd_offers_t *offload, int32_t writer, int32_t reader, sfshm_operation_t operation)
+static pair_t *find_pair(sfd_offers_t *offers, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
   uint64_t key = sfd_routes_key(writer, reader, operation);
-  pair_t *pair = sfd_id_map_find(offload->pairs, key);
+  pair_t *pair = sfd_id_map_find(offers->pairs, key);
   if (pair != NULL)
     return pair;
   pair = calloc(1, sizeof *pair);
   if (pair == NULL)
     return NULL;
   *pair = (pair_t){.key = key, .writer = writer, .reader = reader};
-  if (sfd_id_map_insert(&offload->pairs, pair))
+  if (sfd_id_map_insert(&offers->pairs, pair))
     return pair;
   free(pair);
   return NULL;
@@ -287,8 +287,7 @@ static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writ
 {
   bool same = source->desc == target->desc && reader->offers->njobs < MAX_JOBS;
   if (same && pair->route == NULL)
-    pair->route =
-        sfd_routes_find(graph->offload->lists, pair->writer, pair->reader, sfshm_desc_direction(source->desc));
+    pair->route = sfd_routes_find(graph->offers->lists, pair->writer, pair->reader, sfshm_desc_direction(source->desc));
   if (same && pair->route != NULL && graph->state == SFD_GRAPH_READY && writer->offers != NULL)
     submit_job(graph->group->job->server, pair, writer, source, reader, target);
   source->sequence = target->sequence = 0;
@@ -305,11 +304,11 @@ static bool is_sound(const sfshm_ring_entry_t *entry)
 }
 
 /* The rank of this node at that place of the group, if it offers work. */
-static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t place)
+static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t group_rank)
 {
-  if (place >= (uint32_t)group->size || sfd_group_local(group, (int32_t)place) < 0)
+  if (group_rank >= (uint32_t)group->size || sfd_group_local(group, (int32_t)group_rank) < 0)
     return NULL;
-  const sfd_rank_t *rank = sfd_group_member(group, (int32_t)place);
+  const sfd_rank_t *rank = sfd_group_member(group, (int32_t)group_rank);
   return rank != NULL && rank->offers != NULL ? rank : NULL;
 }
 
@@ -329,13 +328,13 @@ void sfd_offers_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   if (graph == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL || !is_sound(entry) ||
       offload_of(graph) == NULL)
     return;
-  int32_t place = sfd_group_rank_of(graph->group, rank->number);
+  int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
   const sfd_rank_t *other = find_offering(graph->group, entry->a);
-  if (place < 0 || other == NULL)
+  if (group_rank < 0 || other == NULL)
     return;
   bool is_source = entry->kind == SFSHM_SUBMIT_SOURCE;
-  int32_t writer = is_source ? place : (int32_t)entry->a, reader = is_source ? (int32_t)entry->a : place;
-  pair_t *pair = find_pair(graph->offload, writer, reader, sfshm_desc_direction(entry->desc));
+  int32_t writer = is_source ? group_rank : (int32_t)entry->a, reader = is_source ? (int32_t)entry->a : group_rank;
+  pair_t *pair = find_pair(graph->offers, writer, reader, sfshm_desc_direction(entry->desc));
   if (pair == NULL)
     return;
   offer_t *source = &pair->sources[entry->message % SFSHM_LANE_SLOTS];

@@ -47,7 +47,7 @@ void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *mes
 
 /* What is kept for a graph; NULL is accepted. */
 typedef struct sfd_offers sfd_offers_t;
-void sfd_offers_free(sfd_offers_t *offload);
+void sfd_offers_free(sfd_offers_t *offers);
 
 /* An entry of a ring that concerns this: SOURCE or TARGET. Whatever does not fit is ignored: it can only be
  * that the rank is wrong, or late, and then the owner does the work. */

@@ -140,12 +140,13 @@ uint64_t sfd_trunks_named(const sfd_trunks_t *trunks, uint64_t operations, int32
 {
   for (uint32_t i = 0; trunks != NULL && i < trunks->nsides; i++) {
     const sfd_trunk_side_t *side = &trunks->sides[i];
-    uint64_t asked = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed), sent = last_arrived(side);
+    uint64_t awaited_desc = atomic_load_explicit(&side->flow->awaited, memory_order_relaxed), sent = last_arrived(side);
     *node_p = side->told.node;
     if (sent != 0 && sfshm_desc_is_later(sent, operations))
       return sent & SFSHM_DESC_MATCH_MASK;
-    if (asked != 0 && sfshm_desc_method(asked) != SFSHM_DESC_OF_MULTI && sfshm_desc_is_later(asked, operations))
-      return asked & SFSHM_DESC_MATCH_MASK;
+    if (awaited_desc != 0 && sfshm_desc_method(awaited_desc) != SFSHM_DESC_OF_MULTI &&
+        sfshm_desc_is_later(awaited_desc, operations))
+      return awaited_desc & SFSHM_DESC_MATCH_MASK;
   }
   return 0;
 }

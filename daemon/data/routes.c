@@ -67,16 +67,16 @@ void sfd_routes_free(sfd_routes_t *lists)
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 /* Workers open and check the blocks that they use. */
-static sf_status_t check(const sfd_routes_t *lists, const list_t *list, int32_t place, const Sfproto__GraphEdges *edges,
-                         int fd)
+static sf_status_t check(const sfd_routes_t *lists, const list_t *list, int32_t group_rank,
+                         const Sfproto__GraphEdges *edges, int fd)
 {
   if (list->mapping != NULL)
-    return sfshm_error(SF_ERR_PROTO, "second GraphEdges of group rank %d", place);
+    return sfshm_error(SF_ERR_PROTO, "second GraphEdges of group rank %d", group_rank);
   sf_status_t status =
-      sfd_edge_blocks_check("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, place);
+      sfd_edge_blocks_check("GraphEdges", edges->blocks, edges->n_blocks, INT64_MAX, lists->group->size, group_rank);
   if (status != SF_OK)
     return status;
-  return sfd_edge_blocks_check_list("GraphEdges", edges->blocks, edges->n_blocks, place, fd);
+  return sfd_edge_blocks_check_list("GraphEdges", edges->blocks, edges->n_blocks, group_rank, fd);
 }
 
 static sf_status_t map(sfd_server_t *server, int fd, sfd_shared_mapping_t **mapping_p)
@@ -96,10 +96,10 @@ static sf_status_t map(sfd_server_t *server, int fd, sfd_shared_mapping_t **mapp
   return sfshm_error(SF_ERR_NOMEM, "no memory for an edge list");
 }
 
-sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd)
+sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t group_rank, const Sfproto__GraphEdges *edges, int fd)
 {
-  list_t *list = &lists->of[sfd_group_local(lists->group, place)];
-  sf_status_t status = check(lists, list, place, edges, fd);
+  list_t *list = &lists->of[sfd_group_local(lists->group, group_rank)];
+  sf_status_t status = check(lists, list, group_rank, edges, fd);
   if (status == SF_OK)
     status = sfd_edge_blocks_copy(edges->blocks, edges->n_blocks, &list->blocks);
   if (status != SF_OK)

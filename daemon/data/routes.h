@@ -17,7 +17,7 @@ void sfd_routes_free(sfd_routes_t *lists); /* NULL is accepted */
 
 /* Takes the list of the member at that place of the group. SF_ERR_PROTO: it is malformed, or the second one;
  * SF_ERR_LIMIT: the daemon has as many as it may have; SF_ERR_NOMEM. */
-sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t place, const Sfproto__GraphEdges *edges, int fd);
+sf_status_t sfd_routes_add_list(sfd_routes_t *lists, int32_t group_rank, const Sfproto__GraphEdges *edges, int fd);
 
 /* The way from the roots of one rank to the leaves of another or back, both by place in the group; made at first use,
  * and the lists'. NULL: there is none, or the leaves' owner has not given its list. */

@@ -123,7 +123,7 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
 
 /* ---- Questions --------------------------------------------------------------------------------------------------- */
 
-static void on_asked(void *context, sf_status_t status);
+static void on_question_sent(void *context, sf_status_t status);
 
 static void ask(sfd_trunks_t *trunks, uint32_t number)
 {
@@ -133,20 +133,20 @@ static void ask(sfd_trunks_t *trunks, uint32_t number)
       .flags = sfd_other_role(side->told.role),
       .job = trunks->graph->group->job->id,
       .object = trunks->graph->id,
-      .desc = side->asked,
+      .desc = side->awaited_desc,
   };
-  side->asking = true;
+  side->is_asking = true;
   side->asks_again = false;
   sfd_trunks_hold(trunks);
-  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, on_asked, &trunks->departures[number]);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, NULL, on_question_sent, &trunks->departures[number]);
 }
 
-static void on_asked(void *context, sf_status_t status)
+static void on_question_sent(void *context, sf_status_t status)
 {
   const sfd_departure_t *departure = context;
   sfd_trunks_t *trunks = departure->trunks;
   sfd_trunk_side_t *side = &trunks->sides[departure->side];
-  side->asking = false;
+  side->is_asking = false;
   if (side->asks_again && status == SF_OK && trunks->graph != NULL && trunks->graph->state != SFD_GRAPH_FAILED &&
       !trunks->letting_go)
     ask(trunks, departure->side);
@@ -158,8 +158,8 @@ static void on_asked(void *context, sf_status_t status)
 static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 {
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
-  side->asked = entry->desc;
-  if (side->asking)
+  side->awaited_desc = entry->desc;
+  if (side->is_asking)
     side->asks_again = true;
   else
     ask(trunks, entry->a);

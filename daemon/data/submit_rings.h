@@ -25,14 +25,14 @@ typedef struct sfd_submit_ring {
 void sfd_submit_ring_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
 /* The rank is gone. NULL is accepted. */
-void sfd_submit_ring_close(sfd_submit_ring_t *submission);
+void sfd_submit_ring_close(sfd_submit_ring_t *submit_ring);
 
 /* Takes what the rings hold, a bounded part of it at a time. Whether there was anything. */
 bool sfd_submit_rings_take(sfd_server_t *server);
 
 /* Takes all that one rank has submitted so far: what it says by a message that comes later may end a graph. NULL is
  * accepted. */
-void sfd_submit_ring_take_all(sfd_submit_ring_t *submission);
+void sfd_submit_ring_take_all(sfd_submit_ring_t *submit_ring);
 
 /* Before the loop sleeps: from now on the ranks ring the doorbell. False: something has come meanwhile. */
 bool sfd_submit_rings_arm(sfd_server_t *server);

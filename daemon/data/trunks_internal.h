@@ -38,8 +38,8 @@ typedef struct sfd_trunk_side {
   uint64_t arrived;
   uint64_t consumed;     /* by the members */
   uint64_t credits_sent; /* what the other node knows of it */
-  uint64_t asked;        /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
-  bool asking;           /* a question is on its way to the channel's end */
+  uint64_t awaited_desc; /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
+  bool is_asking;        /* a question is on its way to the channel's end */
   bool asks_again;       /* members have asked since */
 } sfd_trunk_side_t;
 

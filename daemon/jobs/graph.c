@@ -94,8 +94,8 @@ void sfd_graphs_free(sfd_job_t *job)
 sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint64_t id, int32_t *local_p)
 {
   sfd_graph_t *graph = sfd_graph_find(session->rank->job, id);
-  int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, session->rank->number) : -1;
-  int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
+  int32_t group_rank = graph != NULL ? sfd_group_rank_of(graph->group, session->rank->number) : -1;
+  int32_t local = group_rank >= 0 ? sfd_group_local(graph->group, group_rank) : -1;
   if (local < 0 || graph->destroyed[local]) {
     sfd_session_send_errorf(session, request, SF_ERR_NOT_FOUND, "rank %d has no graph %" PRIu64, session->rank->number,
                             id);
@@ -131,8 +131,8 @@ static void fail_here(sfd_graph_t *graph, sf_status_t status, const char *detail
   SFD_CALL_LISTENERS(job->server->life->graph_failed, graph, detail);
 }
 
-static void tell_nodes(const sfd_graph_t *graph, const int32_t nodes[], int32_t n, sf_status_t status,
-                       const char *detail)
+static void send_failure(const sfd_graph_t *graph, const int32_t nodes[], int32_t n, sf_status_t status,
+                         const char *detail)
 {
   const sfd_group_t *group = graph->group;
   Sfpeer__GraphFail fail = SFPEER__GRAPH_FAIL__INIT;
@@ -154,7 +154,7 @@ void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text)
   if (graph->state == SFD_GRAPH_FAILED)
     return;
   sfd_text_printable(detail, sizeof detail, text);
-  tell_nodes(graph, group->nodes, group->nnodes, status, detail);
+  send_failure(graph, group->nodes, group->nnodes, status, detail);
   fail_here(graph, status, detail);
 }
 
@@ -168,9 +168,9 @@ void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *
   if (graph->state == SFD_GRAPH_FAILED)
     return;
   sfd_text_printable(detail, sizeof detail, text);
-  tell_nodes(graph, &parent, parent >= 0, status, detail);
+  send_failure(graph, &parent, parent >= 0, status, detail);
   if (nchildren > 0)
-    tell_nodes(graph, group->nodes + sfd_tree_first_child(group), nchildren, status, detail);
+    send_failure(graph, group->nodes + sfd_tree_first_child(group), nchildren, status, detail);
   fail_here(graph, status, detail);
 }
 

@@ -40,9 +40,9 @@ typedef struct sfd_graph {
   sfd_graph_state_t state;
   struct sfd_setup *setup;     /* NULL when set-up is over */
   struct sfd_trunks *trunks;   /* NULL: it has no edges between this node and others */
-  struct sfd_offers *offload;  /* NULL: nothing of it is offloaded */
+  struct sfd_offers *offers;   /* NULL: nothing of it is offloaded */
   struct sfd_calls *calls;     /* NULL: nothing is known of what its ranks called */
-  struct sfd_barrier *meeting; /* NULL: nobody waits there */
+  struct sfd_barrier *barrier; /* NULL: nobody waits there */
   int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */

@@ -70,7 +70,7 @@ static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[]
   group->forming.lowest = -1;
   TAILQ_INIT(&group->setups);
   TAILQ_INIT(&group->kept);
-  TAILQ_INIT(&group->meetings);
+  TAILQ_INIT(&group->barriers);
   for (int32_t i = 0; i < size; i++)
     group->members[i].rank = ranks != NULL ? ranks[i] : i;
   if (!place_members(group)) {
@@ -125,9 +125,10 @@ sfd_rank_t *sfd_group_member(const sfd_group_t *group, int32_t group_rank)
   return group->job->ranks[group->members[group_rank].rank];
 }
 
-int32_t sfd_group_local(const sfd_group_t *group, int32_t place)
+int32_t sfd_group_local(const sfd_group_t *group, int32_t group_rank)
 {
-  const int32_t *found = bsearch(&place, group->locals, (size_t)group->nlocals, sizeof *group->locals, compare_nodes);
+  const int32_t *found =
+      bsearch(&group_rank, group->locals, (size_t)group->nlocals, sizeof *group->locals, compare_nodes);
   return found != NULL ? (int32_t)(found - group->locals) : -1;
 }
 
@@ -233,14 +234,14 @@ static bool is_formed_by(const sfd_group_t *group, const sfd_group_key_t *key)
 }
 
 /* The first one that is formed by the key and has not heard of the rank; its place there in *place_p. */
-static sfd_group_t *find_forming(const sfd_rank_t *rank, const sfd_group_key_t *key, int32_t *place_p)
+static sfd_group_t *find_forming(const sfd_rank_t *rank, const sfd_group_key_t *key, int32_t *group_rank_p)
 {
   sfd_group_t *group;
   TAILQ_FOREACH (group, &rank->job->forming, entry) {
     if (!is_formed_by(group, key))
       continue;
-    *place_p = sfd_group_rank_of(group, rank->number);
-    if (!group->members[*place_p].here)
+    *group_rank_p = sfd_group_rank_of(group, rank->number);
+    if (!group->members[*group_rank_p].here)
       return group;
   }
   return NULL;
@@ -295,9 +296,9 @@ static void announce(const sfd_group_t *group)
   }
 }
 
-void sfd_group_mark_gone(sfd_group_t *group, int32_t place)
+void sfd_group_mark_gone(sfd_group_t *group, int32_t group_rank)
 {
-  group->members[place].here = false;
+  group->members[group_rank].here = false;
   if (--group->nhere == 0)
     sfd_group_unlist(group);
 }
@@ -344,8 +345,8 @@ static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
 }
 
 /* A group that is being formed by this list: the first one of which the node has said nothing yet. */
-static sf_status_t find_untold(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
-                               sfd_agreement_t **agreement_p)
+static sf_status_t find_unreported(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
+                                   sfd_agreement_t **agreement_p)
 {
   size_t n = arrive->n_ranks;
   sfd_group_key_t key = make_key(arrive->tag, arrive->ranks, n);
@@ -366,18 +367,19 @@ static sf_status_t find_untold(sfd_job_t *job, int32_t node, const Sfpeer__Arriv
 }
 
 /* The first one of which the parent has been told. */
-static sfd_agreement_t *find_told(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
+static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
 {
   sfd_group_key_t key = make_key(release->tag, release->ranks, release->n_ranks);
   sfd_group_t *group;
   TAILQ_FOREACH (group, &job->forming, entry)
-    if (is_formed_by(group, &key) && group->forming.told)
+    if (is_formed_by(group, &key) && group->forming.reported)
       break;
   *group_p = group;
   return group != NULL ? &group->forming : NULL;
 }
 
-const sfd_agreement_ops_t sfd_group_agreement = {.find = find_untold, .find_told = find_told, .agreed = formed};
+const sfd_agreement_ops_t sfd_group_agreement = {
+    .find = find_unreported, .find_reported = find_reported, .agreed = formed};
 
 /* Whether none of the list has left; if not the request has been answered. */
 static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint64_t request)
@@ -407,17 +409,17 @@ void sfd_group_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   if (!all_present(rank, create, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
   sfd_group_key_t key = make_key(create->tag, create->ranks, create->n_ranks);
-  int32_t place;
-  sfd_group_t *group = find_forming(rank, &key, &place);
+  int32_t group_rank;
+  sfd_group_t *group = find_forming(rank, &key, &group_rank);
   if (group == NULL)
     group = begin_forming(rank->job, &key);
   if (group == NULL) {
     sfd_session_refuse(session, message->request, SF_ERR_NOMEM, "no memory for a group of %zu ranks", create->n_ranks);
     return;
   }
-  place = sfd_group_rank_of(group, rank->number);
-  group->members[place].here = true;
-  group->members[place].request = message->request;
+  group_rank = sfd_group_rank_of(group, rank->number);
+  group->members[group_rank].here = true;
+  group->members[group_rank].request = message->request;
   rank->npending++;
   if (++group->nhere == group->nlocals)
     sfd_agreement_arrive(group, SFPEER__ARRIVE__KIND__GROUP, 0, &group->forming);

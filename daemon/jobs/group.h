@@ -39,7 +39,7 @@ typedef struct sfd_group {
   int32_t nlocals;
   sfd_agreement_t forming;          /* while it is */
   struct sfd_graph_list setups;     /* graphs that are being set up, in order of creation */
-  struct sfd_barrier_list meetings; /* of graphs on it, see barrier.h */
+  struct sfd_barrier_list barriers; /* of graphs on it, see barrier.h */
   struct sfd_kept_plan_list kept;   /* trunks for graphs that are made again, see proposal.h */
   int32_t nkept;
   sfd_group_member_t members[];
@@ -57,7 +57,7 @@ int32_t sfd_group_rank_of(const sfd_group_t *group, int32_t job_rank);
 sfd_rank_t *sfd_group_member(const sfd_group_t *group, int32_t group_rank);
 
 /* The number of a place among those of this node; -1 if it is on another one. */
-int32_t sfd_group_local(const sfd_group_t *group, int32_t place);
+int32_t sfd_group_local(const sfd_group_t *group, int32_t group_rank);
 
 /* The job ranks of the members, to be given back; NULL without memory. */
 int32_t *sfd_group_ranks(const sfd_group_t *group);

@@ -14,6 +14,6 @@ void sfd_group_end_forming(sfd_group_t *group);
 void sfd_group_fail_forming(sfd_group_t *group, sf_status_t status, const char *detail);
 
 /* The member takes part in nothing new. */
-void sfd_group_mark_gone(sfd_group_t *group, int32_t place);
+void sfd_group_mark_gone(sfd_group_t *group, int32_t group_rank);
 
 #endif

@@ -8,12 +8,12 @@
 #include "shm/base/error.h"
 
 /* A member of this node: who waits for it is told so. */
-static void remove_member(sfd_group_t *group, int32_t place, const char *text)
+static void remove_member(sfd_group_t *group, int32_t group_rank, const char *text)
 {
-  if (place < 0 || !group->members[place].here)
+  if (group_rank < 0 || !group->members[group_rank].here)
     return;
-  SFD_CALL_LISTENERS(group->job->server->life->member_gone, group, place, text);
-  sfd_group_mark_gone(group, place);
+  SFD_CALL_LISTENERS(group->job->server->life->member_gone, group, group_rank, text);
+  sfd_group_mark_gone(group, group_rank);
 }
 
 void sfd_groups_leave(sfd_rank_t *rank, const char *text)
@@ -34,9 +34,9 @@ void sfd_groups_peer_left(sfd_job_t *job, int32_t number)
 {
   for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
     next = TAILQ_NEXT(group, entry);
-    int32_t place = sfd_group_rank_of(group, number);
-    if (place >= 0 && group->members[place].here)
-      sfd_group_mark_gone(group, place);
+    int32_t group_rank = sfd_group_rank_of(group, number);
+    if (group_rank >= 0 && group->members[group_rank].here)
+      sfd_group_mark_gone(group, group_rank);
   }
 }
 
@@ -94,24 +94,24 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
   const Sfpeer__GroupLeft *left = message->group_left;
   sfd_job_t *job = sfd_job_find_id(server, left->job);
   sfd_group_t *group = job != NULL ? sfd_group_find(job, left->group) : NULL;
-  int32_t place = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
+  int32_t group_rank = group != NULL ? sfd_group_rank_of(group, left->rank) : -1;
   if (job == NULL)
     return sfd_ended_jobs_status(&server->jobs->ended, left->job);
   if (group == NULL && job->state == SFD_JOB_RUNNING)
     return SF_ERR_NOT_FOUND;
-  if (place < 0)
+  if (group_rank < 0)
     return SF_OK;
   if (left->rank < 0 || left->rank >= job->size || sfd_job_node_of(job, left->rank) != node)
     return sfshm_error(SF_ERR_PROTO, "node %d says that rank %d has destroyed a group, which is not there", node,
                        left->rank);
-  if (group->members[place].here)
-    sfd_group_mark_gone(group, place);
+  if (group->members[group_rank].here)
+    sfd_group_mark_gone(group, group_rank);
   sfd_groups_sweep_later(job);
   return SF_OK;
 }
 
 /* Tells the other nodes of a group that a member has destroyed it. */
-static void tell_destroyed(const sfd_group_t *group, int32_t number)
+static void send_group_left(const sfd_group_t *group, int32_t number)
 {
   Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(GROUP_LEFT, group_left, &left);
@@ -144,8 +144,8 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->group_destroy->group;
   sfd_group_t *group = sfd_group_find(rank->job, id);
-  int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
-  if (place < 0 || !group->members[place].here) {
+  int32_t group_rank = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
+  if (group_rank < 0 || !group->members[group_rank].here) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number,
                             id);
     return;
@@ -158,7 +158,7 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   sfd_rank_describe(rank, text, sizeof text);
   sfd_text_append(text, sizeof text, " has destroyed the group");
   if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
-    tell_destroyed(group, rank->number);
-  remove_member(group, place, text);
+    send_group_left(group, rank->number);
+  remove_member(group, group_rank, text);
   sfd_session_send_done(session, message->request);
 }

@@ -65,12 +65,12 @@ typedef struct sfd_rank {
   char program[SFD_NAME_SIZE];
   sfd_cpus_t cpus;
   int counters_fd;
-  sfshm_region_t counters;            /* mapped when somebody looks into them often */
-  sfshm_region_t inbox;               /* mapped when the rank is to be woken */
-  sfshm_wake_t *wake;                 /* in it; NULL before */
-  struct sfd_submit_ring *submission; /* NULL: it has no ring */
-  struct sfd_offers_rank *offers;     /* NULL: it offers no work */
-  void *segments_by_number;           /* tsearch */
+  sfshm_region_t counters;             /* mapped when somebody looks into them often */
+  sfshm_region_t inbox;                /* mapped when the rank is to be woken */
+  sfshm_wake_t *wake;                  /* in it; NULL before */
+  struct sfd_submit_ring *submit_ring; /* NULL: it has no ring */
+  struct sfd_offers_rank *offers;      /* NULL: it offers no work */
+  void *segments_by_number;            /* tsearch */
   struct sfd_segment_list segments;
   int64_t nsegments;
   void *regions_by_number; /* tsearch */
@@ -96,17 +96,17 @@ typedef struct sfd_job {
   uv_timer_t
       timer; /* joining alone: until the earliest deadline of those who wait; running: see sfd_groups_sweep_later */
   int32_t size;
-  int32_t njoined;         /* ranks that came, to this node */
-  bool *left;              /* by rank, of all nodes */
-  int32_t *rank_nodes;     /* by rank; NULL: all are here */
-  uint64_t *incarnations;  /* serials of the job on its nodes, in their order; NULL: all ranks are here */
-  int32_t home;            /* node; see coordinator_client.h */
-  bool coordinator_knows;  /* that ranks have come here */
-  int32_t nattached;       /* sessions */
-  int64_t nheld_fds;       /* that its ranks make the daemon keep */
-  uint64_t device_bytes;   /* of devices, that the daemon has allocated */
-  struct sfd_group *world; /* NULL once all have left */
-  void *groups_by_id;      /* tsearch */
+  int32_t njoined;          /* ranks that came, to this node */
+  bool *left;               /* by rank, of all nodes */
+  int32_t *rank_nodes;      /* by rank; NULL: all are here */
+  uint64_t *incarnations;   /* serials of the job on its nodes, in their order; NULL: all ranks are here */
+  int32_t coordinator_node; /* node; see coordinator_client.h */
+  bool coordinator_knows;   /* that ranks have come here */
+  int32_t nattached;        /* sessions */
+  int64_t nheld_fds;        /* that its ranks make the daemon keep */
+  uint64_t device_bytes;    /* of devices, that the daemon has allocated */
+  struct sfd_group *world;  /* NULL once all have left */
+  void *groups_by_id;       /* tsearch */
   struct sfd_group_list groups;
   struct sfd_group_list forming; /* waiting for members, in order of creation */
   int32_t ngroups;               /* both */

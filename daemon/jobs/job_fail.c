@@ -32,7 +32,7 @@ void sfd_job_dismiss_joining(sfd_job_t *job)
 /* A node that notices the failure (from -1) may not reach all others. So each that hears of it passes it on, over the
  * channels that are open: a node that waits for another one has a channel to that one, and either hears from there or
  * notices the loss of the channel. */
-static void tell_failure(const sfd_job_t *job, int32_t from)
+static void send_failure(const sfd_job_t *job, int32_t from)
 {
   const sfd_group_t *world = job->world;
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
@@ -72,7 +72,7 @@ void sfd_job_fail(sfd_job_t *job, const char *detail)
   if (detail != job->detail)
     sfd_text_printable(job->detail, sizeof job->detail, detail);
   if (job->state == SFD_JOB_RUNNING)
-    tell_failure(job, -1);
+    send_failure(job, -1);
   fail_here(job);
 }
 
@@ -85,7 +85,7 @@ sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const S
   if (job->state != SFD_JOB_RUNNING)
     return SF_OK;
   sfd_text_printable(job->detail, sizeof job->detail, fail->detail);
-  tell_failure(job, node);
+  send_failure(job, node);
   fail_here(job);
   return SF_OK;
 }

@@ -23,7 +23,7 @@ typedef struct sfd_life {
   void (*job_freed[SFD_LISTENERS])(sfd_job_t *job);
 
   /* A member on this node has left or destroyed the group; text says so. */
-  void (*member_gone[SFD_LISTENERS])(sfd_group_t *group, int32_t place, const char *text);
+  void (*member_gone[SFD_LISTENERS])(sfd_group_t *group, int32_t group_rank, const char *text);
   /* Members on other nodes are gone, and whatever they sent before has come. */
   void (*members_swept[SFD_LISTENERS])(sfd_group_t *group);
   void (*group_freed[SFD_LISTENERS])(sfd_group_t *group);

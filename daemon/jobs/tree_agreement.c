@@ -152,8 +152,8 @@ static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
 }
 
 /* To the parent, or to the other of two nodes. */
-static void tell(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, uint64_t number,
-                 sfd_agreement_t *agreement)
+static void send_arrive(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, uint64_t number,
+                        sfd_agreement_t *agreement)
 {
   Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(ARRIVE, arrive, &arrive);
@@ -214,8 +214,8 @@ static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   sfd_group_free_ranks(release.ranks);
 }
 
-static void tell_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
-                          sfd_agreement_t *agreement)
+static void release_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
+                             sfd_agreement_t *agreement)
 {
   int32_t n = sfd_tree_nchildren(group);
   if (n > 0 && !sfd_agreement_is_pair(group))
@@ -261,7 +261,7 @@ static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
                          sfd_agreement_t *agreement)
 {
   expect_no_more(group, kind);
-  tell_children(group, kind, number, id, agreement);
+  release_children(group, kind, number, id, agreement);
   ops_of(group->job->server, kind)->agreed(group, number, id);
 }
 
@@ -273,13 +273,13 @@ static bool needs_id(Sfpeer__Arrive__Kind kind)
 /* Of two nodes: tells the other one once, and decides when both parts are there. */
 static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
 {
-  if (agreement->here && !agreement->told) {
-    agreement->told = true;
+  if (agreement->here && !agreement->reported) {
+    agreement->reported = true;
     if (group->node_position == 0 && needs_id(kind))
       agreement->id = sfd_network_new_id(group->job->server);
-    tell(group, other_of_pair(group), kind, number, agreement);
+    send_arrive(group, other_of_pair(group), kind, number, agreement);
   }
-  if (!agreement->told || agreement->children == 0)
+  if (!agreement->reported || agreement->children == 0)
     return;
   sfd_network_gather(group->job->server, false); /* now: what follows takes time, and the other node waits */
   judge_flags(agreement);
@@ -292,11 +292,11 @@ static void advance(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t numb
     advance_pair(group, kind, number, agreement);
     return;
   }
-  if (agreement->told || !agreement->here || agreement->children != all_children(group))
+  if (agreement->reported || !agreement->here || agreement->children != all_children(group))
     return;
-  agreement->told = true;
+  agreement->reported = true;
   if (group->node_position > 0) {
-    tell(group, sfd_tree_parent(group), kind, number, agreement);
+    send_arrive(group, sfd_tree_parent(group), kind, number, agreement);
     return;
   }
   uint64_t id = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES ? 0 : sfd_network_new_id(group->job->server);
@@ -332,7 +332,7 @@ static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, cons
 {
   if (arrive->both)
     *agreement = (sfd_agreement_t){
-        .here = true, .told = true, .children = agreement->children, .lowest = -1, .id = agreement->id};
+        .here = true, .reported = true, .children = agreement->children, .lowest = -1, .id = agreement->id};
   if (group->node_position > 0)
     agreement->id = arrive->id;
   add_subtree(agreement, arrive);
@@ -346,7 +346,7 @@ static sf_status_t add(sfd_group_t *group, sfd_agreement_t *agreement, int32_t n
     return sfshm_error(SF_ERR_PROTO, "node %d reports its part of an agreement twice, or to the wrong node", node);
   bool pair = sfd_agreement_is_pair(group);
   bool lacks_id = group->node_position > 0 && !arrive->has_id && needs_id(arrive->kind);
-  if (pair && (lacks_id || (arrive->both && !agreement->told)))
+  if (pair && (lacks_id || (arrive->both && !agreement->reported)))
     return sfshm_error(SF_ERR_PROTO, "node %d speaks for this one in an agreement, or proposes no id", node);
   agreement->children |= bit;
   if (pair)
@@ -392,13 +392,13 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
     return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement of kind %d", node, (int)release->kind);
   if (job == NULL || job->state != SFD_JOB_RUNNING)
     return SF_OK;
-  sfd_agreement_t *agreement = ops->find_told(job, release, &group);
+  sfd_agreement_t *agreement = ops->find_reported(job, release, &group);
   if (agreement == NULL)
     return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
   bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
                  release->error != NULL && node == other_of_pair(group);
   bool answer = !sfd_agreement_is_pair(group) && node == sfd_tree_parent(group);
-  if (!agreement->told || (!refusal && !answer))
+  if (!agreement->reported || (!refusal && !answer))
     return sfshm_error(SF_ERR_PROTO, "node %d answers an agreement that is not its business", node);
   agreement->nroots = release->nroots;
   agreement->nleaves = release->nleaves;

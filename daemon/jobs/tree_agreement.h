@@ -39,7 +39,7 @@ Sfpeer__SetupError *sfd_agreement_error_fill(Sfpeer__SetupError *to, sfd_agreeme
 
 typedef struct sfd_agreement {
   bool here;        /* the members of this node have come */
-  bool told;        /* the parent, or the other of two nodes, has been told */
+  bool reported;    /* the parent, or the other of two nodes, has been told */
   uint8_t children; /* bit i: the subtree of child i has come */
   int32_t lowest;   /* lowest member so far, -1: none, and its flags */
   uint32_t flags;
@@ -63,7 +63,7 @@ typedef struct sfd_agreement_ops {
   sf_status_t (*find)(struct sfd_job *job, int32_t node, const Sfpeer__Arrive *arrive, struct sfd_group **group_p,
                       sfd_agreement_t **agreement_p);
   /* The agreement of which the parent has been told, and now answers; NULL if it has ended. */
-  sfd_agreement_t *(*find_told)(struct sfd_job *job, const Sfpeer__Release *release, struct sfd_group **group_p);
+  sfd_agreement_t *(*find_reported)(struct sfd_job *job, const Sfpeer__Release *release, struct sfd_group **group_p);
   /* A subtree has come. Whether this node goes on with it; otherwise the child is refused. NULL: it does. */
   bool (*added)(struct sfd_group *group, uint64_t number);
   /* All nodes have agreed, or the agreement's error says why not. id: of the new object, if the kind has one. */

@@ -22,75 +22,76 @@
 
 sfd_coordinator_t *sfd_coordinator_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
-  sfd_coordinator_t *assembly;
-  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
-    if (assembly->state != SFD_COORDINATOR_STARTING && assembly->uid == uid && strcmp(assembly->name, name) == 0)
-      return assembly;
+  sfd_coordinator_t *coordinator;
+  TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
+    if (coordinator->state != SFD_COORDINATOR_STARTING && coordinator->uid == uid &&
+        strcmp(coordinator->name, name) == 0)
+      return coordinator;
   return NULL;
 }
 
 static sfd_coordinator_t *find_starting(const sfd_server_t *server, uint64_t job)
 {
-  sfd_coordinator_t *assembly;
-  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
-    if (assembly->state == SFD_COORDINATOR_STARTING && assembly->job == job)
+  sfd_coordinator_t *coordinator;
+  TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
+    if (coordinator->state == SFD_COORDINATOR_STARTING && coordinator->job == job)
       break;
-  return assembly;
+  return coordinator;
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-  sfd_coordinator_t *assembly = handle->data;
-  free(assembly->incarnations);
-  free(assembly->refused);
-  free(assembly);
+  sfd_coordinator_t *coordinator = handle->data;
+  free(coordinator->incarnations);
+  free(coordinator->refused);
+  free(coordinator);
 }
 
-void sfd_coordinator_forget(sfd_coordinator_t *assembly)
+void sfd_coordinator_forget(sfd_coordinator_t *coordinator)
 {
-  TAILQ_REMOVE(&assembly->server->membership->assemblies, assembly, entry);
-  uv_close((uv_handle_t *)&assembly->timer, on_timer_closed);
+  TAILQ_REMOVE(&coordinator->server->membership->coordinators, coordinator, entry);
+  uv_close((uv_handle_t *)&coordinator->timer, on_timer_closed);
 }
 
 void sfd_coordinators_free(sfd_server_t *server)
 {
-  while (!TAILQ_EMPTY(&server->membership->assemblies))
-    sfd_coordinator_forget(TAILQ_FIRST(&server->membership->assemblies));
+  while (!TAILQ_EMPTY(&server->membership->coordinators))
+    sfd_coordinator_forget(TAILQ_FIRST(&server->membership->coordinators));
 }
 
 /* The lowest rank on each node, -1: none. Free it. NULL: no memory. */
-static int32_t *find_lowest_ranks(const sfd_coordinator_t *assembly)
+static int32_t *find_lowest_ranks(const sfd_coordinator_t *coordinator)
 {
-  int32_t nnodes = sfd_network_nnodes(assembly->server);
+  int32_t nnodes = sfd_network_nnodes(coordinator->server);
   int32_t *ranks = malloc((size_t)nnodes * sizeof *ranks);
   for (int32_t node = 0; ranks != NULL && node < nnodes; node++)
     ranks[node] = -1;
-  for (int32_t r = assembly->size - 1; ranks != NULL && r >= 0; r--)
-    if (assembly->rank_nodes[r] >= 0)
-      ranks[assembly->rank_nodes[r]] = r;
+  for (int32_t r = coordinator->size - 1; ranks != NULL && r >= 0; r--)
+    if (coordinator->rank_nodes[r] >= 0)
+      ranks[coordinator->rank_nodes[r]] = r;
   return ranks;
 }
 
-int32_t sfd_coordinator_find_rank_on(const sfd_coordinator_t *assembly, int32_t node)
+int32_t sfd_coordinator_find_rank_on(const sfd_coordinator_t *coordinator, int32_t node)
 {
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node)
+  for (int32_t r = 0; r < coordinator->size; r++)
+    if (coordinator->rank_nodes[r] == node)
       return r;
   return -1;
 }
 
-void sfd_coordinator_send_to_all(const sfd_coordinator_t *assembly, sfd_coordinator_handler_t handler,
+void sfd_coordinator_send_to_all(const sfd_coordinator_t *coordinator, sfd_coordinator_handler_t handler,
                                  const Sfpeer__Message *message, uint64_t *incarnation_p)
 {
-  int32_t nnodes = sfd_network_nnodes(assembly->server);
-  int32_t *ranks = find_lowest_ranks(assembly);
+  int32_t nnodes = sfd_network_nnodes(coordinator->server);
+  int32_t *ranks = find_lowest_ranks(coordinator);
   for (int32_t node = 0; node < nnodes; node++) {
-    int32_t rank = ranks != NULL ? ranks[node] : sfd_coordinator_find_rank_on(assembly, node);
+    int32_t rank = ranks != NULL ? ranks[node] : sfd_coordinator_find_rank_on(coordinator, node);
     if (rank < 0)
       continue;
     if (incarnation_p != NULL)
-      *incarnation_p = assembly->incarnations[rank];
-    sfd_coordinator_client_send(assembly->server, node, handler, message);
+      *incarnation_p = coordinator->incarnations[rank];
+    sfd_coordinator_client_send(coordinator->server, node, handler, message);
   }
   free(ranks);
 }
@@ -111,21 +112,21 @@ void sfd_coordinator_refuse_join(sfd_server_t *server, int32_t node, const Sfpee
   sfd_coordinator_client_send(server, node, sfd_coordinator_client_handle_refuse, &message);
 }
 
-void sfd_coordinator_send_refused(const sfd_coordinator_t *assembly, sf_status_t status, const char *detail)
+void sfd_coordinator_send_refused(const sfd_coordinator_t *coordinator, sf_status_t status, const char *detail)
 {
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
-  refusal.uid = assembly->uid;
-  refusal.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
+  refusal.uid = coordinator->uid;
+  refusal.name = (char *)(uintptr_t)coordinator->name; /* only read; protobuf-c has no const */
   refusal.status = status;
   refusal.detail = (char *)(uintptr_t)detail;
-  sfd_coordinator_send_to_all(assembly, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
+  sfd_coordinator_send_to_all(coordinator, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
 }
 
-void sfd_coordinator_refuse(sfd_coordinator_t *assembly, sf_status_t status, const char *detail)
+void sfd_coordinator_refuse(sfd_coordinator_t *coordinator, sf_status_t status, const char *detail)
 {
-  sfd_coordinator_send_refused(assembly, status, detail);
-  sfd_coordinator_forget(assembly);
+  sfd_coordinator_send_refused(coordinator, status, detail);
+  sfd_coordinator_forget(coordinator);
 }
 
 static bool is_missing(const void *context, int32_t rank)
@@ -133,236 +134,237 @@ static bool is_missing(const void *context, int32_t rank)
   return ((const sfd_coordinator_t *)context)->rank_nodes[rank] < 0;
 }
 
-static int32_t position_of(const sfd_coordinator_t *assembly)
+static int32_t position_of(const sfd_coordinator_t *coordinator)
 {
-  return sfd_coordinator_client_position(assembly->server, assembly->uid, assembly->name,
-                                         sfd_network_node(assembly->server));
+  return sfd_coordinator_client_position(coordinator->server, coordinator->uid, coordinator->name,
+                                         sfd_network_node(coordinator->server));
 }
 
 static void on_timeout(uv_timer_t *timer)
 {
-  sfd_coordinator_t *assembly = timer->data;
+  sfd_coordinator_t *coordinator = timer->data;
   char missing[SFD_TEXT_SIZE / 2], text[SFD_TEXT_SIZE];
-  int32_t nmissing = assembly->size - assembly->ncame;
-  int32_t first = sfd_coordinator_client_first_node(assembly->server, assembly->uid, assembly->name);
-  sfd_text_ranges(missing, sizeof missing, assembly->size, is_missing, assembly);
+  int32_t nmissing = coordinator->size - coordinator->ncame;
+  int32_t first = sfd_coordinator_client_first_node(coordinator->server, coordinator->uid, coordinator->name);
+  sfd_text_ranges(missing, sizeof missing, coordinator->size, is_missing, coordinator);
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
-           assembly->size, assembly->name, nmissing > 1 ? "s" : "", missing);
-  if (position_of(assembly) > 0)
+           coordinator->size, coordinator->name, nmissing > 1 ? "s" : "", missing);
+  if (position_of(coordinator) > 0)
     sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
-                    sfd_network_node(assembly->server), first, sfd_network_why_lost(assembly->server, first));
+                    sfd_network_node(coordinator->server), first, sfd_network_why_lost(coordinator->server, first));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-  sfd_coordinator_refuse(assembly, SF_ERR_TIMEOUT, text);
+  sfd_coordinator_refuse(coordinator, SF_ERR_TIMEOUT, text);
 }
 
 /* The nodes that ranks have come to, with the incarnations that these named. */
-static sf_status_t list_nodes(const sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
+static sf_status_t list_nodes(const sfd_coordinator_t *coordinator, Sfpeer__JobStart *started)
 {
-  size_t nnodes = (size_t)sfd_network_nnodes(assembly->server), n = 0;
-  int32_t *ranks = find_lowest_ranks(assembly);
+  size_t nnodes = (size_t)sfd_network_nnodes(coordinator->server), n = 0;
+  int32_t *ranks = find_lowest_ranks(coordinator);
   started->nodes = malloc(nnodes * sizeof *started->nodes);
   started->incarnations = malloc(nnodes * sizeof *started->incarnations);
   bool done = ranks != NULL && started->nodes != NULL && started->incarnations != NULL;
   for (size_t node = 0; done && node < nnodes; node++)
     if (ranks[node] >= 0) {
       started->nodes[n] = (int32_t)node;
-      started->incarnations[n++] = assembly->incarnations[ranks[node]];
+      started->incarnations[n++] = coordinator->incarnations[ranks[node]];
     }
   started->n_nodes = started->n_incarnations = n;
   free(ranks);
   return done ? SF_OK : SF_ERR_NOMEM;
 }
 
-static void send_start(sfd_coordinator_t *assembly, Sfpeer__JobStart *started)
+static void send_start(sfd_coordinator_t *coordinator, Sfpeer__JobStart *started)
 {
-  sfd_server_t *server = assembly->server;
+  sfd_server_t *server = coordinator->server;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_START, job_start, started);
   char text[SFD_TEXT_SIZE];
   started->job = sfd_network_new_id(server);
-  started->uid = assembly->uid;
-  started->name = assembly->name;
-  started->rank_nodes = assembly->rank_nodes;
-  started->n_rank_nodes = (size_t)assembly->size;
+  started->uid = coordinator->uid;
+  started->name = coordinator->name;
+  started->rank_nodes = coordinator->rank_nodes;
+  started->n_rank_nodes = (size_t)coordinator->size;
   started->home = sfd_network_node(server);
   if (sfpeer__message__get_packed_size(&message) > SFD_CHANNEL_CONTROL_MAX) {
     snprintf(text, sizeof text, "job \"%.64s\" has %d ranks on %zu nodes: no message holds where each of them is",
-             assembly->name, assembly->size, started->n_nodes);
-    sfd_coordinator_refuse(assembly, SF_ERR_LIMIT, text);
+             coordinator->name, coordinator->size, started->n_nodes);
+    sfd_coordinator_refuse(coordinator, SF_ERR_LIMIT, text);
     return;
   }
-  uv_timer_stop(&assembly->timer);
-  assembly->state = SFD_COORDINATOR_STARTING;
-  assembly->job = started->job;
-  assembly->root = started->nodes[0];
-  sfd_coordinator_client_send(server, assembly->root, sfd_coordinator_client_handle_start, &message);
+  uv_timer_stop(&coordinator->timer);
+  coordinator->state = SFD_COORDINATOR_STARTING;
+  coordinator->job = started->job;
+  coordinator->root = started->nodes[0];
+  sfd_coordinator_client_send(server, coordinator->root, sfd_coordinator_client_handle_start, &message);
 }
 
-static void start(sfd_coordinator_t *assembly)
+static void start(sfd_coordinator_t *coordinator)
 {
   Sfpeer__JobStart started = SFPEER__JOB_START__INIT;
-  if (list_nodes(assembly, &started) == SF_OK)
-    send_start(assembly, &started);
+  if (list_nodes(coordinator, &started) == SF_OK)
+    send_start(coordinator, &started);
   else
-    sfd_coordinator_refuse(assembly, SF_ERR_NOMEM, "no memory for the list of nodes");
+    sfd_coordinator_refuse(coordinator, SF_ERR_NOMEM, "no memory for the list of nodes");
   free(started.nodes);
   free(started.incarnations);
 }
 
 sf_status_t sfd_coordinator_create(sfd_server_t *server, uint32_t uid, const char *name, int32_t size,
-                                   sfd_coordinator_t **assembly_p)
+                                   sfd_coordinator_t **coordinator_p)
 {
-  sfd_coordinator_t *assembly = calloc(1, sizeof *assembly + (size_t)size * sizeof assembly->rank_nodes[0]);
+  sfd_coordinator_t *coordinator = calloc(1, sizeof *coordinator + (size_t)size * sizeof coordinator->rank_nodes[0]);
   uint64_t *incarnations = calloc((size_t)size + 1, sizeof *incarnations);
-  if (assembly == NULL || incarnations == NULL) {
-    free(assembly);
+  if (coordinator == NULL || incarnations == NULL) {
+    free(coordinator);
     free(incarnations);
     return sfshm_error(SF_ERR_NOMEM, "no memory for a job of %d ranks", size);
   }
-  assembly->incarnations = incarnations;
-  assembly->server = server;
-  assembly->uid = uid;
-  snprintf(assembly->name, sizeof assembly->name, "%s", name);
-  assembly->size = size;
-  assembly->claimed_by = -1;
+  coordinator->incarnations = incarnations;
+  coordinator->server = server;
+  coordinator->uid = uid;
+  snprintf(coordinator->name, sizeof coordinator->name, "%s", name);
+  coordinator->size = size;
+  coordinator->claimed_by = -1;
   for (int32_t r = 0; r < size; r++)
-    assembly->rank_nodes[r] = -1;
-  uv_timer_init(server->loop, &assembly->timer);
-  assembly->timer.data = assembly;
-  TAILQ_INSERT_TAIL(&server->membership->assemblies, assembly, entry);
-  *assembly_p = assembly;
+    coordinator->rank_nodes[r] = -1;
+  uv_timer_init(server->loop, &coordinator->timer);
+  coordinator->timer.data = coordinator;
+  TAILQ_INSERT_TAIL(&server->membership->coordinators, coordinator, entry);
+  *coordinator_p = coordinator;
   return SF_OK;
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
-static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_coordinator_t **assembly_p)
+static sf_status_t begin(sfd_server_t *server, const Sfpeer__JobJoin *join, sfd_coordinator_t **coordinator_p)
 {
-  sf_status_t status = sfd_coordinator_create(server, join->uid, join->name, join->size, assembly_p);
+  sf_status_t status = sfd_coordinator_create(server, join->uid, join->name, join->size, coordinator_p);
   if (status != SF_OK)
     return status;
-  memcpy((*assembly_p)->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES);
-  sfd_coordinator_redirect_earlier(*assembly_p);
-  sfd_refusal_begin(*assembly_p);
+  memcpy((*coordinator_p)->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES);
+  sfd_coordinator_redirect_earlier(*coordinator_p);
+  sfd_refusal_begin(*coordinator_p);
   return SF_OK;
 }
 
-static sf_status_t check_join(const sfd_coordinator_t *assembly, const Sfpeer__JobJoin *join)
+static sf_status_t check_join(const sfd_coordinator_t *coordinator, const Sfpeer__JobJoin *join)
 {
-  if (sodium_memcmp(assembly->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES) != 0)
+  if (sodium_memcmp(coordinator->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES) != 0)
     return sfshm_error(SF_ERR_PERM, "job \"%.64s\" has another key", join->name);
-  if (assembly->size != join->size)
+  if (coordinator->size != join->size)
     return sfshm_error(SF_ERR_ARG, "rank %d says that job \"%.64s\" has %d ranks, those before it said %d",
-                       join->ranks[0], join->name, join->size, assembly->size);
+                       join->ranks[0], join->name, join->size, coordinator->size);
   for (size_t i = 0; i < join->n_ranks; i++)
-    if (assembly->rank_nodes[join->ranks[i]] >= 0)
+    if (coordinator->rank_nodes[join->ranks[i]] >= 0)
       return sfshm_error(SF_ERR_EXISTS, "job \"%.64s\" has a rank %d already, on node %d", join->name, join->ranks[i],
-                         assembly->rank_nodes[join->ranks[i]]);
+                         coordinator->rank_nodes[join->ranks[i]]);
   return SF_OK;
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-  sfd_coordinator_t *assembly = timer->data;
-  uint64_t now_ms = uv_now(assembly->server->loop);
-  if (now_ms >= assembly->deadline_ms) {
+  sfd_coordinator_t *coordinator = timer->data;
+  uint64_t now_ms = uv_now(coordinator->server->loop);
+  if (now_ms >= coordinator->deadline_ms) {
     on_timeout(timer);
     return;
   }
-  assembly->asked = true;
-  uv_timer_start(timer, on_timer, assembly->deadline_ms - now_ms, 0);
-  sfd_refusal_ask(assembly);
+  coordinator->asked = true;
+  uv_timer_start(timer, on_timer, coordinator->deadline_ms - now_ms, 0);
+  sfd_refusal_ask(coordinator);
 }
 
-static void set_deadline(sfd_coordinator_t *assembly, int64_t timeout_ms)
+static void set_deadline(sfd_coordinator_t *coordinator, int64_t timeout_ms)
 {
   uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms < 0 ? 0 : timeout_ms);
-  uint64_t deadline_ms = uv_now(assembly->server->loop) + timeout;
-  if (assembly->deadline_ms != 0 && assembly->deadline_ms <= deadline_ms)
+  uint64_t deadline_ms = uv_now(coordinator->server->loop) + timeout;
+  if (coordinator->deadline_ms != 0 && coordinator->deadline_ms <= deadline_ms)
     return;
-  bool first = assembly->deadline_ms == 0;
-  assembly->deadline_ms = deadline_ms;
-  if (assembly->asked)
-    uv_timer_start(&assembly->timer, on_timer, timeout, 0);
-  else if (first || uv_timer_get_due_in(&assembly->timer) > timeout)
-    uv_timer_start(&assembly->timer, on_timer, timeout < ASK_AFTER_MS ? timeout : ASK_AFTER_MS, 0);
+  bool first = coordinator->deadline_ms == 0;
+  coordinator->deadline_ms = deadline_ms;
+  if (coordinator->asked)
+    uv_timer_start(&coordinator->timer, on_timer, timeout, 0);
+  else if (first || uv_timer_get_due_in(&coordinator->timer) > timeout)
+    uv_timer_start(&coordinator->timer, on_timer, timeout < ASK_AFTER_MS ? timeout : ASK_AFTER_MS, 0);
 }
 
 sf_status_t sfd_coordinator_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobJoin *join = message->job_join;
-  sfd_coordinator_t *assembly = sfd_coordinator_find(server, join->uid, join->name);
+  sfd_coordinator_t *coordinator = sfd_coordinator_find(server, join->uid, join->name);
   if (join->key_digest.len != SFD_COORDINATOR_DIGEST_BYTES || !sfd_text_is_name(join->name) || join->size < 1 ||
       join->n_ranks < 1)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobJoin", node);
   for (size_t i = 0; i < join->n_ranks; i++)
     if (join->ranks[i] < 0 || join->ranks[i] >= join->size)
       return sfshm_error(SF_ERR_PROTO, "node %d sent a JobJoin for rank %d of %d", node, join->ranks[i], join->size);
-  if (assembly != NULL && assembly->state == SFD_COORDINATOR_REFUSED) {
-    if (sfd_coordinator_refuse_late(assembly, node, join))
+  if (coordinator != NULL && coordinator->state == SFD_COORDINATOR_REFUSED) {
+    if (sfd_coordinator_refuse_late(coordinator, node, join))
       return SF_OK;
-    assembly = NULL;
+    coordinator = NULL;
   }
-  if (assembly != NULL && assembly->state == SFD_COORDINATOR_MOVED) {
-    sfd_coordinator_send_moved(assembly, assembly->moved_to, node);
+  if (coordinator != NULL && coordinator->state == SFD_COORDINATOR_MOVED) {
+    sfd_coordinator_send_moved(coordinator, coordinator->moved_to, node);
     return SF_OK;
   }
-  sf_status_t status = assembly == NULL ? begin(server, join, &assembly) : check_join(assembly, join);
+  sf_status_t status = coordinator == NULL ? begin(server, join, &coordinator) : check_join(coordinator, join);
   if (status != SF_OK) {
     sfd_coordinator_refuse_join(server, node, join, status);
     return SF_OK;
   }
   for (size_t i = 0; i < join->n_ranks; i++)
-    if (assembly->rank_nodes[join->ranks[i]] < 0) {
-      assembly->rank_nodes[join->ranks[i]] = node;
-      assembly->incarnations[join->ranks[i]] = join->incarnation;
-      assembly->ncame++;
+    if (coordinator->rank_nodes[join->ranks[i]] < 0) {
+      coordinator->rank_nodes[join->ranks[i]] = node;
+      coordinator->incarnations[join->ranks[i]] = join->incarnation;
+      coordinator->ncame++;
     }
-  if (assembly->ncame == assembly->size)
-    start(assembly);
+  if (coordinator->ncame == coordinator->size)
+    start(coordinator);
   else
-    set_deadline(assembly, join->timeout_ms);
+    set_deadline(coordinator, join->timeout_ms);
   return SF_OK;
 }
 
 /* Ranks that came from a node, of one incarnation or (NULL) of any, do not wait here any more. */
-static void remove_ranks(sfd_coordinator_t *assembly, int32_t node, const uint64_t *incarnation)
+static void remove_ranks(sfd_coordinator_t *coordinator, int32_t node, const uint64_t *incarnation)
 {
-  for (int32_t r = 0; r < assembly->size; r++)
-    if (assembly->rank_nodes[r] == node && (incarnation == NULL || assembly->incarnations[r] == *incarnation)) {
-      assembly->rank_nodes[r] = -1;
-      assembly->ncame--;
+  for (int32_t r = 0; r < coordinator->size; r++)
+    if (coordinator->rank_nodes[r] == node && (incarnation == NULL || coordinator->incarnations[r] == *incarnation)) {
+      coordinator->rank_nodes[r] = -1;
+      coordinator->ncame--;
     }
 }
 
 /* All ranks are on that node, and run: there is nothing to be assembled. */
-static void refuse_others(sfd_coordinator_t *assembly, int32_t node)
+static void refuse_others(sfd_coordinator_t *coordinator, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
-  snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", assembly->name, node);
-  remove_ranks(assembly, node, NULL);
-  sfd_coordinator_refuse(assembly, SF_ERR_EXISTS, text);
+  snprintf(text, sizeof text, "job \"%.64s\" runs, with all its ranks on node %d", coordinator->name, node);
+  remove_ranks(coordinator, node, NULL);
+  sfd_coordinator_refuse(coordinator, SF_ERR_EXISTS, text);
 }
 
 /* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
  * begun anew, and other nodes, too. */
-static bool is_concerned(const sfd_coordinator_t *assembly, int32_t node, const Sfpeer__JobWithdraw *withdraw)
+static bool is_concerned(const sfd_coordinator_t *coordinator, int32_t node, const Sfpeer__JobWithdraw *withdraw)
 {
   bool concerned = !withdraw->has_incarnation;
-  for (int32_t r = 0; r < assembly->size && !concerned; r++)
-    concerned = assembly->rank_nodes[r] == node && assembly->incarnations[r] == withdraw->incarnation;
+  for (int32_t r = 0; r < coordinator->size && !concerned; r++)
+    concerned = coordinator->rank_nodes[r] == node && coordinator->incarnations[r] == withdraw->incarnation;
   return concerned;
 }
 
 sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobWithdraw *withdraw = message->job_withdraw;
-  sfd_coordinator_t *assembly = sfd_coordinator_find(server, withdraw->uid, withdraw->name);
-  if (assembly == NULL || assembly->state != SFD_COORDINATOR_JOINING || !is_concerned(assembly, node, withdraw))
+  sfd_coordinator_t *coordinator = sfd_coordinator_find(server, withdraw->uid, withdraw->name);
+  if (coordinator == NULL || coordinator->state != SFD_COORDINATOR_JOINING ||
+      !is_concerned(coordinator, node, withdraw))
     return SF_OK;
   if (withdraw->status == SF_OK)
-    refuse_others(assembly, node);
+    refuse_others(coordinator, node);
   else
-    sfd_coordinator_refuse(assembly, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
+    sfd_coordinator_refuse(coordinator, withdraw->status < SF_OK ? (sf_status_t)withdraw->status : SF_ERR_INTERNAL,
                            withdraw->detail);
   return SF_OK;
 }
@@ -371,19 +373,19 @@ sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, 
 sf_status_t sfd_coordinator_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobRuns *runs = message->job_runs;
-  sfd_coordinator_t *assembly = find_starting(server, runs->job);
+  sfd_coordinator_t *coordinator = find_starting(server, runs->job);
   if (runs->job == 0)
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobRuns", node);
-  if (assembly != NULL) {
-    if (node == assembly->root)
-      sfd_coordinator_forget(assembly);
+  if (coordinator != NULL) {
+    if (node == coordinator->root)
+      sfd_coordinator_forget(coordinator);
     return SF_OK;
   }
-  assembly = sfd_coordinator_find(server, runs->uid, runs->name);
-  if (assembly == NULL || assembly->state != SFD_COORDINATOR_JOINING)
+  coordinator = sfd_coordinator_find(server, runs->uid, runs->name);
+  if (coordinator == NULL || coordinator->state != SFD_COORDINATOR_JOINING)
     return SF_OK;
-  remove_ranks(assembly, node, &runs->incarnation);
-  if (assembly->ncame == 0)
-    sfd_coordinator_forget(assembly);
+  remove_ranks(coordinator, node, &runs->incarnation);
+  if (coordinator->ncame == 0)
+    sfd_coordinator_forget(coordinator);
   return SF_OK;
 }

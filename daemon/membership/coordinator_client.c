@@ -78,15 +78,18 @@ static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_c
 }
 
 /* One that isn't there at all is no reason: that shows otherwise. */
-static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t home)
+static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t coordinator_node)
 {
-  return home < 0 || home == sfd_network_node(server) ? SF_OK : sfd_coordinator_quota_check(server, uid, home);
+  return coordinator_node < 0 || coordinator_node == sfd_network_node(server)
+             ? SF_OK
+             : sfd_coordinator_quota_check(server, uid, coordinator_node);
 }
 
 sf_status_t sfd_coordinator_client_check_quota(const sfd_server_t *server, uint32_t uid, const char *name)
 {
   const sfd_job_t *job = sfd_job_find(server, uid, name);
-  return check_room(server, uid, job != NULL && job->coordinator_knows ? job->home : choose_for(server, uid, name, 0));
+  return check_room(server, uid,
+                    job != NULL && job->coordinator_knows ? job->coordinator_node : choose_for(server, uid, name, 0));
 }
 
 static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
@@ -104,20 +107,21 @@ static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t ti
   join.timeout_ms = timeout_ms;
   join.incarnation = job->serial;
   job->coordinator_knows = true;
-  send_counted(job->server, job->uid, job->home, sfd_coordinator_handle_join, &message);
+  send_counted(job->server, job->uid, job->coordinator_node, sfd_coordinator_handle_join, &message);
 }
 
 void sfd_coordinator_client_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
 {
   sfd_job_t *job = rank->job;
   if (!job->coordinator_knows)
-    job->home = choose(job, 0);
+    job->coordinator_node = choose(job, 0);
   sfd_refusal_rank_came(job);
   send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
 }
 
-void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name,
-                                          sf_status_t status, const char *detail, const uint64_t *incarnation)
+void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t coordinator_node, uint32_t uid,
+                                          const char *name, sf_status_t status, const char *detail,
+                                          const uint64_t *incarnation)
 {
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_WITHDRAW, job_withdraw, &withdraw);
@@ -127,12 +131,13 @@ void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t home, ui
   withdraw.detail = (char *)(uintptr_t)detail;
   withdraw.has_incarnation = incarnation != NULL;
   withdraw.incarnation = incarnation != NULL ? *incarnation : 0;
-  send_counted(server, uid, home, sfd_coordinator_handle_withdraw, &message);
+  send_counted(server, uid, coordinator_node, sfd_coordinator_handle_withdraw, &message);
 }
 
 static void withdraw(sfd_job_t *job, sf_status_t status, const char *detail)
 {
-  sfd_coordinator_client_send_withdraw(job->server, job->home, job->uid, job->name, status, detail, &job->serial);
+  sfd_coordinator_client_send_withdraw(job->server, job->coordinator_node, job->uid, job->name, status, detail,
+                                       &job->serial);
 }
 
 void sfd_coordinator_client_all_here(sfd_job_t *job)
@@ -159,9 +164,10 @@ void sfd_coordinator_client_withdraw(sfd_job_t *job, sf_status_t status)
 
 void sfd_coordinator_client_refuse(sfd_server_t *server, uid_t uid, const char *name, const char *detail)
 {
-  int32_t home = choose_for(server, uid, name, 0);
-  if (server->network != NULL && !server->stopping && home >= 0 && check_room(server, uid, home) == SF_OK)
-    sfd_coordinator_client_send_withdraw(server, home, uid, name, SF_ERR_STATE, detail, NULL);
+  int32_t coordinator_node = choose_for(server, uid, name, 0);
+  if (server->network != NULL && !server->stopping && coordinator_node >= 0 &&
+      check_room(server, uid, coordinator_node) == SF_OK)
+    sfd_coordinator_client_send_withdraw(server, coordinator_node, uid, name, SF_ERR_STATE, detail, NULL);
 }
 
 /* ---- Another home ------------------------------------------------------------------------------------------------ */
@@ -187,7 +193,7 @@ static void join_again(sfd_job_t *job)
 static void turn_to_next(sfd_job_t *job, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
-  int32_t lost = job->home, next = choose(job, position_of(job, lost) + 1);
+  int32_t lost = job->coordinator_node, next = choose(job, position_of(job, lost) + 1);
   if (next < 0) {
     snprintf(text, sizeof text, "node %d, which assembles job \"%.64s\", is lost, and no other can: %.300s", lost,
              job->name, detail);
@@ -195,7 +201,7 @@ static void turn_to_next(sfd_job_t *job, const char *detail)
     return;
   }
   sfd_log(SFD_LOG_JOB, SFD_INFO, "node %d assembles job \"%s\" in place of node %d: %s", next, job->name, lost, detail);
-  job->home = next;
+  job->coordinator_node = next;
   join_again(job);
 }
 
@@ -203,7 +209,7 @@ void sfd_coordinator_client_node_lost(sfd_server_t *server, int32_t node, const 
 {
   for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
     next = TAILQ_NEXT(job, entry);
-    if (job->state == SFD_JOB_JOINING && job->coordinator_knows && job->home == node)
+    if (job->state == SFD_JOB_JOINING && job->coordinator_knows && job->coordinator_node == node)
       turn_to_next(job, detail);
   }
 }
@@ -216,9 +222,9 @@ sf_status_t sfd_coordinator_client_handle_moved(sfd_server_t *server, int32_t no
   if (moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a JobMoved to node %d", node, moved->home);
   if (job == NULL || job->state != SFD_JOB_JOINING || !job->coordinator_knows ||
-      position_of(job, moved->home) <= position_of(job, job->home))
+      position_of(job, moved->home) <= position_of(job, job->coordinator_node))
     return SF_OK;
-  job->home = moved->home;
+  job->coordinator_node = moved->home;
   join_again(job);
   return SF_OK;
 }
@@ -284,7 +290,7 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
 }
 
 /* The job runs, but not here: the other nodes have to know. */
-static void tell_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
+static void send_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
@@ -358,7 +364,8 @@ static void pass_start_on(sfd_server_t *server, size_t position, const Sfpeer__M
     sfd_network_send(server, started->nodes[i], message);
 }
 
-static void send_runs(sfd_server_t *server, int32_t home, const Sfpeer__JobStart *started, uint64_t incarnation)
+static void send_runs(sfd_server_t *server, int32_t coordinator_node, const Sfpeer__JobStart *started,
+                      uint64_t incarnation)
 {
   Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_RUNS, job_runs, &runs);
@@ -366,7 +373,7 @@ static void send_runs(sfd_server_t *server, int32_t home, const Sfpeer__JobStart
   runs.name = started->name;
   runs.job = started->job;
   runs.incarnation = incarnation;
-  sfd_coordinator_client_send(server, home, sfd_coordinator_handle_runs, &message);
+  sfd_coordinator_client_send(server, coordinator_node, sfd_coordinator_handle_runs, &message);
 }
 
 /* The part of the job that is here; job: NULL if it is not there any more. */
@@ -375,17 +382,17 @@ static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobSt
   char text[SFD_TEXT_SIZE];
   describe_loss(server, job, started, incarnation, text);
   if (job == NULL || job->state != SFD_JOB_JOINING || started->n_rank_nodes != (size_t)job->size) {
-    tell_impossible(server, started, text);
+    send_impossible(server, started, text);
     return;
   }
   bool complete = is_complete(job, started);
-  if (job->home != started->home)
-    send_runs(server, job->home, started, incarnation);
+  if (job->coordinator_node != started->home)
+    send_runs(server, job->coordinator_node, started, incarnation);
   if (begin(job, started) != SF_OK) {
     snprintf(text, sizeof text, "node %d has no memory for job \"%.64s\"", sfd_network_node(server), job->name);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
     sfd_join_dismiss_all(job, SF_ERR_NOMEM, text);
-    tell_impossible(server, started, text);
+    send_impossible(server, started, text);
   } else if (!complete) {
     sfd_job_fail(job, text);
   }

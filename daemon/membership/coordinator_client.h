@@ -32,8 +32,9 @@ sf_status_t sfd_coordinator_client_check_quota(const sfd_server_t *server, uint3
 
 /* The home refuses the job with that status; SF_OK: it runs, with all its ranks on this node. incarnation: see
  * proto/sf_peer.proto. */
-void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t home, uint32_t uid, const char *name,
-                                          sf_status_t status, const char *detail, const uint64_t *incarnation);
+void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t coordinator_node, uint32_t uid,
+                                          const char *name, sf_status_t status, const char *detail,
+                                          const uint64_t *incarnation);
 
 /* A rank has come to this node, others are missing here. */
 void sfd_coordinator_client_rank_came(sfd_rank_t *rank, int64_t timeout_ms);

@@ -25,79 +25,80 @@ static void on_forgotten(uv_timer_t *timer)
 
 /* Tells the ranks that have come, and keeps the reason for the others. Without memory for it they wait until their own
  * deadline. */
-static void lose(sfd_coordinator_t *assembly, const char *text)
+static void lose(sfd_coordinator_t *coordinator, const char *text)
 {
-  if (assembly->state == SFD_COORDINATOR_REFUSED)
+  if (coordinator->state == SFD_COORDINATOR_REFUSED)
     return;
-  assembly->refused = strdup(text);
-  if (assembly->refused == NULL) {
-    sfd_coordinator_refuse(assembly, SF_ERR_RANK_FAILED, text);
+  coordinator->refused = strdup(text);
+  if (coordinator->refused == NULL) {
+    sfd_coordinator_refuse(coordinator, SF_ERR_RANK_FAILED, text);
     return;
   }
-  assembly->state = SFD_COORDINATOR_REFUSED;
-  uv_timer_start(&assembly->timer, on_forgotten, REFUSED_FOR_MS, 0);
-  sfd_coordinator_send_refused(assembly, SF_ERR_RANK_FAILED, text);
+  coordinator->state = SFD_COORDINATOR_REFUSED;
+  uv_timer_start(&coordinator->timer, on_forgotten, REFUSED_FOR_MS, 0);
+  sfd_coordinator_send_refused(coordinator, SF_ERR_RANK_FAILED, text);
 }
 
 /* Whether all of these ranks belong to the job and have not been told. */
-static bool are_late(const sfd_coordinator_t *assembly, const Sfpeer__JobJoin *join)
+static bool are_late(const sfd_coordinator_t *coordinator, const Sfpeer__JobJoin *join)
 {
-  bool late = assembly->size == join->size &&
-              sodium_memcmp(assembly->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES) == 0;
+  bool late = coordinator->size == join->size &&
+              sodium_memcmp(coordinator->digest, join->key_digest.data, SFD_COORDINATOR_DIGEST_BYTES) == 0;
   for (size_t i = 0; i < join->n_ranks && late; i++)
-    late = assembly->rank_nodes[join->ranks[i]] < 0;
+    late = coordinator->rank_nodes[join->ranks[i]] < 0;
   return late;
 }
 
-bool sfd_coordinator_refuse_late(sfd_coordinator_t *assembly, int32_t node, const Sfpeer__JobJoin *join)
+bool sfd_coordinator_refuse_late(sfd_coordinator_t *coordinator, int32_t node, const Sfpeer__JobJoin *join)
 {
-  if (!are_late(assembly, join)) {
-    sfd_coordinator_forget(assembly);
+  if (!are_late(coordinator, join)) {
+    sfd_coordinator_forget(coordinator);
     return false;
   }
   for (size_t i = 0; i < join->n_ranks; i++)
-    if (assembly->rank_nodes[join->ranks[i]] < 0) {
-      assembly->rank_nodes[join->ranks[i]] = node;
-      assembly->ncame++;
+    if (coordinator->rank_nodes[join->ranks[i]] < 0) {
+      coordinator->rank_nodes[join->ranks[i]] = node;
+      coordinator->ncame++;
     }
-  sfd_coordinator_refuse_join(assembly->server, node, join, sfshm_error(SF_ERR_RANK_FAILED, "%s", assembly->refused));
-  if (assembly->ncame == assembly->size)
-    sfd_coordinator_forget(assembly);
+  sfd_coordinator_refuse_join(coordinator->server, node, join,
+                              sfshm_error(SF_ERR_RANK_FAILED, "%s", coordinator->refused));
+  if (coordinator->ncame == coordinator->size)
+    sfd_coordinator_forget(coordinator);
   return true;
 }
 
 /* ---- In place of another home ------------------------------------------------------------------------------------ */
 
-void sfd_coordinator_send_moved(const sfd_coordinator_t *assembly, int32_t home, int32_t node)
+void sfd_coordinator_send_moved(const sfd_coordinator_t *coordinator, int32_t coordinator_node, int32_t node)
 {
   Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_MOVED, job_moved, &moved);
-  moved.uid = assembly->uid;
-  moved.name = (char *)(uintptr_t)assembly->name; /* only read; protobuf-c has no const */
-  moved.home = home;
+  moved.uid = coordinator->uid;
+  moved.name = (char *)(uintptr_t)coordinator->name; /* only read; protobuf-c has no const */
+  moved.home = coordinator_node;
   if (node >= 0)
-    sfd_coordinator_client_send(assembly->server, node, sfd_coordinator_client_handle_moved, &message);
+    sfd_coordinator_client_send(coordinator->server, node, sfd_coordinator_client_handle_moved, &message);
   else
-    sfd_coordinator_send_to_all(assembly, sfd_coordinator_client_handle_moved, &message, NULL);
+    sfd_coordinator_send_to_all(coordinator, sfd_coordinator_client_handle_moved, &message, NULL);
 }
 
-void sfd_coordinator_redirect_earlier(const sfd_coordinator_t *assembly)
+void sfd_coordinator_redirect_earlier(const sfd_coordinator_t *coordinator)
 {
-  sfd_server_t *server = assembly->server;
+  sfd_server_t *server = coordinator->server;
   int32_t here = sfd_network_node(server),
-          first = sfd_coordinator_client_first_node(server, assembly->uid, assembly->name);
+          first = sfd_coordinator_client_first_node(server, coordinator->uid, coordinator->name);
   for (int32_t node = first; node != here; node = (node + 1) % sfd_network_nnodes(server))
-    sfd_coordinator_send_moved(assembly, here, node);
+    sfd_coordinator_send_moved(coordinator, here, node);
 }
 
 /* Those who came before are told, and those who come yet are told then. */
-static void move_to(sfd_coordinator_t *assembly, int32_t home)
+static void move_to(sfd_coordinator_t *coordinator, int32_t coordinator_node)
 {
-  assembly->state = SFD_COORDINATOR_MOVED;
-  assembly->moved_to = home;
-  sfd_coordinator_send_moved(assembly, home, -1);
-  assembly->size = 0;
-  uv_timer_start(&assembly->timer, on_forgotten, REMEMBER_MOVED_MS, 0);
+  coordinator->state = SFD_COORDINATOR_MOVED;
+  coordinator->moved_to = coordinator_node;
+  sfd_coordinator_send_moved(coordinator, coordinator_node, -1);
+  coordinator->size = 0;
+  uv_timer_start(&coordinator->timer, on_forgotten, REMEMBER_MOVED_MS, 0);
 }
 
 sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -105,34 +106,35 @@ sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, con
   const Sfpeer__JobMoved *moved = message->job_moved;
   if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
-  sfd_coordinator_t *assembly = sfd_coordinator_find(server, moved->uid, moved->name);
-  if (assembly != NULL && assembly->state == SFD_COORDINATOR_REFUSED) {
-    sfd_coordinator_client_send_withdraw(server, moved->home, assembly->uid, assembly->name, SF_ERR_RANK_FAILED,
-                                         assembly->refused, NULL);
+  sfd_coordinator_t *coordinator = sfd_coordinator_find(server, moved->uid, moved->name);
+  if (coordinator != NULL && coordinator->state == SFD_COORDINATOR_REFUSED) {
+    sfd_coordinator_client_send_withdraw(server, moved->home, coordinator->uid, coordinator->name, SF_ERR_RANK_FAILED,
+                                         coordinator->refused, NULL);
     return sfd_coordinator_client_handle_moved(server, node, message);
   }
-  int32_t home =
-      assembly != NULL && assembly->state == SFD_COORDINATOR_MOVED ? assembly->moved_to : sfd_network_node(server);
+  int32_t coordinator_node = coordinator != NULL && coordinator->state == SFD_COORDINATOR_MOVED
+                                 ? coordinator->moved_to
+                                 : sfd_network_node(server);
   if (sfd_coordinator_client_position(server, moved->uid, moved->name, moved->home) >
-      sfd_coordinator_client_position(server, moved->uid, moved->name, home)) {
-    if (assembly != NULL || sfd_coordinator_create(server, moved->uid, moved->name, 0, &assembly) == SF_OK)
-      move_to(assembly, moved->home);
+      sfd_coordinator_client_position(server, moved->uid, moved->name, coordinator_node)) {
+    if (coordinator != NULL || sfd_coordinator_create(server, moved->uid, moved->name, 0, &coordinator) == SF_OK)
+      move_to(coordinator, moved->home);
   }
   return sfd_coordinator_client_handle_moved(server, node, message);
 }
 
 /* What it was told may have been lost with the channel, which may have been dead for a while before that was noticed. A
  * node that has really gone is not told for ever. */
-static void tell_home_before_again(sfd_coordinator_t *assembly, int32_t node)
+static void redirect_earlier_again(sfd_coordinator_t *coordinator, int32_t node)
 {
-  sfd_server_t *server = assembly->server;
+  sfd_server_t *server = coordinator->server;
   int32_t here = sfd_network_node(server);
-  if (assembly->state != SFD_COORDINATOR_JOINING || assembly->told_again ||
-      sfd_coordinator_client_position(server, assembly->uid, assembly->name, node) >=
-          sfd_coordinator_client_position(server, assembly->uid, assembly->name, here))
+  if (coordinator->state != SFD_COORDINATOR_JOINING || coordinator->redirected_again ||
+      sfd_coordinator_client_position(server, coordinator->uid, coordinator->name, node) >=
+          sfd_coordinator_client_position(server, coordinator->uid, coordinator->name, here))
     return;
-  assembly->told_again = true;
-  sfd_coordinator_send_moved(assembly, here, node);
+  coordinator->redirected_again = true;
+  sfd_coordinator_send_moved(coordinator, here, node);
 }
 
 /* ---- Either ------------------------------------------------------------------------------------------------------ */
@@ -141,13 +143,13 @@ void sfd_coordinators_node_lost(sfd_server_t *server, int32_t node, const char *
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
-  for (sfd_coordinator_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
-       assembly = next) {
-    next = TAILQ_NEXT(assembly, entry);
-    if (sfd_coordinator_find_rank_on(assembly, node) < 0)
-      tell_home_before_again(assembly, node);
-    else if (assembly->state != SFD_COORDINATOR_STARTING ||
-             assembly->root == node) /* the other nodes are told of the start by those before */
-      lose(assembly, text);
+  for (sfd_coordinator_t *coordinator = TAILQ_FIRST(&server->membership->coordinators), *next; coordinator != NULL;
+       coordinator = next) {
+    next = TAILQ_NEXT(coordinator, entry);
+    if (sfd_coordinator_find_rank_on(coordinator, node) < 0)
+      redirect_earlier_again(coordinator, node);
+    else if (coordinator->state != SFD_COORDINATOR_STARTING ||
+             coordinator->root == node) /* the other nodes are told of the start by those before */
+      lose(coordinator, text);
   }
 }

@@ -17,30 +17,30 @@ struct sfd_coordinator_quota {
 };
 
 typedef struct letter {
-  struct sfd_coordinator_quota *unsent;
+  struct sfd_coordinator_quota *quota;
   size_t bytes;
   uint8_t packed[];
 } letter_t;
 
 static struct sfd_coordinator_quota *find(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  struct sfd_coordinator_quota *unsent;
-  LIST_FOREACH (unsent, &server->membership->unsent, entry)
-    if (unsent->uid == uid && unsent->node == node)
+  struct sfd_coordinator_quota *quota;
+  LIST_FOREACH (quota, &server->membership->quotas, entry)
+    if (quota->uid == uid && quota->node == node)
       break;
-  return unsent;
+  return quota;
 }
 
 sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  const struct sfd_coordinator_quota *unsent;
+  const struct sfd_coordinator_quota *quota;
   size_t own = 0, all = 0;
-  LIST_FOREACH (unsent, &server->membership->unsent, entry) {
-    if (unsent->node != node)
+  LIST_FOREACH (quota, &server->membership->quotas, entry) {
+    if (quota->node != node)
       continue;
-    all += unsent->bytes;
-    if (unsent->uid == uid)
-      own = unsent->bytes;
+    all += quota->bytes;
+    if (quota->uid == uid)
+      own = quota->bytes;
   }
   if (own < SFD_COORDINATOR_QUOTA_OF_USER && all < SFD_COORDINATOR_QUOTA_OF_ALL)
     return SF_OK;
@@ -52,31 +52,31 @@ sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid
 }
 
 /* It has been sent, or can't be. */
-static void on_gone(void *context, sf_status_t status)
+static void on_sent(void *context, sf_status_t status)
 {
   letter_t *letter = context;
-  struct sfd_coordinator_quota *unsent = letter->unsent;
+  struct sfd_coordinator_quota *quota = letter->quota;
   (void)status;
-  unsent->bytes -= letter->bytes;
+  quota->bytes -= letter->bytes;
   free(letter);
-  if (unsent->bytes > 0)
+  if (quota->bytes > 0)
     return;
-  LIST_REMOVE(unsent, entry);
-  free(unsent);
+  LIST_REMOVE(quota, entry);
+  free(quota);
 }
 
 static struct sfd_coordinator_quota *find_or_begin(sfd_server_t *server, uint32_t uid, int32_t node)
 {
-  struct sfd_coordinator_quota *unsent = find(server, uid, node);
-  if (unsent != NULL)
-    return unsent;
-  unsent = calloc(1, sizeof *unsent);
-  if (unsent == NULL)
+  struct sfd_coordinator_quota *quota = find(server, uid, node);
+  if (quota != NULL)
+    return quota;
+  quota = calloc(1, sizeof *quota);
+  if (quota == NULL)
     return NULL;
-  unsent->uid = uid;
-  unsent->node = node;
-  LIST_INSERT_HEAD(&server->membership->unsent, unsent, entry);
-  return unsent;
+  quota->uid = uid;
+  quota->node = node;
+  LIST_INSERT_HEAD(&server->membership->quotas, quota, entry);
+  return quota;
 }
 
 void sfd_coordinator_quota_send(sfd_server_t *server, uint32_t uid, int32_t node, const Sfpeer__Message *message)
@@ -84,15 +84,15 @@ void sfd_coordinator_quota_send(sfd_server_t *server, uint32_t uid, int32_t node
   size_t length = sfpeer__message__get_packed_size(message);
   const sfd_message_head_t head = {.kind = SFD_PEER_CONTROL, .payload_bytes = length};
   letter_t *letter = length <= SFD_CHANNEL_CONTROL_MAX ? malloc(sizeof *letter + length) : NULL;
-  struct sfd_coordinator_quota *unsent = letter != NULL ? find_or_begin(server, uid, node) : NULL;
-  if (unsent == NULL) {
+  struct sfd_coordinator_quota *quota = letter != NULL ? find_or_begin(server, uid, node) : NULL;
+  if (quota == NULL) {
     free(letter);
     sfd_network_send(server, node, message); /* uncounted, or it says why not */
     return;
   }
-  letter->unsent = unsent;
+  letter->quota = quota;
   letter->bytes = sizeof *letter + sizeof head + length;
-  unsent->bytes += letter->bytes;
+  quota->bytes += letter->bytes;
   sfpeer__message__pack(message, letter->packed);
-  sfd_network_send_payload(server, node, &head, letter->packed, on_gone, letter);
+  sfd_network_send_payload(server, node, &head, letter->packed, on_sent, letter);
 }

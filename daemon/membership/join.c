@@ -164,12 +164,12 @@ static bool is_missing(const void *context, int32_t r)
 
 /* A job over nodes: its home would have told by now who is missing. It may yet hear that ranks came, and then must hear
  * that they went; if it is this node it does so at once, and no longer finds the job. */
-static void on_home_timeout(sfd_job_t *job)
+static void on_coordinator_timeout(sfd_job_t *job)
 {
   snprintf(job->detail, sizeof job->detail,
            "job \"%.64s\" was not assembled in time: node %d, which does that, does not answer; of %d ranks %d came "
            "to node %d",
-           job->name, job->home, job->size, job->njoined, sfd_network_node(job->server));
+           job->name, job->coordinator_node, job->size, job->njoined, sfd_network_node(job->server));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   sfd_job_forget(job);
   sfd_coordinator_client_withdraw(job, SF_ERR_TIMEOUT);
@@ -182,7 +182,7 @@ static void on_join_timeout(uv_timer_t *timer)
   char missing[SFD_TEXT_SIZE / 2];
   char text[SFD_TEXT_SIZE];
   if (job->server->network != NULL) {
-    on_home_timeout(job);
+    on_coordinator_timeout(job);
     return;
   }
   sfd_text_ranges(missing, sizeof missing, job->size, is_missing, job);

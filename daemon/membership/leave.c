@@ -8,7 +8,7 @@
 #include "daemon/setup.h"
 #include "shm/base/error.h"
 
-static void tell_left(const sfd_rank_t *rank)
+static void send_left(const sfd_rank_t *rank)
 {
   Sfpeer__JobLeft left = SFPEER__JOB_LEFT__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_LEFT, job_left, &left);
@@ -40,10 +40,10 @@ static void leave(sfd_rank_t *rank)
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
   sfd_job_forget(rank->job); /* it may join the next job of this name while others are still in this one */
-  sfd_submit_ring_take_all(rank->submission); /* the last messages of its graphs may still be in the ring */
+  sfd_submit_ring_take_all(rank->submit_ring); /* the last messages of its graphs may still be in the ring */
   rank->job->left[rank->number] = true;
   if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
-    tell_left(rank);
+    send_left(rank);
   rank->session->state = SFD_SESSION_LEFT;
   sfd_job_retire_rank(rank, SFD_RANK_LEFT);
   sfd_segments_leave(rank);

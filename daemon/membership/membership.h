@@ -20,10 +20,10 @@ typedef struct sfd_withdrawn {
 } sfd_withdrawn_t;
 
 typedef struct sfd_membership {
-  struct sfd_coordinator_list assemblies;   /* see coordinator.h */
+  struct sfd_coordinator_list coordinators; /* see coordinator.h */
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
   unsigned nwithdrawn;                      /* so far */
-  struct sfd_coordinator_quota_list unsent; /* see coordinator_quota.h */
+  struct sfd_coordinator_quota_list quotas; /* see coordinator_quota.h */
 } sfd_membership_t;
 
 #endif

@@ -45,17 +45,18 @@ static uint64_t digest_of_job(const sfd_job_t *job)
   return digest_of(job->uid, job->name, key_digest);
 }
 
-static bool is_joining(const sfd_coordinator_t *assembly)
+static bool is_joining(const sfd_coordinator_t *coordinator)
 {
-  return assembly->state == SFD_COORDINATOR_JOINING;
+  return coordinator->state == SFD_COORDINATOR_JOINING;
 }
 
 static sfd_coordinator_t *find(const sfd_server_t *server, uint64_t cause)
 {
-  sfd_coordinator_t *assembly;
-  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
-    if (cause != 0 && is_joining(assembly) && digest_of(assembly->uid, assembly->name, assembly->digest) == cause)
-      return assembly;
+  sfd_coordinator_t *coordinator;
+  TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
+    if (cause != 0 && is_joining(coordinator) &&
+        digest_of(coordinator->uid, coordinator->name, coordinator->digest) == cause)
+      return coordinator;
   return NULL;
 }
 
@@ -66,13 +67,13 @@ static uint32_t bit_of(const sfd_server_t *server, int32_t node)
   return behind >= 1 && behind <= ASKED_MAX ? UINT32_C(1) << (behind - 1) : 0;
 }
 
-static sfd_coordinator_t *find_untold(const sfd_server_t *server, int32_t node)
+static sfd_coordinator_t *find_uninformed(const sfd_server_t *server, int32_t node)
 {
-  sfd_coordinator_t *assembly;
-  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
-    if (is_joining(assembly) && (assembly->untold & bit_of(server, node)) != 0)
+  sfd_coordinator_t *coordinator;
+  TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
+    if (is_joining(coordinator) && (coordinator->uninformed & bit_of(server, node)) != 0)
       break;
-  return assembly;
+  return coordinator;
 }
 
 static const uint64_t *find_claim(const sfd_refusal_claims_t *claims, uint64_t cause)
@@ -95,7 +96,7 @@ static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
 static bool needs(const sfd_job_t *job, int32_t node)
 {
   return job->state == SFD_JOB_JOINING && job->coordinator_knows &&
-         (job->home == node || find_claim(&job->server->refusals->nodes[node], digest_of_job(job)) != NULL);
+         (job->coordinator_node == node || find_claim(&job->server->refusals->nodes[node], digest_of_job(job)) != NULL);
 }
 
 static bool is_needed(const sfd_server_t *server, int32_t node)
@@ -111,18 +112,18 @@ static bool is_needed(const sfd_server_t *server, int32_t node)
 static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
-  sfd_coordinator_t *assembly;
+  sfd_coordinator_t *coordinator;
   TAILQ_FOREACH (job, &server->jobs->list, entry)
     if (needs(job, node))
       return digest_of_job(job);
-  TAILQ_FOREACH (assembly, &server->membership->assemblies, entry)
-    if (is_joining(assembly) && assembly->claimed_by == node)
-      return digest_of(assembly->uid, assembly->name, assembly->digest);
-  assembly = find_untold(server, node);
-  if (assembly == NULL)
+  TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
+    if (is_joining(coordinator) && coordinator->claimed_by == node)
+      return digest_of(coordinator->uid, coordinator->name, coordinator->digest);
+  coordinator = find_uninformed(server, node);
+  if (coordinator == NULL)
     return 0;
-  assembly->untold &= ~bit_of(server, node);
-  return digest_of(assembly->uid, assembly->name, assembly->digest);
+  coordinator->uninformed &= ~bit_of(server, node);
+  return digest_of(coordinator->uid, coordinator->name, coordinator->digest);
 }
 
 uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node)
@@ -134,7 +135,7 @@ uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node)
 void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail)
 {
   sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
-  sfd_coordinator_t *assembly = find(server, cause);
+  sfd_coordinator_t *coordinator = find(server, cause);
   uint64_t now_ms = uv_now(server->loop);
   /* Where both connect at once one of the connections ends without more ado. */
   bool tell = sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED &&
@@ -143,9 +144,9 @@ void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const
   if (tell)
     claims->warned_ms = now_ms;
   note_claim(server, node, cause);
-  if (assembly != NULL)
-    assembly->claimed_by = node;
-  if (assembly != NULL || (cause != 0 && is_needed(server, node)))
+  if (coordinator != NULL)
+    coordinator->claimed_by = node;
+  if (coordinator != NULL || (cause != 0 && is_needed(server, node)))
     sfd_network_open(server, node);
 }
 
@@ -164,14 +165,14 @@ static bool has_claims(const sfd_server_t *server)
   return refusals != NULL && refusals->claimed_ms != 0 && uv_now(server->loop) - refusals->claimed_ms < CLAIMS_HOLD_MS;
 }
 
-void sfd_refusal_begin(sfd_coordinator_t *assembly)
+void sfd_refusal_begin(sfd_coordinator_t *coordinator)
 {
-  sfd_server_t *server = assembly->server;
+  sfd_server_t *server = coordinator->server;
   if (!has_claims(server))
     return;
-  assembly->claimed_by = find_claimer(server, digest_of(assembly->uid, assembly->name, assembly->digest));
-  if (assembly->claimed_by >= 0)
-    sfd_network_open(server, assembly->claimed_by);
+  coordinator->claimed_by = find_claimer(server, digest_of(coordinator->uid, coordinator->name, coordinator->digest));
+  if (coordinator->claimed_by >= 0)
+    sfd_network_open(server, coordinator->claimed_by);
 }
 
 void sfd_refusal_rank_came(const sfd_job_t *job)
@@ -182,11 +183,11 @@ void sfd_refusal_rank_came(const sfd_job_t *job)
     sfd_network_open(server, node);
 }
 
-void sfd_refusal_ask(sfd_coordinator_t *assembly)
+void sfd_refusal_ask(sfd_coordinator_t *coordinator)
 {
-  sfd_server_t *server = assembly->server;
+  sfd_server_t *server = coordinator->server;
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
-  assembly->untold = UINT32_MAX;
+  coordinator->uninformed = UINT32_MAX;
   for (int32_t i = 1; i < nnodes && i <= ASKED_MAX; i++)
     sfd_network_open(server, (here + i) % nnodes);
 }
@@ -217,19 +218,19 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_coordinator_t *assembly = TAILQ_FIRST(&server->membership->assemblies), *next; assembly != NULL;
-       assembly = next) {
-    next = TAILQ_NEXT(assembly, entry);
-    if (!is_joining(assembly) || assembly->claimed_by != node)
+  for (sfd_coordinator_t *coordinator = TAILQ_FIRST(&server->membership->coordinators), *next; coordinator != NULL;
+       coordinator = next) {
+    next = TAILQ_NEXT(coordinator, entry);
+    if (!is_joining(coordinator) || coordinator->claimed_by != node)
       continue;
-    if (digest_of(assembly->uid, assembly->name, assembly->digest) != server->refusals->nodes[node].told) {
+    if (digest_of(coordinator->uid, coordinator->name, coordinator->digest) != server->refusals->nodes[node].told) {
       others = true;
       continue;
     }
-    snprintf(text, sizeof text, "job \"%.64s\" has ranks on a node that node %d can't talk to: %.360s", assembly->name,
-             sfd_network_node(server), detail);
+    snprintf(text, sizeof text, "job \"%.64s\" has ranks on a node that node %d can't talk to: %.360s",
+             coordinator->name, sfd_network_node(server), detail);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
-    sfd_coordinator_refuse(assembly, status, text);
+    sfd_coordinator_refuse(coordinator, status, text);
   }
   return others;
 }
@@ -240,7 +241,7 @@ bool sfd_refusal_handle(sfd_server_t *server, int32_t node, sf_status_t status, 
   bool needed = sfd_jobs_fail_on(server, node, detail);
   bool others = refuse_claimed(server, node, status, detail);
   others = dismiss(server, node, status, detail) || others;
-  if (others || (server->refusals->tells_causes && find_untold(server, node) != NULL))
+  if (others || (server->refusals->tells_causes && find_uninformed(server, node) != NULL))
     sfd_network_open(server, node);
   return needed || server->refusals->nodes[node].told != 0;
 }

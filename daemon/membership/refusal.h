@@ -43,13 +43,13 @@ void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const
 uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node);
 
 /* A job begins to be assembled: nodes that were refused before, and needed this one for it, are tried. */
-void sfd_refusal_begin(sfd_coordinator_t *assembly);
+void sfd_refusal_begin(sfd_coordinator_t *coordinator);
 
 /* A rank of a job has come to this node, likewise. */
 void sfd_refusal_rank_came(const sfd_job_t *job);
 
 /* Ranks of a job have been missing for a while. Their nodes may count other nodes than this one, and so wait for them
  * at another home: connects to others, a few dozen at most, to see whether they agree. */
-void sfd_refusal_ask(sfd_coordinator_t *assembly);
+void sfd_refusal_ask(sfd_coordinator_t *coordinator);
 
 #endif

@@ -151,7 +151,7 @@ static sf_status_t check_patience(sfd_devices_t *devices, sfd_device_memory_t **
 }
 
 /* Those that somebody waits for, out of what the thread has not begun. */
-static void take_wanted(sfd_devices_t *devices, struct memory_list *wanted)
+static void take_request(sfd_devices_t *devices, struct memory_list *wanted)
 {
   struct memory_list all = STAILQ_HEAD_INITIALIZER(all);
   pthread_mutex_lock(&devices->lock);
@@ -185,7 +185,7 @@ static void on_look(uv_timer_t *timer)
     return;
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
   give_up(at_work, detail);
-  take_wanted(devices, &wanted);
+  take_request(devices, &wanted);
   for (sfd_device_memory_t *memory; (memory = STAILQ_FIRST(&wanted)) != NULL;) {
     STAILQ_REMOVE_HEAD(&wanted, entry);
     give_up(memory, detail);

@@ -82,7 +82,7 @@ void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *messa
 
 /* ---- Holders ----------------------------------------------------------------------------------------------------- */
 
-static void tell_holders(const sfd_rank_t *rank, const sfd_region_t *region)
+static void alert_holders(const sfd_rank_t *rank, const sfd_region_t *region)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
@@ -145,7 +145,7 @@ void sfd_regions_leave(sfd_rank_t *rank)
   for (sfd_region_t *region = TAILQ_FIRST(&rank->regions), *next; region != NULL; region = next) {
     next = TAILQ_NEXT(region, entry);
     if (!region->revoked)
-      tell_holders(rank, region);
+      alert_holders(rank, region);
     if (region->memory != NULL && region->holders.n > 0)
       region->revoked = region->abandoned = true;
     else
@@ -307,7 +307,7 @@ static void revoke_region(sfd_rank_t *rank, sfd_region_t *region, uint64_t reque
   region->revoked = true;
   region->abandoned = !wait;
   region->remove_request = request;
-  tell_holders(rank, region);
+  alert_holders(rank, region);
   if (wait)
     rank->npending++;
   else

@@ -98,7 +98,7 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
   return SF_OK;
 }
 
-static void tell_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
+static void alert_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
   alert.kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED;
@@ -127,7 +127,7 @@ void sfd_segments_leave(sfd_rank_t *rank)
     next = TAILQ_NEXT(segment, entry);
     if (segment->inbox)
       continue;
-    tell_holders(rank, segment);
+    alert_holders(rank, segment);
     free_segment(rank, segment);
   }
 }
@@ -155,7 +155,7 @@ void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *m
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no segment %" PRIu64, number);
     return;
   }
-  tell_holders(session->rank, segment);
+  alert_holders(session->rank, segment);
   free_segment(session->rank, segment);
   sfd_session_send_done(session, message->request);
 }

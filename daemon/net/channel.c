@@ -22,7 +22,7 @@ static void finish(sfd_channel_t *channel)
 }
 
 /* The handler may open the channel anew, and end it: it gets a copy of the reason. */
-static void finish_and_tell(sfd_channel_t *channel)
+static void finish_and_notify(sfd_channel_t *channel)
 {
   sfd_channels_t *channels = channel->channels;
   char detail[sizeof channel->detail];
@@ -66,7 +66,7 @@ void sfd_channels_run_deferred(sfd_channels_t *channels)
   while (!LIST_EMPTY(&channels->ending) && !channels->closing) {
     sfd_channel_t *channel = LIST_FIRST(&channels->ending);
     LIST_REMOVE(channel, ending);
-    finish_and_tell(channel);
+    finish_and_notify(channel);
   }
 }
 
@@ -84,7 +84,7 @@ static void on_up(void *owner, int32_t node)
   channel->has_stream = true;
   if (channel->is_ending) {
     LIST_REMOVE(channel, ending);
-    finish_and_tell(channel);
+    finish_and_notify(channel);
   }
   if (!channel->has_stream || channels->closing)
     return;
@@ -101,7 +101,7 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   channel->has_stream = false;
   channel->status = status;
   snprintf(channel->detail, sizeof channel->detail, "%s", detail);
-  finish_and_tell(channel);
+  finish_and_notify(channel);
 }
 
 static void on_failing(void *owner, int32_t node, const char *detail)

@@ -24,15 +24,15 @@ struct sfd_barrier {
   sfd_barrier_call_t point; /* of who came first */
   int32_t nhere;
   uint8_t children;            /* bit i: all below child i have come, and it waits for an answer */
-  bool told;                   /* the parent has been told */
-  bool crossed;                /* something crossed it at the last look */
+  bool reported;               /* the parent has been told */
+  bool other_order;            /* something crossed it at the last look */
   sfd_agreement_error_t error; /* the lowest with which somebody has come */
   sfd_barrier_member_t members[];
 };
 
 const sfd_barrier_call_t *sfd_barrier_first_call(const sfd_graph_t *graph)
 {
-  return graph->meeting != NULL ? &graph->meeting->point : NULL;
+  return graph->barrier != NULL ? &graph->barrier->point : NULL;
 }
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
@@ -42,17 +42,17 @@ static const char *failure_text(const sfd_graph_t *graph)
   return graph->detail != NULL ? graph->detail : "the graph has failed";
 }
 
-static void tell_parent(sfd_barrier_t *meeting, int32_t parent)
+static void send_parent(sfd_barrier_t *barrier, int32_t parent)
 {
-  const sfd_graph_t *graph = meeting->graph;
+  const sfd_graph_t *graph = barrier->graph;
   Sfpeer__SetupError error;
   Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_MEET, graph_meet, &meet);
   meet.job = graph->group->job->id;
   meet.graph = graph->id;
-  meet.call = meeting->point.call;
-  meet.rank = meeting->point.rank;
-  meet.error = sfd_agreement_error_fill(&error, &meeting->error);
+  meet.call = barrier->point.call;
+  meet.rank = barrier->point.rank;
+  meet.error = sfd_agreement_error_fill(&error, &barrier->error);
   sfd_network_send(graph->group->job->server, parent, &message);
 }
 
@@ -64,7 +64,7 @@ typedef struct end {
   sfd_agreement_error_t *error; /* with which somebody has come; NULL: none */
 } end_t;
 
-static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
+static void release_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
 {
   Sfpeer__SetupError error;
   Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
@@ -78,7 +78,7 @@ static void tell_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32
   sfd_network_send(server, node, &message);
 }
 
-static void send_met(sfd_session_t *session, uint64_t request, const sfd_agreement_error_t *error)
+static void send_released(sfd_session_t *session, uint64_t request, const sfd_agreement_error_t *error)
 {
   Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_MET, graph_met, &met);
@@ -101,7 +101,7 @@ static void answer(const sfd_graph_t *graph, const sfd_barrier_member_t *member,
   if (!sfd_rank_connected(rank))
     return;
   if (end->status == SF_OK)
-    send_met(rank->session, member->request, end->error);
+    send_released(rank->session, member->request, end->error);
   else
     sfd_session_send_error(rank->session, member->request, end->status, end->detail);
 }
@@ -112,60 +112,60 @@ static void answer(const sfd_graph_t *graph, const sfd_barrier_member_t *member,
 static void begin(sfd_graph_t *graph, const sfd_barrier_call_t *point)
 {
   sfd_group_t *group = graph->group;
-  sfd_barrier_t *meeting = calloc(1, sizeof *meeting + (size_t)group->nlocals * sizeof meeting->members[0]);
-  if (meeting == NULL) {
+  sfd_barrier_t *barrier = calloc(1, sizeof *barrier + (size_t)group->nlocals * sizeof barrier->members[0]);
+  if (barrier == NULL) {
     sfd_graph_fail(graph, SF_ERR_NOMEM, "no memory for a meeting of the graph's ranks");
     return;
   }
-  meeting->graph = graph;
-  meeting->point = *point;
-  graph->meeting = meeting;
-  TAILQ_INSERT_TAIL(&group->meetings, meeting, entry);
+  barrier->graph = graph;
+  barrier->point = *point;
+  graph->barrier = barrier;
+  TAILQ_INSERT_TAIL(&group->barriers, barrier, entry);
   sfd_calls_watch(graph);
 }
 
 void sfd_barrier_free(sfd_graph_t *graph)
 {
-  if (graph->meeting == NULL)
+  if (graph->barrier == NULL)
     return;
-  TAILQ_REMOVE(&graph->group->meetings, graph->meeting, entry);
-  free(graph->meeting);
-  graph->meeting = NULL;
+  TAILQ_REMOVE(&graph->group->barriers, graph->barrier, entry);
+  free(graph->barrier);
+  graph->barrier = NULL;
 }
 
 /* Tells all who wait what has become of it: SF_OK, all have come, or why the graph has failed. */
 static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   const sfd_group_t *group = graph->group;
-  sfd_barrier_t *meeting = graph->meeting;
-  const end_t end = {.status = status, .detail = detail, .error = &meeting->error};
+  sfd_barrier_t *barrier = graph->barrier;
+  const end_t end = {.status = status, .detail = detail, .error = &barrier->error};
   for (int32_t i = 0; i < sfd_tree_nchildren(group); i++)
-    if ((meeting->children >> i & 1) != 0)
-      tell_child(group->job->server, group->job->id, graph->id, group->nodes[sfd_tree_first_child(group) + i], &end);
+    if ((barrier->children >> i & 1) != 0)
+      release_child(group->job->server, group->job->id, graph->id, group->nodes[sfd_tree_first_child(group) + i], &end);
   for (int32_t k = 0; k < group->nlocals; k++)
-    if (meeting->members[k].here)
-      answer(graph, &meeting->members[k], k, &end);
+    if (barrier->members[k].here)
+      answer(graph, &barrier->members[k], k, &end);
   sfd_barrier_free(graph);
 }
 
 static void advance(sfd_graph_t *graph)
 {
-  sfd_barrier_t *meeting = graph->meeting;
+  sfd_barrier_t *barrier = graph->barrier;
   const sfd_group_t *group = graph->group;
   int32_t parent = sfd_tree_parent(group);
-  if (meeting->told || meeting->nhere < group->nlocals || meeting->children != sfd_tree_all_children(group))
+  if (barrier->reported || barrier->nhere < group->nlocals || barrier->children != sfd_tree_all_children(group))
     return;
   if (parent < 0) {
     release(graph, SF_OK, "");
     return;
   }
-  meeting->told = true;
-  tell_parent(meeting, parent);
+  barrier->reported = true;
+  send_parent(barrier, parent);
 }
 
 void sfd_barrier_graph_failed(sfd_graph_t *graph)
 {
-  if (graph->meeting != NULL && !graph->meeting->told)
+  if (graph->barrier != NULL && !graph->barrier->reported)
     release(graph, graph->failure, failure_text(graph));
 }
 
@@ -173,16 +173,16 @@ void sfd_barriers_fail(const sfd_job_t *job, sf_status_t status, const char *det
 {
   sfd_graph_t *graph;
   TAILQ_FOREACH (graph, &job->graphs, entry) {
-    if (graph->meeting == NULL)
+    if (graph->barrier == NULL)
       continue;
-    graph->meeting->children = 0; /* other nodes hear of it otherwise */
+    graph->barrier->children = 0; /* other nodes hear of it otherwise */
     release(graph, status, detail);
   }
 }
 
 bool sfd_barrier_has_entered(const sfd_graph_t *graph, int32_t local)
 {
-  return graph->meeting != NULL && graph->meeting->members[local].here;
+  return graph->barrier != NULL && graph->barrier->members[local].here;
 }
 
 /* ---- Coming ------------------------------------------------------------------------------------------------------ */
@@ -203,13 +203,13 @@ static void fail_different(sfd_graph_t *graph, const sfd_barrier_call_t *first, 
 /* Whether one can come for that; if not the graph has failed. */
 static bool enter(sfd_graph_t *graph, const sfd_barrier_call_t *point)
 {
-  if (graph->meeting == NULL)
+  if (graph->barrier == NULL)
     begin(graph, point);
-  if (graph->meeting != NULL && graph->meeting->point.call != point->call)
-    fail_different(graph, &graph->meeting->point, point);
-  else if (graph->meeting != NULL)
+  if (graph->barrier != NULL && graph->barrier->point.call != point->call)
+    fail_different(graph, &graph->barrier->point, point);
+  else if (graph->barrier != NULL)
     sfd_calls_check_barrier(graph);
-  return graph->state != SFD_GRAPH_FAILED && graph->meeting != NULL;
+  return graph->state != SFD_GRAPH_FAILED && graph->barrier != NULL;
 }
 
 void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *message)
@@ -238,9 +238,9 @@ void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *me
     return;
   }
   if (meet->error != NULL)
-    sfd_agreement_error_note(&graph->meeting->error, meet->error->status, point.rank, -1, meet->error->detail);
-  graph->meeting->members[local] = (sfd_barrier_member_t){.here = true, .request = message->request};
-  graph->meeting->nhere++;
+    sfd_agreement_error_note(&graph->barrier->error, meet->error->status, point.rank, -1, meet->error->detail);
+  graph->barrier->members[local] = (sfd_barrier_member_t){.here = true, .request = message->request};
+  graph->barrier->nhere++;
   rank->npending++;
   advance(graph);
 }
@@ -252,8 +252,8 @@ static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, 
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "all ranks of graph %" PRIu64 " on node %d have destroyed it, or have left", meet->graph,
            sfd_network_node(server));
-  tell_child(server, meet->job, meet->graph, node,
-             &(end_t){.status = SF_ERR_MISMATCH, .detail = text, .unknown = true});
+  release_child(server, meet->job, meet->graph, node,
+                &(end_t){.status = SF_ERR_MISMATCH, .detail = text, .unknown = true});
 }
 
 static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *error)
@@ -261,10 +261,10 @@ static bool is_good_error(const sfd_graph_t *graph, const Sfpeer__SetupError *er
   return error == NULL || (error->status < SF_OK && error->rank >= 0 && error->rank < graph->group->size);
 }
 
-static void note_error(sfd_barrier_t *meeting, const Sfpeer__SetupError *error)
+static void note_error(sfd_barrier_t *barrier, const Sfpeer__SetupError *error)
 {
   if (error != NULL)
-    sfd_agreement_error_note(&meeting->error, error->status, error->rank, error->leaf, error->detail);
+    sfd_agreement_error_note(&barrier->error, error->status, error->rank, error->leaf, error->detail);
 }
 
 sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -280,18 +280,18 @@ sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, co
   if (graph->state == SFD_GRAPH_COMMITTING)
     return SF_ERR_NOT_FOUND; /* there it was ready before */
   int32_t child = sfd_tree_child(graph->group, node);
-  if (child < 0 || (graph->meeting != NULL && (graph->meeting->children >> child & 1) != 0) || meet->rank < 0 ||
+  if (child < 0 || (graph->barrier != NULL && (graph->barrier->children >> child & 1) != 0) || meet->rank < 0 ||
       meet->rank >= graph->group->size || !is_good_error(graph, meet->error))
     return sfshm_error(SF_ERR_PROTO,
                        "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
                        node, graph->id);
   const sfd_barrier_call_t point = {.call = meet->call, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
-    tell_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
+    release_child(server, job->id, graph->id, node, &(end_t){.status = graph->failure, .detail = failure_text(graph)});
     return SF_OK;
   }
-  note_error(graph->meeting, meet->error);
-  graph->meeting->children |= (uint8_t)(1u << child);
+  note_error(graph->barrier, meet->error);
+  graph->barrier->children |= (uint8_t)(1u << child);
   advance(graph);
   return SF_OK;
 }
@@ -304,12 +304,12 @@ sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, 
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, met->graph) : NULL;
   if (graph == NULL || job->state != SFD_JOB_RUNNING)
     return SF_OK;
-  if (node != sfd_tree_parent(graph->group) || graph->meeting == NULL || !graph->meeting->told ||
+  if (node != sfd_tree_parent(graph->group) || graph->barrier == NULL || !graph->barrier->reported ||
       !is_good_error(graph, met->error))
     return sfshm_error(SF_ERR_PROTO, "node %d answers ranks of graph %" PRIu64 " that have not asked, or of no rank",
                        node, graph->id);
   if (met->status == SF_OK) {
-    note_error(graph->meeting, met->error); /* the lowest of all nodes */
+    note_error(graph->barrier, met->error); /* the lowest of all nodes */
     release(graph, SF_OK, "");
     return SF_OK;
   }
@@ -327,17 +327,17 @@ sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, 
 /* Who has come to the meeting, or else the set-up, of a graph: children in the tree, and members of this node. */
 static uint8_t children_of(const sfd_graph_t *graph)
 {
-  return graph->meeting != NULL ? graph->meeting->children
+  return graph->barrier != NULL ? graph->barrier->children
                                 : graph->setup->agreement.children | graph->setup->vote.children;
 }
 
 static bool has_come(const sfd_graph_t *graph, int32_t local)
 {
-  return graph->meeting != NULL ? graph->meeting->members[local].here
+  return graph->barrier != NULL ? graph->barrier->members[local].here
                                 : graph->setup->members[local].state != SFD_MEMBER_AWAITED;
 }
 
-static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)
+static bool are_in_other_order(const sfd_graph_t *a, const sfd_graph_t *b)
 {
   bool only_a = (children_of(a) & ~children_of(b)) != 0, only_b = (children_of(b) & ~children_of(a)) != 0;
   for (int32_t k = 0; k < a->group->nlocals; k++) {
@@ -347,9 +347,9 @@ static bool are_crossed(const sfd_graph_t *a, const sfd_graph_t *b)
   return only_a && only_b;
 }
 
-static void fail_crossed(sfd_graph_t *graph, uint64_t other)
+static void fail_order(sfd_graph_t *graph, uint64_t other)
 {
-  const sfd_barrier_call_t *point = &graph->meeting->point;
+  const sfd_barrier_call_t *point = &graph->barrier->point;
   char name[SFD_CALLS_NAME_BYTES], called[64], detail[SFD_TEXT_SIZE], text[64] = "another one is set up";
   if (other != 0)
     snprintf(text, sizeof text, "somebody does the same with graph %" PRIu64, other);
@@ -361,31 +361,31 @@ static void fail_crossed(sfd_graph_t *graph, uint64_t other)
 }
 
 /* Another graph of the group whose meeting, or set-up, crosses that of this one, or NULL. */
-static sfd_graph_t *find_crossing(const sfd_graph_t *graph)
+static sfd_graph_t *find_other_order(const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   const sfd_barrier_t *other;
   sfd_graph_t *setup;
-  TAILQ_FOREACH (other, &group->meetings, entry)
-    if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_crossed(graph, other->graph))
+  TAILQ_FOREACH (other, &group->barriers, entry)
+    if (other->graph != graph && other->graph->state != SFD_GRAPH_FAILED && are_in_other_order(graph, other->graph))
       return other->graph;
   TAILQ_FOREACH (setup, &group->setups, setups_entry)
-    if (setup->state == SFD_GRAPH_GATHERING && are_crossed(graph, setup))
+    if (setup->state == SFD_GRAPH_GATHERING && are_in_other_order(graph, setup))
       return setup;
   return NULL;
 }
 
 void sfd_barrier_check_order(sfd_graph_t *graph)
 {
-  if (graph->meeting == NULL || graph->state == SFD_GRAPH_FAILED)
+  if (graph->barrier == NULL || graph->state == SFD_GRAPH_FAILED)
     return;
-  sfd_graph_t *crossing = find_crossing(graph);
-  bool still = crossing != NULL && graph->meeting->crossed;
-  graph->meeting->crossed = crossing != NULL;
+  sfd_graph_t *crossing = find_other_order(graph);
+  bool still = crossing != NULL && graph->barrier->other_order;
+  graph->barrier->other_order = crossing != NULL;
   if (!still)
     return;
-  bool is_meeting = crossing->meeting != NULL;
-  fail_crossed(graph, is_meeting ? crossing->id : 0);
-  if (is_meeting)
-    fail_crossed(crossing, graph->id);
+  bool is_barrier = crossing->barrier != NULL;
+  fail_order(graph, is_barrier ? crossing->id : 0);
+  if (is_barrier)
+    fail_order(crossing, graph->id);
 }

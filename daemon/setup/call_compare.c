@@ -67,7 +67,7 @@ static const sfshm_graph_counters_t *find_entry(sfd_rank_t *rank, uint64_t graph
 }
 
 /* The same of the graph that was made there, or, of a multi-graph, of its graph. */
-static const sfshm_graph_counters_t *find_made(sfd_rank_t *rank, uint64_t graph)
+static const sfshm_graph_counters_t *find_created(sfd_rank_t *rank, uint64_t graph)
 {
   const sfshm_graph_counters_t *entry = find_entry(rank, graph);
   uint64_t multi_of = entry != NULL ? atomic_load_explicit(&entry->multi_of, memory_order_relaxed) : 0;
@@ -80,7 +80,7 @@ void sfd_calls_graph_text(const sfd_graph_t *graph, char text[], size_t text_byt
   const sfshm_graph_counters_t *entry = NULL;
   for (int32_t k = 0; k < group->nlocals && entry == NULL; k++) {
     sfd_rank_t *rank = sfd_group_member(group, group->locals[k]);
-    entry = rank != NULL && rank->state == SFD_RANK_JOINED ? find_made(rank, graph->id) : NULL;
+    entry = rank != NULL && rank->state == SFD_RANK_JOINED ? find_created(rank, graph->id) : NULL;
   }
   snprintf(text, text_bytes, "graph %" PRIu64, graph->id);
   if (entry != NULL && entry->place[0] != '\0')
@@ -112,7 +112,7 @@ static void compare(sfd_graph_t *graph, const sfd_rank_calls_t *a, const sfd_ran
 }
 
 /* Nobody goes on before all have come to a meeting: who has called more has called something else in its place. */
-static void compare_met(sfd_graph_t *graph, const sfd_rank_calls_t *one)
+static void compare_with_barrier(sfd_graph_t *graph, const sfd_rank_calls_t *one)
 {
   const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   uint64_t last = sfshm_calls_last(&one->calls);
@@ -184,7 +184,7 @@ void sfd_calls_compare_far(sfd_graph_t *graph)
   for (int i = 0; i < NEIGHBOURS && graph->state == SFD_GRAPH_READY; i++) {
     if (calls->far[i] == NULL)
       continue;
-    compare_met(graph, calls->far[i]);
+    compare_with_barrier(graph, calls->far[i]);
     compare_ended(graph, calls->far[i]);
     if (calls->known && graph->state == SFD_GRAPH_READY)
       compare(graph, &calls->here, calls->far[i]);
@@ -271,7 +271,7 @@ static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *
   sfd_calls_t *calls = sfd_calls_of(graph);
   if (calls == NULL)
     return;
-  compare_met(graph, &one);
+  compare_with_barrier(graph, &one);
   compare_ended(graph, &one);
   bool first = calls->look != look;
   uint64_t last = sfshm_calls_last(&one.calls);

@@ -21,7 +21,7 @@ struct sfd_calls {
   uint64_t summed;                   /* the same, while looking */
   sfd_rank_calls_t here;             /* the member of this node that has called the most */
   bool known;                        /* there is one */
-  uint64_t told;                     /* last call that neighbours have been told of */
+  uint64_t reported;                 /* last call that neighbours have been told of */
   sfd_rank_calls_t *far[NEIGHBOURS]; /* what neighbours have told; NULL: nothing yet */
   bool ends;                         /* a member here calls nothing more: */
   sfd_ended_rank_t ended;            /* the one that called the fewest */

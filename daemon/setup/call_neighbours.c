@@ -12,18 +12,18 @@
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-static void tell(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t *one)
+static void send_calls(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t *one)
 {
-  Sfpeer__GraphCalls told = SFPEER__GRAPH_CALLS__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_CALLS, graph_calls, &told);
-  told.job = graph->group->job->id;
-  told.graph = graph->id;
-  told.rank = one->rank;
-  told.begun = one->calls.begun;
-  told.n_digests = SFSHM_CALL_DIGESTS;
-  told.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read; protobuf-c has no const */
-  told.n_last = SFSHM_CALLS;
-  told.last = (uint64_t *)(uintptr_t)one->calls.last;
+  Sfpeer__GraphCalls calls = SFPEER__GRAPH_CALLS__INIT;
+  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_CALLS, graph_calls, &calls);
+  calls.job = graph->group->job->id;
+  calls.graph = graph->id;
+  calls.rank = one->rank;
+  calls.begun = one->calls.begun;
+  calls.n_digests = SFSHM_CALL_DIGESTS;
+  calls.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read; protobuf-c has no const */
+  calls.n_last = SFSHM_CALLS;
+  calls.last = (uint64_t *)(uintptr_t)one->calls.last;
   sfd_network_send(graph->group->job->server, node, &message);
 }
 
@@ -52,20 +52,20 @@ void sfd_calls_send_to_neighbours(const sfd_graph_t *graph)
   sfd_calls_t *calls = graph->calls;
   const sfd_rank_calls_t *furthest = find_furthest(calls);
   uint64_t last = furthest != NULL ? sfshm_calls_last(&furthest->calls) : 0;
-  if (last == calls->told)
+  if (last == calls->reported)
     return;
-  calls->told = last;
+  calls->reported = last;
   for (int i = 0; i < NEIGHBOURS; i++) {
     int32_t node = neighbour_node(graph->group, i);
     if (node >= 0 && (calls->far[i] == NULL || sfshm_calls_last(&calls->far[i]->calls) != last))
-      tell(graph, node, furthest);
+      send_calls(graph, node, furthest);
   }
 }
 
 /* ---- Graphs that are gone ---------------------------------------------------------------------------------------- */
 
 /* What is known of a graph that is gone here, and whose job goes well, or did; false: of that one nobody is told. */
-static bool find_gone(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
+static bool find_ended(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
 {
   const sfd_job_t *job = sfd_job_find_id(server, job_id);
   *ended_p = sfd_ended_jobs_find_graph(&server->jobs->ended, job_id, graph);
@@ -74,8 +74,8 @@ static bool find_gone(sfd_server_t *server, uint64_t job_id, uint64_t graph, con
 }
 
 /* Unless the ranks here called the operation; ended: NULL: that is not known any more. */
-static void answer_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64_t graph, uint64_t desc,
-                        const sfd_ended_graph_t *ended)
+static void send_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64_t graph, uint64_t desc,
+                      const sfd_ended_graph_t *ended)
 {
   Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_GONE, graph_gone, &gone);
@@ -96,17 +96,17 @@ static void answer_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64
 void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)
 {
   const sfd_ended_graph_t *ended;
-  if (find_gone(server, head->job, head->object, &ended))
-    answer_gone(server, node, head->job, head->object, head->desc, ended);
+  if (find_ended(server, head->job, head->object, &ended))
+    send_gone(server, node, head->job, head->object, head->desc, ended);
 }
 
 /* An operation that is not named by who waits for it may have been called here. But a meeting that lasts has not. */
-static void answer_calls(sfd_server_t *server, int32_t node, const Sfpeer__GraphCalls *told, uint64_t desc)
+static void answer_calls(sfd_server_t *server, int32_t node, const Sfpeer__GraphCalls *calls, uint64_t desc)
 {
   const sfd_ended_graph_t *ended;
-  bool good = find_gone(server, told->job, told->graph, &ended);
+  bool good = find_ended(server, calls->job, calls->graph, &ended);
   if (good && ((ended != NULL && ended->rank.rank >= 0) || sfshm_desc_is_make(desc)))
-    answer_gone(server, node, told->job, told->graph, desc, ended);
+    send_gone(server, node, calls->job, calls->graph, desc, ended);
 }
 
 sf_status_t sfd_calls_handle_gone(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
@@ -136,40 +136,41 @@ static int find_neighbour(const sfd_group_t *group, int32_t node)
   return node == sfd_tree_parent(group) ? SFD_TREE_CHILDREN : -1;
 }
 
-static sf_status_t take_told(const Sfpeer__GraphCalls *told, int32_t node, sfd_rank_calls_t *one)
+static sf_status_t read_calls(const Sfpeer__GraphCalls *calls, int32_t node, sfd_rank_calls_t *one)
 {
-  if (told->n_last != SFSHM_CALLS || told->n_digests != SFSHM_CALL_DIGESTS)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu calls of graph %" PRIu64, node, told->n_last, told->graph);
-  *one = (sfd_rank_calls_t){.rank = told->rank, .calls = {.begun = told->begun}};
-  memcpy(one->calls.digests, told->digests, sizeof one->calls.digests);
-  memcpy(one->calls.last, told->last, sizeof one->calls.last);
+  if (calls->n_last != SFSHM_CALLS || calls->n_digests != SFSHM_CALL_DIGESTS)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent %zu calls of graph %" PRIu64, node, calls->n_last, calls->graph);
+  *one = (sfd_rank_calls_t){.rank = calls->rank, .calls = {.begun = calls->begun}};
+  memcpy(one->calls.digests, calls->digests, sizeof one->calls.digests);
+  memcpy(one->calls.last, calls->last, sizeof one->calls.last);
   return SF_OK;
 }
 
 sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
-  const Sfpeer__GraphCalls *told = message->graph_calls;
-  const sfd_job_t *job = sfd_job_find_id(server, told->job);
-  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, told->graph) : NULL;
+  const Sfpeer__GraphCalls *calls = message->graph_calls;
+  const sfd_job_t *job = sfd_job_find_id(server, calls->job);
+  sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, calls->graph) : NULL;
   sfd_rank_calls_t one;
-  sf_status_t status = take_told(told, node, &one);
+  sf_status_t status = read_calls(calls, node, &one);
   if (status != SF_OK)
     return status;
   if (graph == NULL)
-    answer_calls(server, node, told, sfshm_calls_last(&one.calls));
+    answer_calls(server, node, calls, sfshm_calls_last(&one.calls));
   if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
     return SF_ERR_NOT_FOUND; /* there it was ready before */
   if (graph == NULL || !sfd_calls_are_compared(graph))
     return SF_OK;
   int neighbour = find_neighbour(graph->group, node);
-  if (neighbour < 0 || told->rank < 0 || told->rank >= graph->group->size)
-    return sfshm_error(SF_ERR_PROTO, "node %d sent calls of rank %d of graph %" PRIu64, node, told->rank, told->graph);
-  sfd_calls_t *calls = sfd_calls_of(graph);
-  if (calls != NULL && calls->far[neighbour] == NULL)
-    calls->far[neighbour] = malloc(sizeof one);
-  if (calls == NULL || calls->far[neighbour] == NULL)
+  if (neighbour < 0 || calls->rank < 0 || calls->rank >= graph->group->size)
+    return sfshm_error(SF_ERR_PROTO, "node %d sent calls of rank %d of graph %" PRIu64, node, calls->rank,
+                       calls->graph);
+  sfd_calls_t *known = sfd_calls_of(graph);
+  if (known != NULL && known->far[neighbour] == NULL)
+    known->far[neighbour] = malloc(sizeof one);
+  if (calls == NULL || known->far[neighbour] == NULL)
     return SF_OK; /* they are compared when more is told */
-  *calls->far[neighbour] = one;
+  *known->far[neighbour] = one;
   sfd_calls_watch(graph);
   sfd_calls_compare_far(graph);
   return SF_OK;

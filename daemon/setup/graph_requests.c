@@ -27,8 +27,8 @@ void sfd_graphs_leave(sfd_rank_t *rank)
 {
   for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
     next = TAILQ_NEXT(graph, entry);
-    int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    int32_t local = place >= 0 ? sfd_group_local(graph->group, place) : -1;
+    int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
+    int32_t local = group_rank >= 0 ? sfd_group_local(graph->group, group_rank) : -1;
     if (graph->setup != NULL || local < 0 || graph->destroyed[local])
       continue;
     sfd_calls_leave(graph, rank);
@@ -47,7 +47,7 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
                             session->rank->number, graph->id);
     return;
   }
-  sfd_submit_ring_take_all(session->rank->submission); /* its last messages may still be in the ring */
+  sfd_submit_ring_take_all(session->rank->submit_ring); /* its last messages may still be in the ring */
   sfd_session_send_done(session, message->request);
   sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
                                            .operations = message->graph_destroy->operations});

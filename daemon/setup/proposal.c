@@ -88,29 +88,30 @@ static bool lanes_match_blocks(const Sfproto__GraphCreate *create, const sfd_gro
   return n == create->n_lanes;
 }
 
-static sf_status_t check_name(const Sfproto__GraphCreate *create, const sfd_group_t *group, int32_t place, int nfds)
+static sf_status_t check_name(const Sfproto__GraphCreate *create, const sfd_group_t *group, int32_t group_rank,
+                              int nfds)
 {
   if (create->n_blocks > 0 || create->error != NULL || nfds > 0 || create->has_number || create->again == 0)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: graph %" PRIu64 " again, and edges", place,
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: graph %" PRIu64 " again, and edges", group_rank,
                        create->again);
   if (create->nroots < 0 || create->nleaves < 0 || create->nroot_ranks < 0 || create->nroot_ranks >= group->size)
     return sfshm_error(SF_ERR_PROTO,
                        "GraphCreate of group rank %d: %" PRId64 " roots, %" PRId64 " leaves with roots on %d ranks",
-                       place, create->nroots, create->nleaves, create->nroot_ranks);
+                       group_rank, create->nroots, create->nleaves, create->nroot_ranks);
   return SF_OK;
 }
 
 sf_status_t sfd_proposal_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                               int32_t place, int nfds)
+                               int32_t group_rank, int nfds)
 {
-  sf_status_t status = create->has_again ? check_name(create, group, place, nfds) : SF_OK;
+  sf_status_t status = create->has_again ? check_name(create, group, group_rank, nfds) : SF_OK;
   if (status != SF_OK)
     return status;
   if (proposes(create) ? create->error != NULL : create->n_lanes > 0)
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes at the wrong time", place);
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes at the wrong time", group_rank);
   if (proposes(create) && !create->has_again && !lanes_match_blocks(create, group))
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes to other ranks than its blocks", place);
-  return sfd_setup_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, place);
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: lanes to other ranks than its blocks", group_rank);
+  return sfd_setup_lanes_check("GraphCreate", create->lanes, create->n_lanes, rank, group, group_rank);
 }
 
 sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member)

@@ -18,7 +18,7 @@
 /* Checks the lanes that GraphCreate of a member tells, and the earlier graph that it names. Its blocks have been
  * checked. */
 sf_status_t sfd_proposal_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                               int32_t place, int nfds);
+                               int32_t group_rank, int nfds);
 
 /* Keeps the lanes and the name. */
 sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);

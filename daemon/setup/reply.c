@@ -126,10 +126,10 @@ static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answer
                            Sfproto__GraphReply *reply)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
-  int32_t place = graph->group->locals[local];
+  int32_t group_rank = graph->group->locals[local];
   for (int32_t i = 0; i < member->nlanes; i++) {
     int32_t other = member->lanes[i].rank;
-    const sfd_lane_t *lane = sfd_setup_lanes_find(graph, other, place);
+    const sfd_lane_t *lane = sfd_setup_lanes_find(graph, other, group_rank);
     Sfproto__LaneEnd *end = &answers->ends[i];
     sfproto__lane_end__init(end);
     end->rank = other;

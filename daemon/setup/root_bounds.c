@@ -51,16 +51,16 @@ static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *
                      sfshm_region_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
-  int32_t place = graph->group->locals[local];
+  int32_t group_rank = graph->group->locals[local];
   sfshm_region_t copy;
   if (block->length == 0) {
     if (list->base != NULL ||
         sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list) == SF_OK)
-      sfd_root_bounds_note_bad(graph->setup, place, block, list, nroots);
-  } else if (copy_block(sfd_group_member(graph->group, place), block, &copy) == SF_OK) {
+      sfd_root_bounds_note_bad(graph->setup, group_rank, block, list, nroots);
+  } else if (copy_block(sfd_group_member(graph->group, group_rank), block, &copy) == SF_OK) {
     sfd_edge_block_t copied = *block;
     copied.offset = 0;
-    sfd_root_bounds_note_bad(graph->setup, place, &copied, &copy, nroots);
+    sfd_root_bounds_note_bad(graph->setup, group_rank, &copied, &copy, nroots);
     free(copy.base);
   }
 }

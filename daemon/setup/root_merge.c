@@ -23,16 +23,16 @@ void sfd_root_merge_free(sfd_root_merge_t *merging)
 {
   for (int32_t i = 0; i < merging->nlists; i++)
     free_list(&merging->lists[i]);
-  for (int32_t i = 0; i < merging->nwanted; i++)
-    sfshm_merge_free(&merging->wanted[i].merge);
+  for (int32_t i = 0; i < merging->ntargets; i++)
+    sfshm_merge_free(&merging->targets[i].merge);
   free(merging->lists);
   free(merging->blocks);
-  free(merging->wants);
-  free(merging->wanted);
+  free(merging->remote);
+  free(merging->targets);
   free(merging);
 }
 
-static int compare_wants(const void *a, const void *b)
+static int compare_blocks(const void *a, const void *b)
 {
   const sfd_root_merge_block_t *x = a, *y = b;
   if (x->node != y->node)
@@ -43,17 +43,17 @@ static int compare_wants(const void *a, const void *b)
 }
 
 /* Whether it leads to another node. */
-static bool is_wanted(const sfd_graph_t *graph, const sfd_edge_block_t *block)
+static bool is_remote(const sfd_graph_t *graph, const sfd_edge_block_t *block)
 {
   return sfd_group_local(graph->group, block->rank) < 0;
 }
 
 /* Such blocks of a member. */
-static int32_t count_wants(const sfd_graph_t *graph, const sfd_setup_member_t *member)
+static int32_t count_remote(const sfd_graph_t *graph, const sfd_setup_member_t *member)
 {
   int32_t n = 0;
   for (int32_t b = 0; b < member->nblocks; b++)
-    n += is_wanted(graph, &member->blocks[b]);
+    n += is_remote(graph, &member->blocks[b]);
   return n;
 }
 
@@ -93,7 +93,7 @@ static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to
   sf_status_t status = SF_OK;
   for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
     const sfd_edge_block_t *block = &member->blocks[b];
-    if (!is_wanted(graph, block))
+    if (!is_remote(graph, block))
       continue;
     if (continues(&span, block)) {
       span.length += block->length;
@@ -113,7 +113,7 @@ static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_root
   const sfd_setup_member_t *member = &graph->setup->members[local];
   uint64_t bytes = 0;
   for (int32_t b = 0; b < member->nblocks; b++)
-    bytes += is_wanted(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
+    bytes += is_remote(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
   char *copy = aligned_alloc(BLOCK_ALIGN, bytes);
   if (copy == NULL)
     return sfshm_error(SF_ERR_NOMEM, "edge list of %" PRIu64 " bytes", bytes);
@@ -139,7 +139,7 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
   const sfd_group_t *group = graph->group;
   const sfd_setup_member_t *member = &graph->setup->members[local];
   uint64_t copied = 0;
-  if (count_wants(graph, member) == 0)
+  if (count_remote(graph, member) == 0)
     return SF_OK;
   sfd_root_merge_list_t *list = &merging->lists[merging->nlists];
   sf_status_t status = open_list(graph, local, list);
@@ -147,8 +147,8 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
     return status;
   merging->nlists++;
   for (int32_t b = 0; b < member->nblocks; b++) {
-    sfd_edge_block_t *block = &merging->blocks[merging->nwants];
-    if (!is_wanted(graph, &member->blocks[b]))
+    sfd_edge_block_t *block = &merging->blocks[merging->nremote];
+    if (!is_remote(graph, &member->blocks[b]))
       continue;
     *block = member->blocks[b];
     sfshm_region_t piece = list->region;
@@ -157,13 +157,13 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
       block->offset = 0;
       copied += align(block->length);
     }
-    merging->wants[merging->nwants] =
+    merging->remote[merging->nremote] =
         (sfd_root_merge_block_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
                                  .owner = block->rank,
                                  .rank = group->locals[local],
                                  .block = block,
                                  .list = piece};
-    merging->nwants++;
+    merging->nremote++;
     merging->nedges = block->nedges > INT64_MAX - merging->nedges ? INT64_MAX : merging->nedges + block->nedges;
   }
   return SF_OK;
@@ -171,14 +171,14 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
 
 static void find_nodes(sfd_root_merge_t *merging)
 {
-  qsort(merging->wants, (size_t)merging->nwants, sizeof merging->wants[0], compare_wants);
-  for (int32_t i = 0; i < merging->nwants; i++) {
-    sfd_root_merge_node_t *last = merging->nwanted > 0 ? &merging->wanted[merging->nwanted - 1] : NULL;
-    if (last == NULL || last->node != merging->wants[i].node)
-      merging->wanted[merging->nwanted++] =
-          (sfd_root_merge_node_t){.node = merging->wants[i].node, .first = i, .nwants = 1};
+  qsort(merging->remote, (size_t)merging->nremote, sizeof merging->remote[0], compare_blocks);
+  for (int32_t i = 0; i < merging->nremote; i++) {
+    sfd_root_merge_target_t *last = merging->ntargets > 0 ? &merging->targets[merging->ntargets - 1] : NULL;
+    if (last == NULL || last->node != merging->remote[i].node)
+      merging->targets[merging->ntargets++] =
+          (sfd_root_merge_target_t){.node = merging->remote[i].node, .first = i, .nremote = 1};
     else
-      last->nwants++;
+      last->nremote++;
   }
 }
 
@@ -186,8 +186,8 @@ static void find_nodes(sfd_root_merge_t *merging)
  * values go may have to be written down, which is quicker. */
 static int64_t effort_of(const sfd_root_merge_t *merging, int32_t i)
 {
-  const sfd_root_merge_block_t *want = &merging->wants[i];
-  bool crowded = (i > 0 && want[-1].owner == want->owner) || (i + 1 < merging->nwants && want[1].owner == want->owner);
+  const sfd_root_merge_block_t *want = &merging->remote[i];
+  bool crowded = (i > 0 && want[-1].owner == want->owner) || (i + 1 < merging->nremote && want[1].owner == want->owner);
   int64_t nedges = want->block->nedges, most = (int64_t)(want->block->length / sizeof(uint32_t));
   return crowded || most == 0 || most > nedges ? nedges : most + nedges / 16;
 }
@@ -196,7 +196,7 @@ sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **mergin
 {
   int32_t n = 0, nlocals = graph->group->nlocals;
   for (int32_t i = 0; i < nlocals; i++)
-    n += count_wants(graph, &graph->setup->members[i]);
+    n += count_remote(graph, &graph->setup->members[i]);
   *merging_p = NULL;
   if (n == 0)
     return SF_OK;
@@ -207,10 +207,10 @@ sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **mergin
   merging->uncombined = (graph->setup->agreement.flags & SFSHM_GRAPH_UNCOMBINED) != 0;
   merging->lists = calloc((size_t)nlocals, sizeof merging->lists[0]);
   merging->blocks = calloc((size_t)n, sizeof merging->blocks[0]);
-  merging->wants = calloc((size_t)n, sizeof merging->wants[0]);
-  merging->wanted = calloc((size_t)n, sizeof merging->wanted[0]);
+  merging->remote = calloc((size_t)n, sizeof merging->remote[0]);
+  merging->targets = calloc((size_t)n, sizeof merging->targets[0]);
   sf_status_t status = SF_OK;
-  if (merging->lists == NULL || merging->blocks == NULL || merging->wants == NULL || merging->wanted == NULL)
+  if (merging->lists == NULL || merging->blocks == NULL || merging->remote == NULL || merging->targets == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "no memory for %d blocks of edges", n);
   for (int32_t i = 0; i < nlocals && status == SF_OK; i++)
     status = add_member(merging, graph, i);
@@ -223,27 +223,27 @@ sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **mergin
     return status;
   }
   find_nodes(merging);
-  for (int32_t i = 0; i < merging->nwants; i++)
+  for (int32_t i = 0; i < merging->nremote; i++)
     merging->effort += effort_of(merging, i);
   *merging_p = merging;
   return SF_OK;
 }
 
-static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_root_merge_node_t *wanted)
+static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_root_merge_target_t *target)
 {
-  sfshm_merge_block_t *blocks = calloc((size_t)wanted->nwants, sizeof *blocks);
-  sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", wanted->nwants);
-  for (int32_t i = 0; i < wanted->nwants && status == SF_OK; i++) {
-    sfd_root_merge_block_t *want = &merging->wants[wanted->first + i];
+  sfshm_merge_block_t *blocks = calloc((size_t)target->nremote, sizeof *blocks);
+  sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", target->nremote);
+  for (int32_t i = 0; i < target->nremote && status == SF_OK; i++) {
+    sfd_root_merge_block_t *want = &merging->remote[target->first + i];
     int64_t leaf, root;
     blocks[i] = (sfshm_merge_block_t){want->owner, want->rank, &want->edges};
     status = sfshm_edges_open(&want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
                               &want->edges, &leaf, &root);
   }
   if (status == SF_OK)
-    status = sfshm_merge_make(blocks, wanted->nwants, merging->uncombined, &wanted->merge);
-  for (int32_t i = 0; i < wanted->nwants; i++)
-    sfshm_edges_close(&merging->wants[wanted->first + i].edges);
+    status = sfshm_merge_make(blocks, target->nremote, merging->uncombined, &target->merge);
+  for (int32_t i = 0; i < target->nremote; i++)
+    sfshm_edges_close(&merging->remote[target->first + i].edges);
   free(blocks);
   return status;
 }
@@ -251,8 +251,8 @@ static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_root_merge_node_t *w
 void sfd_root_merge_run(uv_work_t *work)
 {
   sfd_root_merge_t *merging = work->data;
-  for (int32_t i = 0; i < merging->nwanted && merging->status == SF_OK; i++)
-    merging->status = merge_one(merging, &merging->wanted[i]);
+  for (int32_t i = 0; i < merging->ntargets && merging->status == SF_OK; i++)
+    merging->status = merge_one(merging, &merging->targets[i]);
   if (merging->status != SF_OK)
     sfd_text_printable(merging->detail, sizeof merging->detail, sfshm_error_detail());
 }

@@ -26,13 +26,13 @@ typedef struct sfd_root_merge_block {
 } sfd_root_merge_block_t;
 
 /* What this node wants from another one. */
-typedef struct sfd_root_merge_node {
+typedef struct sfd_root_merge_target {
   int32_t node;
   int32_t first; /* among the wants */
-  int32_t nwants;
+  int32_t nremote;
   bool answered;
   sfshm_merge_t merge;
-} sfd_root_merge_node_t;
+} sfd_root_merge_target_t;
 
 /* The work of merging; lives on by itself when the set-up is given up meanwhile. */
 typedef struct sfd_root_merge {
@@ -40,13 +40,13 @@ typedef struct sfd_root_merge {
   sfd_graph_t *graph; /* NULL: given up */
   sfd_root_merge_list_t *lists;
   int32_t nlists;
-  sfd_edge_block_t *blocks;      /* copies */
-  sfd_root_merge_block_t *wants; /* by (node, owner, rank) */
-  int32_t nwants;
+  sfd_edge_block_t *blocks;       /* copies */
+  sfd_root_merge_block_t *remote; /* by (node, owner, rank) */
+  int32_t nremote;
   int64_t nedges;
-  int64_t effort;                /* about how many indices have to be looked at */
-  sfd_root_merge_node_t *wanted; /* by node */
-  int32_t nwanted;
+  int64_t effort;                   /* about how many indices have to be looked at */
+  sfd_root_merge_target_t *targets; /* by node */
+  int32_t ntargets;
   bool uncombined;
   sf_status_t status;
   char detail[SFD_TEXT_SIZE];

@@ -32,102 +32,102 @@ typedef struct sfd_root_request {
 struct sfd_root_requests {
   sfd_root_merge_t *merging; /* NULL: nothing is wanted from others */
   bool merged;
-  sfd_root_counts_t told; /* of ranks of the other of two nodes, as it says, */
-  sfd_root_counts_t said; /* and of ranks here, as it has been told */
+  sfd_root_counts_t other_counts; /* of ranks of the other of two nodes, as it says, */
+  sfd_root_counts_t own_counts;   /* and of ranks here, as it has been told */
   int32_t nunanswered;
-  sfd_root_request_t *asked;
-  int32_t nasked;
+  sfd_root_request_t *incoming;
+  int32_t nincoming;
 };
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
 
-void sfd_root_requests_free(sfd_root_requests_t *wants)
+void sfd_root_requests_free(sfd_root_requests_t *requests)
 {
-  if (wants == NULL)
+  if (requests == NULL)
     return;
-  for (int32_t i = 0; i < wants->nasked; i++)
-    free(wants->asked[i].image);
-  free(wants->asked);
-  sfd_root_counts_free(&wants->told);
-  sfd_root_counts_free(&wants->said);
-  if (wants->merging != NULL && wants->merged)
-    sfd_root_merge_free(wants->merging);
-  else if (wants->merging != NULL)
-    wants->merging->graph = NULL;
-  free(wants);
+  for (int32_t i = 0; i < requests->nincoming; i++)
+    free(requests->incoming[i].image);
+  free(requests->incoming);
+  sfd_root_counts_free(&requests->other_counts);
+  sfd_root_counts_free(&requests->own_counts);
+  if (requests->merging != NULL && requests->merged)
+    sfd_root_merge_free(requests->merging);
+  else if (requests->merging != NULL)
+    requests->merging->graph = NULL;
+  free(requests);
 }
 
-static sfd_root_requests_t *wants_of(sfd_graph_t *graph)
+static sfd_root_requests_t *requests_of(sfd_graph_t *graph)
 {
-  if (graph->setup->wants == NULL)
-    graph->setup->wants = calloc(1, sizeof(sfd_root_requests_t));
-  return graph->setup->wants;
+  if (graph->setup->root_requests == NULL)
+    graph->setup->root_requests = calloc(1, sizeof(sfd_root_requests_t));
+  return graph->setup->root_requests;
 }
 
 /* ---- Being answered ---------------------------------------------------------------------------------------------- */
 
 /* Whether some are not there. */
-static bool check_roots(sfd_graph_t *graph, const sfd_root_merge_node_t *wanted, const sfd_root_counts_t *told)
+static bool check_roots(sfd_graph_t *graph, const sfd_root_merge_target_t *target, const sfd_root_counts_t *counts)
 {
-  const sfd_root_merge_block_t *wants = &graph->setup->wants->merging->wants[wanted->first];
+  const sfd_root_merge_block_t *requests = &graph->setup->root_requests->merging->remote[target->first];
   bool bad = false;
-  for (int32_t i = 0; i < wanted->nwants; i++) {
-    int64_t nroots = sfd_root_counts_of(told, wants[i].owner);
-    if (wants[i].edges.roots.max < nroots)
+  for (int32_t i = 0; i < target->nremote; i++) {
+    int64_t nroots = sfd_root_counts_of(counts, requests[i].owner);
+    if (requests[i].edges.roots.max < nroots)
       continue;
-    sfd_root_bounds_note_bad(graph->setup, wants[i].rank, wants[i].block, &wants[i].list, nroots);
+    sfd_root_bounds_note_bad(graph->setup, requests[i].rank, requests[i].block, &requests[i].list, nroots);
     bad = true;
   }
   return bad;
 }
 
-static void be_answered(sfd_graph_t *graph, sfd_root_merge_node_t *wanted, const sfd_root_counts_t *told)
+static void take_counts(sfd_graph_t *graph, sfd_root_merge_target_t *target, const sfd_root_counts_t *counts)
 {
-  sfd_root_requests_t *wants = graph->setup->wants;
-  wanted->answered = true;
-  (void)check_roots(graph, wanted, told);
-  if (--wants->nunanswered == 0)
+  sfd_root_requests_t *requests = graph->setup->root_requests;
+  target->answered = true;
+  (void)check_roots(graph, target, counts);
+  if (--requests->nunanswered == 0)
     sfd_setup_edges_done(graph);
 }
 
-static sfd_root_merge_node_t *find_wanted(sfd_root_requests_t *wants, int32_t node)
+static sfd_root_merge_target_t *find_target(sfd_root_requests_t *requests, int32_t node)
 {
-  for (int32_t i = 0; wants->merging != NULL && wants->merged && i < wants->merging->nwanted; i++)
-    if (wants->merging->wanted[i].node == node && !wants->merging->wanted[i].answered)
-      return &wants->merging->wanted[i];
+  for (int32_t i = 0; requests->merging != NULL && requests->merged && i < requests->merging->ntargets; i++)
+    if (requests->merging->targets[i].node == node && !requests->merging->targets[i].answered)
+      return &requests->merging->targets[i];
   return NULL;
 }
 
 /* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
-static sf_status_t handle_told(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
+static sf_status_t handle_other_of_pair(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *counts)
 {
-  sfd_root_requests_t *wants = wants_of(graph);
-  if (wants == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "wants of a graph");
-  if (wants->told.owners != NULL || graph->state != SFD_GRAPH_GATHERING)
+  sfd_root_requests_t *requests = requests_of(graph);
+  if (requests == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "no memory for root requests of a graph");
+  if (requests->other_counts.owners != NULL || graph->state != SFD_GRAPH_GATHERING)
     return sfshm_error(SF_ERR_PROTO, "node %d tells its numbers of roots twice", node);
-  return sfd_root_counts_copy(told, &wants->told);
+  return sfd_root_counts_copy(counts, &requests->other_counts);
 }
 
-static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *told)
+static sf_status_t handle_answer(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *counts)
 {
-  sfd_root_requests_t *wants = graph->setup->wants;
-  sfd_root_merge_node_t *wanted = wants != NULL ? find_wanted(wants, node) : NULL;
-  if (wanted == NULL)
+  sfd_root_requests_t *requests = graph->setup->root_requests;
+  sfd_root_merge_target_t *target = requests != NULL ? find_target(requests, node) : NULL;
+  if (target == NULL)
     return sfshm_error(SF_ERR_PROTO, "node %d answers what it was not asked", node);
-  be_answered(graph, wanted, told);
+  take_counts(graph, target, counts);
   return SF_OK;
 }
 
 sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__Wanted *wanted = message->wanted;
-  const sfd_root_counts_t told = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
+  const sfd_root_counts_t counts = {.n = wanted->n_owners, .owners = wanted->owners, .nroots = wanted->nroots};
   const sfd_job_t *job = sfd_job_find_id(server, wanted->job);
   bool running = job != NULL && job->state == SFD_JOB_RUNNING;
   sfd_group_t *group = running ? sfd_group_find(job, wanted->group) : NULL;
-  if (wanted->n_owners != wanted->n_nroots || (group != NULL && told.n > (size_t)group->size))
-    return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, told.n);
+  if (wanted->n_owners != wanted->n_nroots || (group != NULL && counts.n > (size_t)group->size))
+    return sfshm_error(SF_ERR_PROTO, "node %d tells the numbers of roots of %zu ranks", node, counts.n);
   if (job == NULL)
     return sfd_ended_jobs_status(&server->jobs->ended, wanted->job);
   if (running && group == NULL)
@@ -140,7 +140,7 @@ sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, 
   sf_status_t status = pair ? sfd_setup_find_gathering(group, wanted->number, &graph) : SF_OK;
   if (graph == NULL)
     return status;
-  return pair ? handle_told(graph, node, &told) : handle_answer(graph, node, &told);
+  return pair ? handle_other_of_pair(graph, node, &counts) : handle_answer(graph, node, &counts);
 }
 
 /* ---- Asking ------------------------------------------------------------------------------------------------------ */
@@ -152,12 +152,12 @@ static void on_image_sent(void *image, sf_status_t status)
 }
 
 /* The image is given away: the set-up may end before it has left. Short ones are not worth packing. */
-static void send_image(const sfd_graph_t *graph, sfd_root_merge_node_t *wanted)
+static void send_image(const sfd_graph_t *graph, sfd_root_merge_target_t *target)
 {
-  void *image = wanted->merge.root_image;
-  size_t bytes = wanted->merge.root_image_bytes;
-  if (bytes >= PACK_FROM && sfshm_pack(wanted->merge.root_image, bytes, &image, &bytes))
-    free(wanted->merge.root_image);
+  void *image = target->merge.root_image;
+  size_t bytes = target->merge.root_image_bytes;
+  if (bytes >= PACK_FROM && sfshm_pack(target->merge.root_image, bytes, &image, &bytes))
+    free(target->merge.root_image);
   sfd_message_head_t head = {
       .kind = SFD_PEER_WANTS,
       .payload_bytes = bytes,
@@ -165,24 +165,24 @@ static void send_image(const sfd_graph_t *graph, sfd_root_merge_node_t *wanted)
       .object = graph->group->id,
       .desc = graph->number,
   };
-  wanted->merge.root_image = NULL;
-  sfd_network_send_payload(graph->group->job->server, wanted->node, &head, image, on_image_sent, image);
+  target->merge.root_image = NULL;
+  sfd_network_send_payload(graph->group->job->server, target->node, &head, image, on_image_sent, image);
 }
 
 static void after_merging(sfd_graph_t *graph)
 {
-  sfd_root_requests_t *wants = graph->setup->wants;
-  const sfd_root_merge_t *merging = wants->merging;
-  wants->merged = true;
+  sfd_root_requests_t *requests = graph->setup->root_requests;
+  const sfd_root_merge_t *merging = requests->merging;
+  requests->merged = true;
   if (merging->status != SF_OK) {
     sfd_setup_note_error(graph->setup, merging->status, graph->group->locals[0], -1, merging->detail);
     sfd_setup_edges_done(graph);
     return;
   }
-  wants->nunanswered = merging->nwanted;
+  requests->nunanswered = merging->ntargets;
   sfd_idle_expect(&graph->group->job->server->idle, SFD_EXPECT_NODES_NS);
-  for (int32_t i = 0; i < merging->nwanted; i++)
-    send_image(graph, &merging->wanted[i]);
+  for (int32_t i = 0; i < merging->ntargets; i++)
+    send_image(graph, &merging->targets[i]);
   if (sfd_agreement_is_pair(graph->group))
     sfd_setup_edges_done(graph); /* with the other's part its numbers of roots will be there */
 }
@@ -202,29 +202,30 @@ static void on_merged(uv_work_t *work, int status)
 }
 
 /* Without memory nothing is said, and nothing will be wanted. */
-static void tell_other_of_pair(sfd_graph_t *graph)
+static void send_counts_to_other(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   sfd_root_counts_t nothing = {.n = 0};
-  sfd_root_requests_t *wants = wants_of(graph);
-  if (wants != NULL)
-    sfd_root_counts_collect(graph, group->locals, (size_t)group->nlocals, &wants->said);
-  sfd_root_counts_send(graph, group->nodes[1 - group->node_position], wants != NULL ? &wants->said : &nothing);
+  sfd_root_requests_t *requests = requests_of(graph);
+  if (requests != NULL)
+    sfd_root_counts_collect(graph, group->locals, (size_t)group->nlocals, &requests->own_counts);
+  sfd_root_counts_send(graph, group->nodes[1 - group->node_position],
+                       requests != NULL ? &requests->own_counts : &nothing);
 }
 
 static void merge(sfd_graph_t *graph)
 {
   sfd_root_merge_t *merging = NULL;
-  sfd_root_requests_t *wants = wants_of(graph);
-  sf_status_t status =
-      wants != NULL ? sfd_root_merge_collect(graph, &merging) : sfshm_error(SF_ERR_NOMEM, "wants of a graph");
+  sfd_root_requests_t *requests = requests_of(graph);
+  sf_status_t status = requests != NULL ? sfd_root_merge_collect(graph, &merging)
+                                        : sfshm_error(SF_ERR_NOMEM, "no memory for root requests of a graph");
   if (status != SF_OK)
     sfd_setup_note_error(graph->setup, status, graph->group->locals[0], -1, sfshm_error_detail());
   if (merging == NULL) {
     sfd_setup_edges_done(graph);
     return;
   }
-  wants->merging = merging;
+  requests->merging = merging;
   merging->work.data = merging;
   if (merging->effort > MERGE_INLINE_EFFORT &&
       uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_root_merge_run, on_merged) == 0)
@@ -238,71 +239,71 @@ void sfd_root_requests_begin(sfd_graph_t *graph)
   sfd_server_t *server = graph->group->job->server;
   sfd_network_gather(server, true);
   if (sfd_agreement_is_pair(graph->group))
-    tell_other_of_pair(graph);
+    send_counts_to_other(graph);
   merge(graph);
   sfd_network_gather(server, false);
 }
 
 /* ---- Being asked ------------------------------------------------------------------------------------------------- */
 
-static sf_status_t open_asked(const sfd_root_request_t *asked, sfshm_image_t *image)
+static sf_status_t open_request(const sfd_root_request_t *incoming, sfshm_image_t *image)
 {
-  return sfshm_image_open(asked->image, asked->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
+  return sfshm_image_open(incoming->image, incoming->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
 }
 
 /* Of two nodes each has said or will say it in any case. */
-static void answer(const sfd_graph_t *graph, sfd_root_request_t *asked)
+static void answer(const sfd_graph_t *graph, sfd_root_request_t *incoming)
 {
   sfshm_image_t image;
-  asked->answered = true;
-  if (sfd_agreement_is_pair(graph->group) || open_asked(asked, &image) != SF_OK)
+  incoming->answered = true;
+  if (sfd_agreement_is_pair(graph->group) || open_request(incoming, &image) != SF_OK)
     return; /* checked when it came */
   uint32_t n = image.header.nparts;
-  sfd_root_counts_t said = {.n = 0};
+  sfd_root_counts_t counts = {.n = 0};
   int32_t *owners = calloc(n + 1u, sizeof *owners);
   for (uint32_t i = 0; owners != NULL && i < n; i++)
     owners[i] = sfshm_image_rank(&image, i);
   if (owners != NULL)
-    sfd_root_counts_collect(graph, owners, n, &said);
-  sfd_root_counts_send(graph, asked->node, &said);
-  sfd_root_counts_free(&said);
+    sfd_root_counts_collect(graph, owners, n, &counts);
+  sfd_root_counts_send(graph, incoming->node, &counts);
+  sfd_root_counts_free(&counts);
   free(owners);
 }
 
 /* Whether the other node wants roots that are not here, by what it has been told. */
-static bool asks_too_much(const sfd_root_request_t *asked, const sfd_root_counts_t *said)
+static bool asks_too_much(const sfd_root_request_t *incoming, const sfd_root_counts_t *counts)
 {
   sfshm_image_t image;
   sfshm_root_roots_t part;
-  bool bad = open_asked(asked, &image) != SF_OK; /* checked when it came */
+  bool bad = open_request(incoming, &image) != SF_OK; /* checked when it came */
   for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
-    bad = sfshm_root_part_open(&image, i, sfd_root_counts_of(said, sfshm_image_rank(&image, i)), &part) != SF_OK;
+    bad = sfshm_root_part_open(&image, i, sfd_root_counts_of(counts, sfshm_image_rank(&image, i)), &part) != SF_OK;
   return bad;
 }
 
 bool sfd_root_requests_are_bad(sfd_graph_t *graph)
 {
-  const sfd_root_requests_t *wants = graph->setup->wants;
-  if (wants == NULL)
+  const sfd_root_requests_t *requests = graph->setup->root_requests;
+  if (requests == NULL)
     return false;
-  bool bad =
-      wants->merged && wants->merging->status == SF_OK && check_roots(graph, &wants->merging->wanted[0], &wants->told);
-  return bad || (wants->nasked > 0 && asks_too_much(&wants->asked[0], &wants->said));
+  bool bad = requests->merged && requests->merging->status == SF_OK &&
+             check_roots(graph, &requests->merging->targets[0], &requests->other_counts);
+  return bad || (requests->nincoming > 0 && asks_too_much(&requests->incoming[0], &requests->own_counts));
 }
 
 void sfd_root_requests_members_came(sfd_graph_t *graph)
 {
-  sfd_root_requests_t *wants = graph->setup->wants;
-  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
-    if (!wants->asked[i].answered)
-      answer(graph, &wants->asked[i]);
+  sfd_root_requests_t *requests = graph->setup->root_requests;
+  for (int32_t i = 0; requests != NULL && i < requests->nincoming; i++)
+    if (!requests->incoming[i].answered)
+      answer(graph, &requests->incoming[i]);
 }
 
 /* One from each node. */
-static bool has_asked(const sfd_root_requests_t *wants, int32_t node)
+static bool has_requested(const sfd_root_requests_t *requests, int32_t node)
 {
-  for (int32_t i = 0; wants != NULL && i < wants->nasked; i++)
-    if (wants->asked[i].node == node)
+  for (int32_t i = 0; requests != NULL && i < requests->nincoming; i++)
+    if (requests->incoming[i].node == node)
       return true;
   return false;
 }
@@ -323,7 +324,7 @@ static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const voi
 {
   const sfd_group_t *group = graph->group;
   sfshm_image_t image;
-  if (has_asked(graph->setup->wants, node))
+  if (has_requested(graph->setup->root_requests, node))
     return sfshm_error(SF_ERR_PROTO, "node %d asks twice for roots of a graph", node);
   sf_status_t status = sfshm_image_open(image_memory, bytes, SFSHM_ROOT_IMAGE_MAGIC, &image);
   if (status == SF_OK)
@@ -337,16 +338,17 @@ static sf_status_t check_image(const sfd_graph_t *graph, int32_t node, const voi
 
 static sf_status_t keep(sfd_graph_t *graph, int32_t node, void *image, size_t bytes)
 {
-  sfd_root_requests_t *wants = wants_of(graph);
-  sfd_root_request_t *asked =
-      wants != NULL ? realloc(wants->asked, ((size_t)wants->nasked + 1) * sizeof *wants->asked) : NULL;
-  if (asked == NULL)
+  sfd_root_requests_t *requests = requests_of(graph);
+  sfd_root_request_t *incoming =
+      requests != NULL ? realloc(requests->incoming, ((size_t)requests->nincoming + 1) * sizeof *requests->incoming)
+                       : NULL;
+  if (incoming == NULL)
     return sfshm_error(SF_ERR_NOMEM, "plan from node %d", node);
-  wants->asked = asked;
-  wants->asked[wants->nasked] = (sfd_root_request_t){.node = node, .image = image, .bytes = bytes};
-  wants->nasked++;
+  requests->incoming = incoming;
+  requests->incoming[requests->nincoming] = (sfd_root_request_t){.node = node, .image = image, .bytes = bytes};
+  requests->nincoming++;
   if (graph->setup->nhere == graph->group->nlocals)
-    answer(graph, &wants->asked[wants->nasked - 1]);
+    answer(graph, &requests->incoming[requests->nincoming - 1]);
   return SF_OK;
 }
 
@@ -379,22 +381,22 @@ static int compare_sources(const void *a, const void *b)
 
 sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph)
 {
-  const sfd_root_requests_t *wants = graph->setup->wants;
-  if (wants == NULL)
+  const sfd_root_requests_t *requests = graph->setup->root_requests;
+  if (requests == NULL)
     return SF_OK;
-  int32_t nwanted = wants->merging != NULL ? wants->merging->nwanted : 0;
+  int32_t ntargets = requests->merging != NULL ? requests->merging->ntargets : 0;
   uint32_t n = 0;
-  sfd_trunk_source_t *sources = calloc((size_t)nwanted + (size_t)wants->nasked + 1, sizeof *sources);
+  sfd_trunk_source_t *sources = calloc((size_t)ntargets + (size_t)requests->nincoming + 1, sizeof *sources);
   if (sources == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
-  for (int32_t i = 0; i < nwanted; i++) {
-    const sfshm_merge_t *merge = &wants->merging->wanted[i].merge;
-    sources[n++] =
-        (sfd_trunk_source_t){wants->merging->wanted[i].node, SFSHM_AS_LEAF, merge->leaf_image, merge->leaf_image_bytes};
+  for (int32_t i = 0; i < ntargets; i++) {
+    const sfshm_merge_t *merge = &requests->merging->targets[i].merge;
+    sources[n++] = (sfd_trunk_source_t){requests->merging->targets[i].node, SFSHM_AS_LEAF, merge->leaf_image,
+                                        merge->leaf_image_bytes};
   }
-  for (int32_t i = 0; i < wants->nasked; i++)
-    sources[n++] =
-        (sfd_trunk_source_t){wants->asked[i].node, SFSHM_AS_ROOT, wants->asked[i].image, wants->asked[i].bytes};
+  for (int32_t i = 0; i < requests->nincoming; i++)
+    sources[n++] = (sfd_trunk_source_t){requests->incoming[i].node, SFSHM_AS_ROOT, requests->incoming[i].image,
+                                        requests->incoming[i].bytes};
   qsort(sources, n, sizeof *sources, compare_sources);
   sf_status_t status = sfd_trunks_create(graph, sources, n);
   free(sources);

@@ -32,7 +32,7 @@ bool sfd_root_requests_are_bad(sfd_graph_t *graph);
 sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph);
 
 /* NULL is accepted. Work under way ends by itself. */
-void sfd_root_requests_free(sfd_root_requests_t *wants);
+void sfd_root_requests_free(sfd_root_requests_t *requests);
 
 /* Takes the image over. */
 sf_status_t sfd_root_requests_arrived(sfd_group_t *group, int32_t node, const sfd_message_head_t *head, void *image);

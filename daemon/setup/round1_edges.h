@@ -6,7 +6,7 @@
 
 /* Checks what GraphCreate of the rank says, which is member place of the group. */
 sf_status_t sfd_setup_edges_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                                  int32_t place, const int fds[], int nfds);
+                                  int32_t group_rank, const int fds[], int nfds);
 
 /* Keeps those of the message. */
 sf_status_t sfd_setup_edges_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);

@@ -23,17 +23,18 @@ static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lan
 }
 
 sf_status_t sfd_setup_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n,
-                                  const sfd_rank_t *rank, const sfd_group_t *group, int32_t place)
+                                  const sfd_rank_t *rank, const sfd_group_t *group, int32_t group_rank)
 {
   int32_t previous = -1;
   for (size_t i = 0; i < n; i++) {
     const Sfproto__LaneEnd *lane = lanes[i];
-    if (lane->rank < 0 || lane->rank >= group->size || lane->rank == place || sfd_group_local(group, lane->rank) < 0)
-      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d of a group of %d", message, place,
+    if (lane->rank < 0 || lane->rank >= group->size || lane->rank == group_rank ||
+        sfd_group_local(group, lane->rank) < 0)
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d of a group of %d", message, group_rank,
                          lane->rank, group->size);
     if (lane->rank <= previous)
-      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d after that to rank %d", message, place,
-                         lane->rank, previous);
+      return sfshm_error(SF_ERR_PROTO, "%s of group rank %d: lane to rank %d after that to rank %d", message,
+                         group_rank, lane->rank, previous);
     sf_status_t status = check_memory(message, lane, rank);
     if (status != SF_OK)
       return status;
@@ -89,10 +90,10 @@ sf_status_t sfd_setup_lanes_agree(const sfd_graph_t *graph)
 {
   for (int32_t local = 0; local < graph->group->nlocals; local++) {
     const sfd_setup_member_t *member = &graph->setup->members[local];
-    int32_t place = graph->group->locals[local];
+    int32_t group_rank = graph->group->locals[local];
     for (int32_t i = 0; i < member->nlanes; i++)
-      if (sfd_setup_lanes_find(graph, member->lanes[i].rank, place) == NULL)
-        return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", place,
+      if (sfd_setup_lanes_find(graph, member->lanes[i].rank, group_rank) == NULL)
+        return sfshm_error(SF_ERR_PROTO, "group rank %d has a lane to rank %d, which has none to it", group_rank,
                            member->lanes[i].rank);
   }
   return SF_OK;

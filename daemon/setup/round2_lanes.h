@@ -6,7 +6,7 @@
 
 /* Checks the lanes that a rank, member place of the group, tells in the message of that name. */
 sf_status_t sfd_setup_lanes_check(const char *message, Sfproto__LaneEnd *const lanes[], size_t n,
-                                  const sfd_rank_t *rank, const sfd_group_t *group, int32_t place);
+                                  const sfd_rank_t *rank, const sfd_group_t *group, int32_t group_rank);
 
 /* Copies the lanes; SF_ERR_NOMEM. */
 sf_status_t sfd_setup_lanes_store(Sfproto__LaneEnd *const lanes[], size_t n, sfd_setup_member_t *member);

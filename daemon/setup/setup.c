@@ -56,7 +56,7 @@ void sfd_setup_free(sfd_graph_t *graph)
 {
   if (graph->setup == NULL)
     return;
-  sfd_root_requests_free(graph->setup->wants);
+  sfd_root_requests_free(graph->setup->root_requests);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_setup_edges_free(graph->group->job, &graph->setup->members[i]);
     sfd_setup_lanes_free(&graph->setup->members[i]);
@@ -65,9 +65,9 @@ void sfd_setup_free(sfd_graph_t *graph)
   graph->setup = NULL;
 }
 
-sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place)
+sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t group_rank)
 {
-  return &graph->setup->members[sfd_group_local(graph->group, place)];
+  return &graph->setup->members[sfd_group_local(graph->group, group_rank)];
 }
 
 sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number)
@@ -193,7 +193,7 @@ void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
 
 /* Whether this node votes for making an earlier graph again. Two nodes have all that the graph needs before they tell
  * each other, so that nothing is left to be agreed on. */
-static bool can_be_made_again(sfd_graph_t *graph)
+static bool can_reuse(sfd_graph_t *graph)
 {
   return sfd_proposal_names_one(graph) && (!sfd_agreement_is_pair(graph->group) ||
                                            sfd_proposal_reuse_plan(graph, graph->setup->members[0].earlier) == SF_OK);
@@ -237,7 +237,7 @@ static void members_came(sfd_graph_t *graph)
 {
   sfd_root_requests_members_came(graph); /* other nodes may have edges to say in any case */
   if (graph->setup->state == SFD_SETUP_COLLECTING) {
-    if (can_be_made_again(graph)) {
+    if (can_reuse(graph)) {
       vote(graph);
       return;
     }
@@ -268,8 +268,8 @@ static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
   enter(graph, SFD_SETUP_LANES);
-  sfd_root_requests_free(setup->wants);
-  setup->wants = NULL;
+  sfd_root_requests_free(setup->root_requests);
+  setup->root_requests = NULL;
   setup->nhere = 0;
   setup->agreement = (sfd_agreement_t){.lowest = -1};
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
@@ -281,7 +281,7 @@ static void begin_round_2(sfd_graph_t *graph)
 
 /* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
  * so they say them once more, with the errors. */
-static bool is_said_once_more(sfd_graph_t *graph)
+static bool repeat_with_errors(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
   if (!sfd_agreement_is_pair(graph->group) || setup->compared)
@@ -289,7 +289,7 @@ static bool is_said_once_more(sfd_graph_t *graph)
   setup->compared = true;
   if (!sfd_root_requests_are_bad(graph))
     return false;
-  setup->agreement.told = false;
+  setup->agreement.reported = false;
   setup->agreement.children = 0;
   sfd_setup_edges_done(graph);
   return true;
@@ -299,7 +299,7 @@ static void edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   sfd_graph_t *graph = sfd_setup_find(group, number);
   const sfd_agreement_t *agreement = &graph->setup->agreement;
-  if (is_said_once_more(graph))
+  if (repeat_with_errors(graph))
     return;
   if (agreement->error.status != SF_OK) {
     sfd_setup_end_with_error(graph);
@@ -377,7 +377,7 @@ static sf_status_t find(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arri
   return status;
 }
 
-static sfd_agreement_t *find_told(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
+static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
 {
   *group_p = sfd_group_find(job, release->group);
   return *group_p != NULL ? agreement_of(sfd_setup_find(*group_p, release->number), release->kind) : NULL;
@@ -395,6 +395,6 @@ static bool vote_added(sfd_group_t *group, uint64_t number)
   return sfd_setup_find(group, number)->setup->state != SFD_SETUP_EDGES;
 }
 
-const sfd_agreement_ops_t sfd_setup_edges_agreement = {find, find_told, edges_added, edges_agreed};
-const sfd_agreement_ops_t sfd_setup_lanes_agreement = {find, find_told, NULL, lanes_agreed};
-const sfd_agreement_ops_t sfd_setup_vote_agreement = {find, find_told, vote_added, vote_agreed};
+const sfd_agreement_ops_t sfd_setup_edges_agreement = {find, find_reported, edges_added, edges_agreed};
+const sfd_agreement_ops_t sfd_setup_lanes_agreement = {find, find_reported, NULL, lanes_agreed};
+const sfd_agreement_ops_t sfd_setup_vote_agreement = {find, find_reported, vote_added, vote_agreed};

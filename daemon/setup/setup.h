@@ -89,12 +89,12 @@ typedef enum sfd_setup_state {
 
 typedef struct sfd_setup {
   sfd_setup_state_t state;
-  int32_t nhere;                   /* members that have come */
-  sfd_agreement_t agreement;       /* of this round */
-  sfd_agreement_t vote;            /* of nodes whose members all named an earlier graph */
-  uint64_t earlier;                /* the graph that all have voted for; 0: none */
-  bool compared;                   /* of two nodes: what they want with what they have */
-  struct sfd_root_requests *wants; /* what goes between nodes in round 1; NULL: nothing */
+  int32_t nhere;                           /* members that have come */
+  sfd_agreement_t agreement;               /* of this round */
+  sfd_agreement_t vote;                    /* of nodes whose members all named an earlier graph */
+  uint64_t earlier;                        /* the graph that all have voted for; 0: none */
+  bool compared;                           /* of two nodes: what they want with what they have */
+  struct sfd_root_requests *root_requests; /* what goes between nodes in round 1; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 
@@ -104,7 +104,7 @@ void sfd_setup_free(sfd_graph_t *graph); /* without set-up nothing happens */
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
 /* The member of this node at that place of the group. */
-sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t place);
+sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t group_rank);
 
 /* The graph with that number among those of the group that is being set up, or NULL. */
 sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
@@ -132,7 +132,7 @@ extern const sfd_agreement_ops_t sfd_setup_vote_agreement;
 sfd_session_t *sfd_setup_mark_answered(const sfd_graph_t *graph, int32_t local);
 
 /* A member of this node leaves the group: set-ups that would need it can't begin. */
-void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text);
+void sfd_setups_member_gone(sfd_group_t *group, int32_t group_rank, const char *text);
 
 /* Members of other nodes have left: set-ups that need them can't begin. */
 void sfd_setups_sweep(sfd_group_t *group);

@@ -54,11 +54,11 @@ static void note_gone(sfd_graph_t *graph, const char *text)
   sfd_setup_note_error(graph->setup, SF_ERR_STATE, -1, -1, text);
 }
 
-void sfd_setups_member_gone(sfd_group_t *group, int32_t place, const char *text)
+void sfd_setups_member_gone(sfd_group_t *group, int32_t group_rank, const char *text)
 {
   for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
     next = TAILQ_NEXT(graph, setups_entry);
-    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_has_come(sfd_setup_member(graph, place)))
+    if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_has_come(sfd_setup_member(graph, group_rank)))
       continue;
     note_gone(graph, text);
     sfd_setup_end_with_error(graph);
@@ -91,10 +91,10 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
     next = TAILQ_NEXT(graph, entry);
     if (graph->state != SFD_GRAPH_COMMITTING)
       continue;
-    int32_t place = sfd_group_rank_of(graph->group, rank->number);
-    if (place < 0 || sfd_setup_has_come(sfd_setup_member(graph, place)))
+    int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
+    if (group_rank < 0 || sfd_setup_has_come(sfd_setup_member(graph, group_rank)))
       continue;
-    sfd_setup_member(graph, place)->state = SFD_MEMBER_ANSWERED;
+    sfd_setup_member(graph, group_rank)->state = SFD_MEMBER_ANSWERED;
     if (graph->setup->state == SFD_SETUP_LANES) {
       note_gone(graph, text);
       sfd_setup_enter_failed(graph);

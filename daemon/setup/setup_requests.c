@@ -20,34 +20,34 @@ static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
 }
 
 /* The member has said its part of this round and waits for the others. */
-static void arrive(sfd_graph_t *graph, int32_t place, uint64_t request)
+static void arrive(sfd_graph_t *graph, int32_t group_rank, uint64_t request)
 {
-  sfd_setup_member_t *member = sfd_setup_member(graph, place);
+  sfd_setup_member_t *member = sfd_setup_member(graph, group_rank);
   member->state = SFD_MEMBER_WAITING;
   member->request = request;
   graph->setup->nhere++;
-  sfd_group_member(graph->group, place)->npending++;
+  sfd_group_member(graph->group, group_rank)->npending++;
 }
 
 /* ---- GraphCreate ---- */
 
 static sf_status_t check_create(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
-                                int32_t place, const int fds[], int nfds)
+                                int32_t group_rank, const int fds[], int nfds)
 {
-  sf_status_t status = create->has_again ? SF_OK : sfd_setup_edges_check(create, rank, group, place, fds, nfds);
-  return status == SF_OK ? sfd_proposal_check(create, rank, group, place, nfds) : status;
+  sf_status_t status = create->has_again ? SF_OK : sfd_setup_edges_check(create, rank, group, group_rank, fds, nfds);
+  return status == SF_OK ? sfd_proposal_check(create, rank, group, group_rank, nfds) : status;
 }
 
 /* The set-up that the message belongs to: the next one of the member, or the one whose edges it has been asked for. */
-static sf_status_t find_round_1(sfd_group_t *group, int32_t place, const Sfproto__GraphCreate *create,
+static sf_status_t find_round_1(sfd_group_t *group, int32_t group_rank, const Sfproto__GraphCreate *create,
                                 sfd_graph_t **graph_p)
 {
   if (!create->has_number) /* the group is complete */
-    return sfd_setup_find_gathering(group, group->members[place].ngraphs, graph_p);
+    return sfd_setup_find_gathering(group, group->members[group_rank].ngraphs, graph_p);
   *graph_p = sfd_setup_find(group, create->number);
-  if (*graph_p == NULL || sfd_setup_member(*graph_p, place)->state != SFD_MEMBER_ASKED)
+  if (*graph_p == NULL || sfd_setup_member(*graph_p, group_rank)->state != SFD_MEMBER_ASKED)
     return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: edges of number %" PRIu64 " were not asked for",
-                       place, create->number);
+                       group_rank, create->number);
   return SF_OK;
 }
 
@@ -64,13 +64,13 @@ static sf_status_t store_list(const sfd_graph_t *graph, sfd_setup_member_t *memb
   return SF_OK;
 }
 
-static sf_status_t store_create(sfd_graph_t *graph, int32_t place, const Sfproto__GraphCreate *create, int fds[],
+static sf_status_t store_create(sfd_graph_t *graph, int32_t group_rank, const Sfproto__GraphCreate *create, int fds[],
                                 int nfds)
 {
-  sfd_setup_member_t *member = sfd_setup_member(graph, place);
+  sfd_setup_member_t *member = sfd_setup_member(graph, group_rank);
   sfd_agreement_t *agreement = &graph->setup->agreement;
   if (!take_error(graph, create->error))
-    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", place);
+    return sfshm_error(SF_ERR_PROTO, "GraphCreate of group rank %d: malformed error", group_rank);
   sf_status_t status = sfd_setup_edges_store(create, member);
   if (status == SF_OK)
     status = sfd_proposal_store(create, member);
@@ -84,34 +84,34 @@ static sf_status_t store_create(sfd_graph_t *graph, int32_t place, const Sfproto
   member->wrong = create->error != NULL;
   if (create->has_again)
     return SF_OK; /* it may still say its edges */
-  sfd_agreement_add_flags(agreement, place, create->flags);
+  sfd_agreement_add_flags(agreement, group_rank, create->flags);
   if (create->error == NULL)
     sfd_agreement_add_counts(agreement, create->nroots, create->nleaves, member->nblocks);
   return SF_OK;
 }
 
-static sf_status_t enter_round_1(sfd_group_t *group, int32_t place, sfd_session_t *session,
+static sf_status_t enter_round_1(sfd_group_t *group, int32_t group_rank, sfd_session_t *session,
                                  const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__GraphCreate *create = message->graph_create;
   sfd_graph_t *graph;
-  sf_status_t status = check_create(create, session->rank, group, place, fds, nfds);
+  sf_status_t status = check_create(create, session->rank, group, group_rank, fds, nfds);
   if (status == SF_OK)
-    status = find_round_1(group, place, create, &graph);
+    status = find_round_1(group, group_rank, create, &graph);
   if (status != SF_OK)
     return status;
   bool ask = create->has_again && graph->setup->state == SFD_SETUP_EDGES;
-  status = ask ? SF_OK : store_create(graph, place, create, fds, nfds);
+  status = ask ? SF_OK : store_create(graph, group_rank, create, fds, nfds);
   if (status != SF_OK)
     return status;
   if (!create->has_number)
-    group->members[place].ngraphs++;
+    group->members[group_rank].ngraphs++;
   if (ask) {
-    sfd_setup_member(graph, place)->state = SFD_MEMBER_ASKED;
+    sfd_setup_member(graph, group_rank)->state = SFD_MEMBER_ASKED;
     sfd_reply_ask_edges(session, message->request, graph->number);
     return SF_OK;
   }
-  arrive(graph, place, message->request);
+  arrive(graph, group_rank, message->request);
   if (graph->setup->nhere == group->nlocals)
     sfd_setup_members_came(graph);
   return SF_OK;
@@ -125,35 +125,36 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
   sfd_group_t *group = sfd_group_find(rank->job, id);
-  int32_t place = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
-  if (place < 0) {
+  int32_t group_rank = group != NULL ? sfd_group_rank_of(group, rank->number) : -1;
+  if (group_rank < 0) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "rank %d has no group %" PRIu64, rank->number,
                             id);
     return;
   }
   if (!sfd_group_complete(group, rank, message->request))
     return;
-  sf_status_t status = enter_round_1(group, place, session, message, fds, nfds);
+  sf_status_t status = enter_round_1(group, group_rank, session, message, fds, nfds);
   if (status != SF_OK)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
 }
 
 /* ---- GraphCommit ---- */
 
-static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t place, const sfd_rank_t *rank,
+static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t group_rank, const sfd_rank_t *rank,
                                  const Sfproto__Message *message)
 {
   const Sfproto__GraphCommit *commit = message->graph_commit;
   if (commit->error != NULL && commit->n_lanes > 0)
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", place);
-  sf_status_t status = sfd_setup_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, place);
+    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: lanes beside an error", group_rank);
+  sf_status_t status =
+      sfd_setup_lanes_check("GraphCommit", commit->lanes, commit->n_lanes, rank, graph->group, group_rank);
   if (status == SF_OK)
-    status = sfd_setup_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, place));
+    status = sfd_setup_lanes_store(commit->lanes, commit->n_lanes, sfd_setup_member(graph, group_rank));
   if (status != SF_OK)
     return status;
   if (!take_error(graph, commit->error))
-    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", place);
-  arrive(graph, place, message->request);
+    return sfshm_error(SF_ERR_PROTO, "GraphCommit of group rank %d: malformed error", group_rank);
+  arrive(graph, group_rank, message->request);
   if (graph->setup->state == SFD_SETUP_FAILED)
     sfd_setup_answer_failed(graph);
   if (graph->setup->nhere == graph->group->nlocals)
@@ -169,13 +170,14 @@ void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *mes
   if (sfd_job_answer_failed(rank, message->request))
     return;
   sfd_graph_t *graph = sfd_graph_find(rank->job, id);
-  int32_t place = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
-  if (place < 0 || graph->state != SFD_GRAPH_COMMITTING || sfd_setup_has_come(sfd_setup_member(graph, place))) {
+  int32_t group_rank = graph != NULL ? sfd_group_rank_of(graph->group, rank->number) : -1;
+  if (group_rank < 0 || graph->state != SFD_GRAPH_COMMITTING ||
+      sfd_setup_has_come(sfd_setup_member(graph, group_rank))) {
     sfd_session_refuse(session, message->request, SF_ERR_PROTO,
                        "GraphCommit of rank %d for graph %" PRIu64 ", which does not wait for it", rank->number, id);
     return;
   }
-  sf_status_t status = enter_round_2(graph, place, rank, message);
+  sf_status_t status = enter_round_2(graph, group_rank, rank, message);
   if (status != SF_OK)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
 }

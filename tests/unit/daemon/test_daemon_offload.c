@@ -46,7 +46,7 @@ static bool has_lists(uint64_t number)
 {
   const sfd_job_t *job = TAILQ_FIRST(&daemon_.server->jobs->list);
   const sfd_graph_t *graph = sfd_graph_find(job, number);
-  return graph != NULL && graph->offload != NULL;
+  return graph != NULL && graph->offers != NULL;
 }
 
 START_TEST(lists_are_not_taken_at_set_up)
