@@ -331,12 +331,15 @@ sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsi
 #define SFSHM_SLOTS_SEND 1u
 #define SFSHM_SLOTS_RECEIVE 2u
 
-/* Whether a message of that many values uses a device's slots for units of that class: only if it is large, because the
- * slots of smaller units and of larger ones are then equally many, and a message is never granted before the one in its
- * slot has completed. */
+/* Bytes of a message; channels carry shorter ones together with others. */
+#define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10)
+
+/* Whether a message of that many values uses a device's slots for units of that class: only if it is also large,
+ * because the slots of smaller units and of larger ones are then equally many, and a message is never granted before
+ * the one in its slot has completed. */
 static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
 {
-  return unit_bytes > 0 && unit_bytes <= class_bytes &&
+  return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes &&
          sfshm_trunk_slots(values, sfshm_exchange_class(unit_bytes)) == SFSHM_TRUNK_LARGE_SLOTS;
 }
 

@@ -160,6 +160,7 @@ START_TEST(slots_on_devices_are_granted_as_those_of_exchanges)
           continue;
         uint64_t granted = sfshm_trunk_needs(20, values, sfshm_exchange_class(unit_bytes));
         ck_assert_uint_le(unit_bytes, class_bytes);
+        ck_assert_uint_gt(unit_bytes * (uint64_t)values, SFSHM_SLOTS_ABOVE);
         ck_assert_uint_eq(granted, 20 + SFSHM_TRUNK_SLOTS - slots.nsend);
         ck_assert_uint_eq(slots.nreceive, slots.nsend);
       }
@@ -205,7 +206,7 @@ START_TEST(slots_on_a_device)
   ck_assert_uint_eq(length, 4096 + 2048);
   ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, length - 1, slots, &length), SF_ERR_LIMIT);
   ck_assert(!sfshm_slots_take(16384, 8, 8) && sfshm_slots_take(16385, 8, 8));
-  ck_assert(!sfshm_slots_take(16384, 5, 8) && sfshm_slots_take(16385, 5, 8));
+  ck_assert(!sfshm_slots_take(16384, 5, 8) && sfshm_slots_take(16385, 5, 8) && !sfshm_slots_take(16385, 3, 8));
   ck_assert(!sfshm_slots_take(16385, 9, 8) && !sfshm_slots_take(INT64_MAX, 0, 8));
   ck_assert(sfshm_slots_take(INT64_MAX, UINT64_C(1) << 40, UINT64_C(1) << 40));
 }
