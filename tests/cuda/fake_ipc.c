@@ -129,7 +129,7 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, voi
     else if (attributes[i] == CU_POINTER_ATTRIBUTE_BUFFER_ID)
       *(unsigned long long *)values[i] = memory != NULL ? memory->serial : 0;
     else if (attributes[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-      *(size_t *)values[i] = memory != NULL ? memory->length_bytes : 0;
+      *(size_t *)values[i] = memory != NULL ? memory->told_bytes : 0;
     else
       abort();
   }

@@ -96,7 +96,7 @@ void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset)
   memory->given = memory->base = memory->mapped + offset;
   if (memory->imported) {
     memory->base = memory->mapped;
-    memory->length_bytes = memory->mapped_bytes;
+    memory->length_bytes = memory->told_bytes = memory->mapped_bytes;
   }
 }
 
@@ -120,8 +120,12 @@ sftest_cuda_memory_t *sftest_cuda_add_memory(int device, size_t bytes)
   if (memory == NULL)
     abort();
   static uint64_t last_serial;
-  *memory = (sftest_cuda_memory_t){
-      .next = sftest_cuda_memories, .length_bytes = bytes, .device = device, .fd = -1, .serial = ++last_serial};
+  *memory = (sftest_cuda_memory_t){.next = sftest_cuda_memories,
+                                   .length_bytes = bytes,
+                                   .told_bytes = bytes,
+                                   .device = device,
+                                   .fd = -1,
+                                   .serial = ++last_serial};
   sftest_cuda_memories = memory;
   return memory;
 }
@@ -142,6 +146,7 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
     if (memory->fd < 0 || ftruncate(memory->fd, (off_t)round_up(offset + bytes)) != 0)
       abort();
     sftest_cuda_map_memory(memory, offset);
+    memory->told_bytes = (bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
   }
   *base_p = memory->base;
   return CUDA_SUCCESS;
@@ -329,7 +334,7 @@ size_t sftest_cuda_length(const void *address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)address);
-  size_t bytes = memory != NULL ? memory->length_bytes : 0;
+  size_t bytes = memory != NULL ? memory->told_bytes : 0;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return bytes;
 }

@@ -12,8 +12,9 @@ typedef struct sftest_cuda_memory {
   struct sftest_cuda_memory *next;
   char *base; /* imported: of the whole block, as the real driver may tell of it */
   size_t length_bytes;
-  char *given;  /* what the caller got: imported: somewhere in the block */
-  char *mapped; /* in pages; the real driver gives no whole ones either */
+  size_t told_bytes; /* which drivers may round up */
+  char *given;       /* what the caller got: imported: somewhere in the block */
+  char *mapped;      /* in pages; the real driver gives no whole ones either */
   size_t mapped_bytes;
   int device; /* -1: pinned; -2: the host's, registered */
   int fd;

@@ -99,7 +99,7 @@ sftest_array_t sftest_array_make(size_t length_bytes, int where)
     sfshm_device_range_t range = {array.actual, length_bytes, where, 0}, found;
     ck_assert_int_eq(device->find(array.actual + length_bytes / 2, &found), SF_OK);
     ck_assert_ptr_eq(found.base, range.base);
-    ck_assert(found.length_bytes == range.length_bytes || (sftest_cuda_is_real() && found.length_bytes > length_bytes));
+    ck_assert_uint_ge(found.length_bytes, range.length_bytes); /* drivers may round up */
     ck_assert_int_eq(found.device, where);
     ck_assert_int_eq(device->attach(&range), SF_OK);
   }

@@ -37,9 +37,8 @@ static void check_values(const sfshm_device_range_t *range, char expected)
 }
 
 /* Nobody says how long it is. */
-static void check_none(const sfshm_device_handle_t *handle)
+static void check_none(const sfshm_device_handle_t *handle, uint64_t length_bytes)
 {
-  const uint64_t length_bytes = PIECE_BYTES;
   sfshm_device_handle_t none = *handle;
   sfshm_device_range_t range;
   for (size_t i = 0; i + sizeof length_bytes <= sizeof none.bytes; i += sizeof length_bytes)
@@ -65,13 +64,13 @@ START_TEST(test_pieces)
     ck_assert_int_eq(read(there[0], &handles[i], sizeof handles[i]), sizeof handles[i]);
   for (int i = 0; i < PIECES; i++) {
     ck_assert_int_eq(device->open_shared(&handles[i], SFSHM_DEVICE_ANY, &ranges[i]), SF_OK);
-    ck_assert_uint_eq(ranges[i].length_bytes, PIECE_BYTES);
+    ck_assert_uint_ge(ranges[i].length_bytes, PIECE_BYTES);
   }
   for (int i = 0; i < PIECES; i++) {
     check_values(&ranges[i], (char)('a' + i));
     device->close_shared(ranges[i].base);
   }
-  check_none(&handles[0]);
+  check_none(&handles[0], ranges[0].length_bytes);
   close(back[1]);
   ck_assert_int_eq(waitpid(owner, &status, 0), owner);
   ck_assert_int_eq(status, 0);
