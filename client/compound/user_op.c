@@ -16,23 +16,16 @@ static sf_status_t make_request(const sfc_op_call_t *call, sf_request_t **reques
   return sfc_composite_make(&composite, request_p);
 }
 
-sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags, const sf_op_t **op_p)
+sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p)
 {
   if (function == NULL || op_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_op_create_with: %s is NULL", function == NULL ? "function" : "op_p");
-  if ((flags & ~SF_OP_COMMUTATIVE) != 0)
-    return sfshm_error(SF_ERR_ARG, "sf_op_create_with: flags 0x%x; SF_OP_COMMUTATIVE or 0 expected", flags);
+    return sfshm_error(SF_ERR_ARG, "sf_op_create: %s is NULL", function == NULL ? "function" : "op_p");
   sf_op_t *op = malloc(sizeof *op);
   if (op == NULL)
     return sfshm_error(SF_ERR_NOMEM, "op");
-  *op = (sf_op_t){flags == 0 ? SFSHM_OP_APPLICATION : SFSHM_OP_COMMUTATIVE, make_request, function, context};
+  *op = (sf_op_t){SFSHM_OP_APPLICATION, make_request, function, context};
   *op_p = op;
   return SF_OK;
-}
-
-sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p)
-{
-  return sf_op_create_with(function, context, 0, op_p);
 }
 
 sf_status_t sf_op_destroy(const sf_op_t *op)

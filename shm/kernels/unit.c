@@ -113,10 +113,7 @@ const char *sfshm_base_name(sfshm_base_t base)
 
 const char *sfshm_op_name(sfshm_op_t op)
 {
-  return op_known(op)                 ? op_names[op]
-         : op == SFSHM_OP_APPLICATION ? "application's op"
-         : op == SFSHM_OP_COMMUTATIVE ? "application's commutative op"
-                                      : "?";
+  return op_known(op) ? op_names[op] : op == SFSHM_OP_APPLICATION ? "application's op" : "?";
 }
 
 bool sfshm_op_applies(sfshm_op_t op, sfshm_base_t base)

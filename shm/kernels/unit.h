@@ -72,10 +72,9 @@ typedef enum sfshm_op {
   SFSHM_OP_TABLE(SFSHM_OP_ENUM)
 #undef SFSHM_OP_ENUM
       SFSHM_OP_COUNT,
-  SFSHM_OP_COMMUTATIVE = 14, /* op of the application that may be combined in any order; in messages only */
-  SFSHM_OP_APPLICATION = 15  /* any other op of the application; in messages only */
+  SFSHM_OP_APPLICATION = 15 /* op of the application; in messages only */
 } sfshm_op_t;
-_Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_COMMUTATIVE, "4 bits of a descriptor");
+_Static_assert(SFSHM_OP_COUNT <= SFSHM_OP_APPLICATION, "4 bits of a descriptor");
 
 /* count consecutive base elements; for OPAQUE count is the size in bytes. */
 typedef struct sfshm_unit {

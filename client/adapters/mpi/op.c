@@ -110,7 +110,7 @@ sf_status_t sf_mpi_op_create(MPI_Op op, MPI_Datatype datatype, const sf_op_t **o
   if (status == SF_OK)
     status = try_predefined(mpi);
   if (status == SF_OK)
-    status = sf_op_create_with(combine, mpi, mpi->commutes ? SF_OP_COMMUTATIVE : 0, op_p);
+    status = sf_op_create(combine, mpi, op_p);
   if (status != SF_OK)
     free_op(mpi);
   return status;

@@ -213,16 +213,6 @@ typedef void (*sf_op_function_t)(const void *in, void *inout, int64_t n, size_t 
  * travel uncombined. A reduce with such an op creates the multi-graph, as sf_gather_begin does. */
 SF_CHECK_RESULT sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t **op_p);
 
-/* Flag of sf_op_create_with: the op is associative and commutative, or the application accepts any order of combining,
- * as for sums of floating-point numbers. */
-#define SF_OP_COMMUTATIVE UINT32_C(1)
-
-/* Creates an op as sf_op_create does, with properties. flags: 0 or SF_OP_COMMUTATIVE, the same on all ranks.
- * SF_OP_COMMUTATIVE is a permission that no operation uses at present. The library calls the function in processes of
- * the application only. SF_ERR_ARG: unknown flags. SF_ERR_MISMATCH, from operations: flags differ between ranks. */
-SF_CHECK_RESULT sf_status_t sf_op_create_with(sf_op_function_t function, void *context, uint32_t flags,
-                                              const sf_op_t **op_p);
-
 /* Frees a created op. Operations in flight and persistent requests may still call its function. Predefined ops and NULL
  * are accepted and remain. Local. Returns SF_OK. */
 sf_status_t sf_op_destroy(const sf_op_t *op);

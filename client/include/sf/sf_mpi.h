@@ -45,15 +45,14 @@ SF_CHECK_RESULT sf_status_t sf_mpi_op(MPI_Op op, const sf_op_t **op_p);
 
 /* sf_mpi_op_create creates an op of the application from an MPI op that is defined for the datatype: an op of
  * MPI_Op_create, or a predefined op on a datatype that sf_mpi_type makes opaque. op(a, b) is the result of
- * MPI_Reduce_local(a, b). Ops that are commutative in MPI get SF_OP_COMMUTATIVE. Use the op with the unit of the
- * datatype (sf_mpi_type), or with blocks of it; bytes of a unit beyond a multiple of the datatype stay unchanged. The
- * datatype must be committed. The caller owns the op. MPI's op and datatype must exist until sf_mpi_op_destroy.
- * Operations call MPI_Reduce_local in the thread that is inside the operation: MPI must be initialised with a thread
- * level that allows this. sf_mpi_op_destroy frees the op, after operations with it have ended and persistent requests
- * with it have been freed. Both are local. SF_ERR_ARG: MPI_OP_NULL, MPI_DATATYPE_NULL, NULL; destruction of an op of
- * another kind. SF_ERR_UNSUPPORTED: the datatype does not begin at its address. SF_ERR_SYS: an error of MPI, for
- * instance a predefined op that is not defined for the datatype; MPI's error handler may end the program first.
- * SF_ERR_NOMEM. */
+ * MPI_Reduce_local(a, b). Use the op with the unit of the datatype (sf_mpi_type), or with blocks of it; bytes of a unit
+ * beyond a multiple of the datatype stay unchanged. The datatype must be committed. The caller owns the op. MPI's op
+ * and datatype must exist until sf_mpi_op_destroy. Operations call MPI_Reduce_local in the thread that is inside the
+ * operation: MPI must be initialised with a thread level that allows this. sf_mpi_op_destroy frees the op, after
+ * operations with it have ended and persistent requests with it have been freed. Both are local. SF_ERR_ARG:
+ * MPI_OP_NULL, MPI_DATATYPE_NULL, NULL; destruction of an op of another kind. SF_ERR_UNSUPPORTED: the datatype does not
+ * begin at its address. SF_ERR_SYS: an error of MPI, for instance a predefined op that is not defined for the datatype;
+ * MPI's error handler may end the program first. SF_ERR_NOMEM. */
 SF_CHECK_RESULT sf_status_t sf_mpi_op_create(MPI_Op op, MPI_Datatype datatype, const sf_op_t **op_p);
 sf_status_t sf_mpi_op_destroy(const sf_op_t *op);
 

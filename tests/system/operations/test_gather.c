@@ -89,7 +89,7 @@ static void make_act(scene_t *scene, act_t *act)
   act->type = sftest_unit_make(act->what.unit);
   act->handle = sftest_op_handle(act->what.op);
   if (act->what.own_op && act->what.commutative)
-    SFTEST_OK(scene->self, sf_op_create_with(sftest_add, NULL, SF_OP_COMMUTATIVE, &act->handle));
+    SFTEST_OK(scene->self, sf_op_create(sftest_add, NULL, &act->handle));
   else if (act->what.own_op)
     SFTEST_OK(scene->self, sf_op_create(sftest_mix, &sftest_mix_by, &act->handle));
   for (int place = 0; place < PLACE_COUNT; place++)

@@ -152,10 +152,8 @@ static sf_graph_t *make_graph(sftest_rank_t *self, sf_group_t *group)
 static const sf_op_t *make_op(sftest_rank_t *self, kind_t kind)
 {
   const sf_op_t *op = SF_SUM;
-  if (kind == FETCH_OWN)
+  if (kind == FETCH_OWN || kind == REDUCE_OWN)
     SFTEST_OK(self, sf_op_create(add, NULL, &op));
-  if (kind == REDUCE_OWN)
-    SFTEST_OK(self, sf_op_create_with(add, NULL, SF_OP_COMMUTATIVE, &op));
   return op;
 }
 

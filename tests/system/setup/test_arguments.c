@@ -185,8 +185,6 @@ static void refuse_gathers(sftest_alone_t *scene)
   double *roots = scene->roots, *leaves = scene->leaves, *update = malloc(SFTEST_ALONE_VALUES * sizeof *update);
   SFTEST_EXPECT(self, sf_op_create(NULL, NULL, &op), SF_ERR_ARG);
   SFTEST_EXPECT(self, sf_op_create(add, NULL, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_op_create_with(add, NULL, SF_OP_COMMUTATIVE << 1, &op), SF_ERR_ARG);
-  SFTEST_DETAIL(self, "sf_op_create_with: flags 0x2");
   SFTEST_OK(self, sf_op_create(add, NULL, &op));
   SFTEST_OK(self, sf_op_destroy(SF_SUM)); /* kept */
   SFTEST_OK(self, sf_op_destroy(NULL));

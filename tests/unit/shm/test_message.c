@@ -96,8 +96,6 @@ START_TEST(texts)
   expect_text(signature(SFSHM_CALL_SCATTER, SFSHM_BASE_INT8, 1, SFSHM_OP_REPLACE), "scatter(int8, replace)");
   expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, 1, SFSHM_OP_APPLICATION),
               "reduce(opaque, application's op)");
-  expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, 1, SFSHM_OP_COMMUTATIVE),
-              "reduce(opaque, application's commutative op)");
   for (int half = SFSHM_CALL_SCATTER; half <= SFSHM_CALL_GATHER; half++)
     expect_text(signature((sfshm_call_t)(SFSHM_CALL_FETCH | half), SFSHM_BASE_INT8, 1, SFSHM_OP_MAX),
                 "fetch_op(int8, max)");
