@@ -11,9 +11,8 @@
  *  - Between ranks of a node the reader's kernels read the other rank's device memory, also on a peer device, if the
  *    driver allows it. The driver copies payloads that are contiguous and replace the present values: from 64 KiB on,
  *    or if kernels cannot reach the memory. Otherwise values are staged in pinned host memory.
- *  - To other nodes values are staged in pinned host memory. Messages above 128 KiB between two nodes may be sent from
- *    and received into device memory by a device-aware MPI (option device-mpi of sfd), from the second operation of a
- *    graph on. sfctl plan shows which way a graph uses. docs/design/devices.md has the conditions.
+ *  - To other nodes values are staged in pinned host memory. Only operations on streams may use a device-aware MPI:
+ *    see sf_streams.h.
  *  - If the driver lets processes share an allocation, registering a part of it opens the whole allocation to the other
  *    ranks of the job.
  * The environment variables SF_DEVICE_* (sfrun(1)) switch single ways off, for measurements. */
