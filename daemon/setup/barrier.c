@@ -1,4 +1,4 @@
-/* Meetings of a graph's ranks: see barrier.h. The daemon's thread. */
+/* Barriers of graphs: see barrier.h. The daemon's thread. */
 #include "daemon/setup/barrier.h"
 
 #include <inttypes.h>
@@ -21,12 +21,12 @@ typedef struct sfd_barrier_member {
 struct sfd_barrier {
   TAILQ_ENTRY(sfd_barrier) entry; /* of the group */
   sfd_graph_t *graph;
-  sfd_barrier_call_t point; /* of who came first */
+  sfd_barrier_call_t point; /* of the rank that entered first */
   int32_t nhere;
-  uint8_t children;            /* bit i: all below child i have come, and it waits for an answer */
-  bool reported;               /* the parent has been told */
-  bool other_order;            /* something crossed it at the last look */
-  sfd_agreement_error_t error; /* the lowest with which somebody has come */
+  uint8_t children;            /* bit i: all below child i have entered, and the child waits for the answer */
+  bool reported;               /* to the parent */
+  bool other_order;            /* the last check found another order */
+  sfd_agreement_error_t error; /* the lowest local error of a rank */
   sfd_barrier_member_t members[];
 };
 
@@ -56,12 +56,12 @@ static void send_parent(sfd_barrier_t *barrier, int32_t parent)
   sfd_network_send(graph->group->job->server, parent, &message);
 }
 
-/* What has become of a meeting. */
+/* Result of a barrier. */
 typedef struct end {
-  sf_status_t status; /* SF_OK: all have come; otherwise why the graph has failed, in words: */
+  sf_status_t status; /* SF_OK: all have entered; else the graph's failure: */
   const char *detail;
-  bool unknown;                 /* the graph is not here any more, which the receiver has to tell all nodes */
-  sfd_agreement_error_t *error; /* with which somebody has come; NULL: none */
+  bool unknown;                 /* the graph is gone there, and the receiver tells all nodes */
+  sfd_agreement_error_t *error; /* the lowest local error; NULL: none */
 } end_t;
 
 static void release_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
@@ -114,7 +114,7 @@ static void begin(sfd_graph_t *graph, const sfd_barrier_call_t *point)
   sfd_group_t *group = graph->group;
   sfd_barrier_t *barrier = calloc(1, sizeof *barrier + (size_t)group->nlocals * sizeof barrier->members[0]);
   if (barrier == NULL) {
-    sfd_graph_fail(graph, SF_ERR_NOMEM, "no memory for a meeting of the graph's ranks");
+    sfd_graph_fail(graph, SF_ERR_NOMEM, "no memory for a barrier of the graph's ranks");
     return;
   }
   barrier->graph = graph;
@@ -133,7 +133,7 @@ void sfd_barrier_free(sfd_graph_t *graph)
   graph->barrier = NULL;
 }
 
-/* Tells all who wait what has become of it: SF_OK, all have come, or why the graph has failed. */
+/* Sends all that wait the result. */
 static void release(sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
   const sfd_group_t *group = graph->group;
@@ -175,7 +175,7 @@ void sfd_barriers_fail(const sfd_job_t *job, sf_status_t status, const char *det
   TAILQ_FOREACH (graph, &job->graphs, entry) {
     if (graph->barrier == NULL)
       continue;
-    graph->barrier->children = 0; /* other nodes hear of it otherwise */
+    graph->barrier->children = 0; /* other nodes hear of the failure by JobFail */
     release(graph, status, detail);
   }
 }
@@ -200,7 +200,7 @@ static void fail_different(sfd_graph_t *graph, const sfd_barrier_call_t *first, 
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
-/* Whether one can come for that; if not the graph has failed. */
+/* Whether a rank can enter for the call; if not, the graph has failed. */
 static bool enter(sfd_graph_t *graph, const sfd_barrier_call_t *point)
 {
   if (graph->barrier == NULL)
@@ -217,7 +217,7 @@ void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *me
   const Sfproto__GraphMeet *meet = message->graph_meet;
   sfd_rank_t *rank = session->rank;
   int32_t local;
-  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* the other ranks, and what they make then */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* the other ranks, and their next requests */
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
     return;
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, meet->graph, &local);
@@ -245,8 +245,7 @@ void sfd_barrier_handle_enter(sfd_session_t *session, const Sfproto__Message *me
   advance(graph);
 }
 
-/* That the graph is gone means that all members here have destroyed it, or left, for it was there before anybody could
- * come. */
+/* The graph was ready here before any rank could enter. Therefore all members here have destroyed it, or left. */
 static void refuse_unknown(sfd_server_t *server, const Sfpeer__GraphMeet *meet, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
@@ -275,15 +274,14 @@ sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, co
   bool goes_well = sfd_job_goes_well(server, job, meet->job);
   if (graph == NULL && goes_well)
     refuse_unknown(server, meet, node);
-  if (graph == NULL || !goes_well) /* of a failed job all hear */
+  if (graph == NULL || !goes_well) /* JobFail tells all nodes */
     return job != NULL ? SF_OK : sfd_ended_jobs_status(&server->jobs->ended, meet->job);
   if (graph->state == SFD_GRAPH_COMMITTING)
-    return SF_ERR_NOT_FOUND; /* there it was ready before */
+    return SF_ERR_NOT_FOUND; /* the graph was ready there before */
   int32_t child = sfd_tree_child(graph->group, node);
   if (child < 0 || (graph->barrier != NULL && (graph->barrier->children >> child & 1) != 0) || meet->rank < 0 ||
       meet->rank >= graph->group->size || !is_good_error(graph, meet->error))
-    return sfshm_error(SF_ERR_PROTO,
-                       "node %d says twice, to the wrong node, or of no rank, that ranks of graph %" PRIu64 " meet",
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a second, misdirected or malformed GraphMeet of graph %" PRIu64,
                        node, graph->id);
   const sfd_barrier_call_t point = {.call = meet->call, .rank = meet->rank};
   if (graph->state == SFD_GRAPH_FAILED || !enter(graph, &point)) {
@@ -296,7 +294,7 @@ sf_status_t sfd_barrier_handle_peer_enter(sfd_server_t *server, int32_t node, co
   return SF_OK;
 }
 
-/* An error is that of the graph, which has failed where it comes from, and so does here. */
+/* An error status means that the graph has failed. */
 sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__GraphMet *met = message->graph_met;
@@ -309,7 +307,7 @@ sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, 
     return sfshm_error(SF_ERR_PROTO, "node %d answers ranks of graph %" PRIu64 " that have not asked, or of no rank",
                        node, graph->id);
   if (met->status == SF_OK) {
-    note_error(graph->barrier, met->error); /* the lowest of all nodes */
+    note_error(graph->barrier, met->error);
     release(graph, SF_OK, "");
     return SF_OK;
   }
@@ -324,7 +322,7 @@ sf_status_t sfd_barrier_handle_peer_release(sfd_server_t *server, int32_t node, 
 
 /* ---- In another order -------------------------------------------------------------------------------------------- */
 
-/* Who has come to the meeting, or else the set-up, of a graph: children in the tree, and members of this node. */
+/* Children and members that have entered the graph's barrier, or else arrived in its set-up. */
 static uint8_t children_of(const sfd_graph_t *graph)
 {
   return graph->barrier != NULL ? graph->barrier->children
@@ -360,7 +358,8 @@ static void fail_order(sfd_graph_t *graph, uint64_t other)
   sfd_graph_fail(graph, SF_ERR_MISMATCH, detail);
 }
 
-/* Another graph of the group whose meeting, or set-up, crosses that of this one, or NULL. */
+/* Another graph of the group whose barrier or set-up has ranks that this one lacks, and lacks ranks of this one; or
+ * NULL. */
 static sfd_graph_t *find_other_order(const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;

@@ -1,4 +1,4 @@
-/* Comparing what ranks call: see call_compare.h. The daemon's thread. */
+/* Comparison of calls: see call_compare.h. The daemon's thread. */
 #include "daemon/setup/call_compare_internal.h"
 
 #include <inttypes.h>
@@ -14,10 +14,10 @@
 #include "shm/base/error.h"
 #include "shm/observe/calls.h"
 
-/* From one look to the next: at first, and while something moves; at last, when nothing does. */
+/* Pause between comparisons: the shortest while calls go on, the longest while nothing changes. */
 #define LOOK_MIN_MS 100
 #define LOOK_MAX_MS 2000
-#define LOOK_SHARE 500 /* looking takes about one part in so many of a core's time at most */
+#define LOOK_SHARE 500 /* comparisons take at most 1/500 of a core's time */
 
 #define MAX_COUNTERS_BYTES (UINT64_C(16) << 20)
 
@@ -39,12 +39,12 @@ sfd_calls_t *sfd_calls_of(sfd_graph_t *graph)
 {
   if (graph->calls == NULL)
     graph->calls = calloc(1, sizeof *graph->calls);
-  return graph->calls; /* without memory it is tried again */
+  return graph->calls;
 }
 
 /* ---- Counters ---------------------------------------------------------------------------------------------------- */
 
-/* NULL: they are not to be seen. */
+/* NULL: not readable. */
 static const sfshm_counters_t *counters_of(sfd_rank_t *rank)
 {
   if (rank->session == NULL || rank->counters_fd < 0)
@@ -55,7 +55,7 @@ static const sfshm_counters_t *counters_of(sfd_rank_t *rank)
   return rank->counters.length_bytes >= sizeof(sfshm_counters_t) ? rank->counters.base : NULL;
 }
 
-/* The rank's entry for the graph, which may say anything; NULL: it has none. */
+/* The rank's counters of the graph, which may have any content; NULL: none. */
 static const sfshm_graph_counters_t *find_entry(sfd_rank_t *rank, uint64_t graph)
 {
   const sfshm_counters_t *counters = counters_of(rank);
@@ -66,7 +66,7 @@ static const sfshm_graph_counters_t *find_entry(sfd_rank_t *rank, uint64_t graph
   return NULL;
 }
 
-/* The same of the graph that was made there, or, of a multi-graph, of its graph. */
+/* The same; of a multi-graph the counters of its graph. */
 static const sfshm_graph_counters_t *find_created(sfd_rank_t *rank, uint64_t graph)
 {
   const sfshm_graph_counters_t *entry = find_entry(rank, graph);
@@ -111,7 +111,7 @@ static void compare(sfd_graph_t *graph, const sfd_rank_calls_t *a, const sfd_ran
     fail(graph, a, called_a, b, called_b, order == SFSHM_CALLS_DIFFERED);
 }
 
-/* Nobody goes on before all have come to a meeting: who has called more has called something else in its place. */
+/* No rank continues before all have entered: a rank that has called more has called something else instead. */
 static void compare_with_barrier(sfd_graph_t *graph, const sfd_rank_calls_t *one)
 {
   const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
@@ -137,7 +137,7 @@ static void describe_ended(const sfd_graph_t *graph, const sfd_ended_rank_t *ran
     sfd_text_append(text, text_bytes, " (on node %d)", node);
 }
 
-/* who called an operation, as desc says, that the rank, on that node, does not call any more. */
+/* who called the operation of desc, and the rank on that node does not call it any more. */
 static void fail_ended(sfd_graph_t *graph, const char *who, uint64_t desc, const sfd_ended_rank_t *rank, int32_t node)
 {
   char name[SFD_CALLS_NAME_BYTES], called[64], ended[128], detail[SFD_TEXT_SIZE];
@@ -166,7 +166,6 @@ static void compare_ended(sfd_graph_t *graph, const sfd_rank_calls_t *one)
   fail_ended(graph, who, next != 0 ? next : last, &calls->ended, this_node(graph));
 }
 
-/* The same of ranks that meet. */
 void sfd_calls_check_barrier(sfd_graph_t *graph)
 {
   const sfd_calls_t *calls = graph->calls;
@@ -198,7 +197,7 @@ void sfd_calls_fail_named(sfd_graph_t *graph, int32_t by, uint64_t desc, const s
   fail_ended(graph, who, desc, rank, node);
 }
 
-/* What other nodes have named. */
+/* Operations named by other nodes. */
 static void compare_named(sfd_graph_t *graph)
 {
   const sfd_calls_t *calls = graph->calls;
@@ -226,7 +225,7 @@ void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
       sfd_calls_are_compared(graph) ? find_entry((sfd_rank_t *)(uintptr_t)rank, graph->id) : NULL;
   const sfd_barrier_call_t *point = sfd_barrier_first_call(graph);
   sfshm_calls_t called;
-  uint64_t operations = point != NULL ? point->call - 1 : 0; /* to a meeting it has not come */
+  uint64_t operations = point != NULL ? point->call - 1 : 0; /* it has not entered the barrier */
   if (entry != NULL && sfshm_calls_read(entry, graph->id, &called))
     operations = sfshm_calls_last(&called);
   else if (point == NULL)
@@ -259,12 +258,12 @@ void sfd_calls_named(const sfd_graph_t *graph)
 
 /* ---- Looking ----------------------------------------------------------------------------------------------------- */
 
-/* One entry of a rank's counters, which may say anything. */
+/* Compares one entry of a rank's counters, which may have any content. */
 static void look_at_entry(const sfd_rank_t *rank, const sfshm_graph_counters_t *entry, uint64_t look)
 {
   uint64_t number = atomic_load_explicit(&entry->graph, memory_order_relaxed);
   sfd_graph_t *graph = number != 0 ? sfd_graph_find(rank->job, number) : NULL;
-  sfd_rank_calls_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: it is checked and then used */
+  sfd_rank_calls_t one = {.rank = *(const volatile int32_t *)&entry->rank}; /* read once: checked, then used */
   if (graph == NULL || !sfd_calls_are_compared(graph) || one.rank < 0 || one.rank >= graph->group->size ||
       graph->group->members[one.rank].rank != rank->number || !sfshm_calls_read(entry, number, &one.calls))
     return;
@@ -294,7 +293,7 @@ static void look_at_rank(sfd_rank_t *rank, uint64_t look)
     look_at_entry(rank, &counters->graphs[i], look);
 }
 
-/* Whether it has moved since the look before. */
+/* Returns whether the calls have changed since the last comparison. */
 static bool end_look(sfd_graph_t *graph, uint64_t look)
 {
   sfd_calls_t *calls = graph->calls;
@@ -310,7 +309,7 @@ static bool end_look(sfd_graph_t *graph, uint64_t look)
   return moved;
 }
 
-/* Whether there is something to compare; *moved_p is set if something has moved. */
+/* Returns whether there is a graph to compare; sets *moved_p if calls have changed. */
 static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
 {
   bool compared = false;
@@ -328,7 +327,7 @@ static bool look_at_job(sfd_job_t *job, uint64_t look, bool *moved_p)
   return compared;
 }
 
-/* Of this thread: on a busy machine a look may take long without taking much. */
+/* Of this thread: elapsed time is no measure on a busy machine. */
 static uint64_t cpu_ns(void)
 {
   struct timespec used;
@@ -354,7 +353,7 @@ static void on_look(uv_timer_t *timer)
   uv_timer_start(timer, on_look, server->calls->pause_ms, 0);
 }
 
-/* Soon, but not sooner than its cost allows: other nodes may have news all the time. */
+/* At the shortest pause that the cost of a comparison allows. */
 void sfd_calls_watch(const sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;

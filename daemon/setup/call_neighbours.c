@@ -1,5 +1,5 @@
-/* What nodes tell each other of a graph's calls, and answer for graphs that are gone: see call_compare.h. The daemon's
- * thread. */
+/* Calls of graphs sent between nodes, and answers about graphs that are gone: see call_compare.h. The daemon's thread.
+ * */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static void send_calls(const sfd_graph_t *graph, int32_t node, const sfd_rank_ca
   calls.rank = one->rank;
   calls.begun = one->calls.begun;
   calls.n_digests = SFSHM_CALL_DIGESTS;
-  calls.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read; protobuf-c has no const */
+  calls.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read */
   calls.n_last = SFSHM_CALLS;
   calls.last = (uint64_t *)(uintptr_t)one->calls.last;
   sfd_network_send(graph->group->job->server, node, &message);
 }
 
-/* The rank that has called the most, as far as is known here; NULL: none is known. */
+/* The calls of the rank that has called the most; NULL: not known. */
 static const sfd_rank_calls_t *find_furthest(const sfd_calls_t *calls)
 {
   const sfd_rank_calls_t *furthest = calls->known ? &calls->here : NULL;
@@ -38,7 +38,7 @@ static const sfd_rank_calls_t *find_furthest(const sfd_calls_t *calls)
   return furthest;
 }
 
-/* That neighbour, or -1. */
+/* -1: none. */
 static int32_t neighbour_node(const sfd_group_t *group, int i)
 {
   if (i == SFD_TREE_CHILDREN)
@@ -46,7 +46,6 @@ static int32_t neighbour_node(const sfd_group_t *group, int i)
   return i < sfd_tree_nchildren(group) ? group->nodes[sfd_tree_first_child(group) + i] : -1;
 }
 
-/* All neighbours that do not know it; they pass it on. */
 void sfd_calls_send_to_neighbours(const sfd_graph_t *graph)
 {
   sfd_calls_t *calls = graph->calls;
@@ -64,7 +63,7 @@ void sfd_calls_send_to_neighbours(const sfd_graph_t *graph)
 
 /* ---- Graphs that are gone ---------------------------------------------------------------------------------------- */
 
-/* What is known of a graph that is gone here, and whose job goes well, or did; false: of that one nobody is told. */
+/* The record of a graph that is gone here; false: the graph is here or its job has failed, and nothing is answered. */
 static bool find_ended(sfd_server_t *server, uint64_t job_id, uint64_t graph, const sfd_ended_graph_t **ended_p)
 {
   const sfd_job_t *job = sfd_job_find_id(server, job_id);
@@ -73,7 +72,7 @@ static bool find_ended(sfd_server_t *server, uint64_t job_id, uint64_t graph, co
          (*ended_p == NULL || !(*ended_p)->failed);
 }
 
-/* Unless the ranks here called the operation; ended: NULL: that is not known any more. */
+/* Sends GraphGone, unless the ranks here called the operation. ended NULL: not known. */
 static void send_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64_t graph, uint64_t desc,
                       const sfd_ended_graph_t *ended)
 {
@@ -100,7 +99,8 @@ void sfd_calls_named_gone(sfd_server_t *server, int32_t node, const sfd_message_
     send_gone(server, node, head->job, head->object, head->desc, ended);
 }
 
-/* An operation that is not named by who waits for it may have been called here. But a meeting that lasts has not. */
+/* GraphCalls does not name the operation that ranks wait for, so it may have been called here. A barrier that is still
+ * waited for has not. */
 static void answer_calls(sfd_server_t *server, int32_t node, const Sfpeer__GraphCalls *calls, uint64_t desc)
 {
   const sfd_ended_graph_t *ended;
@@ -158,7 +158,7 @@ sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__M
   if (graph == NULL)
     answer_calls(server, node, calls, sfshm_calls_last(&one.calls));
   if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
-    return SF_ERR_NOT_FOUND; /* there it was ready before */
+    return SF_ERR_NOT_FOUND; /* the graph was ready there before */
   if (graph == NULL || !sfd_calls_are_compared(graph))
     return SF_OK;
   int neighbour = find_neighbour(graph->group, node);
@@ -169,7 +169,7 @@ sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__M
   if (known != NULL && known->far[neighbour] == NULL)
     known->far[neighbour] = malloc(sizeof one);
   if (calls == NULL || known->far[neighbour] == NULL)
-    return SF_OK; /* they are compared when more is told */
+    return SF_OK; /* compared when more calls arrive */
   *known->far[neighbour] = one;
   sfd_calls_watch(graph);
   sfd_calls_compare_far(graph);

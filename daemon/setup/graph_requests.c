@@ -1,4 +1,4 @@
-/* Graphs that ranks destroy or declare failed: see graph_requests.h. The daemon's thread. */
+/* Requests about graphs: see graph_requests.h. The daemon's thread. */
 #include "daemon/setup/graph_requests.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 
 /* ---- Destroying -------------------------------------------------------------------------------------------------- */
 
-/* Set-up is over and the member has not destroyed it yet. Where nobody waits for other nodes, the next graph is sooner
- * made in the memory of this one than beside it. */
+/* Marks a graph that is set up as destroyed by the member. On one node the alert is sent at once, so that the next
+ * graph reuses the memory; over nodes it may wait. */
 static void destroy_for(sfd_graph_t *graph, int32_t local)
 {
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
@@ -47,7 +47,7 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
                             session->rank->number, graph->id);
     return;
   }
-  sfd_submit_ring_take_all(session->rank->submit_ring); /* its last messages may still be in the ring */
+  sfd_submit_ring_take_all(session->rank->submit_ring); /* the last messages may still be in the ring */
   sfd_session_send_done(session, message->request);
   sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
                                            .operations = message->graph_destroy->operations});
@@ -56,8 +56,7 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
 
 /* ---- Failing ----------------------------------------------------------------------------------------------------- */
 
-/* That a rank is lost is for daemons to say, who know: what a client says of it concerns its graph, and nothing at all
- * in a job that has failed, of which all hear. */
+/* Only daemons report lost ranks: a client's report fails its graph only. */
 static sf_status_t believed(const Sfproto__GraphFail *fail)
 {
   bool good = fail->has_status && fail->status < SF_OK && fail->status != SF_ERR_RANK_FAILED;
@@ -71,7 +70,7 @@ void sfd_graph_handle_fail(sfd_session_t *session, const Sfproto__Message *messa
   sfd_graph_t *graph = sfd_graph_find_ready(session, message->request, fail->graph, &local);
   if (graph == NULL)
     return;
-  sfd_trunks_let_go(graph->trunks); /* again, if it failed before a member here had streams */
+  sfd_trunks_let_go(graph->trunks); /* again: a member may have started streams since the graph failed */
   if (graph->group->job->state == SFD_JOB_RUNNING)
     sfd_graph_fail(graph, believed(fail), fail->detail);
   sfd_session_send_done(session, message->request);

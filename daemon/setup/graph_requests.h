@@ -1,11 +1,11 @@
-/* Graphs that ranks destroy or declare failed, and those of ranks that leave. A graph is gone from this node when all
- * its members here have destroyed it. */
+/* Requests to destroy or fail a graph, and graphs of ranks that leave. A graph is gone from this node when all members
+ * here have destroyed it. */
 #ifndef SFD_SETUP_GRAPH_REQUESTS_H
 #define SFD_SETUP_GRAPH_REQUESTS_H
 
 #include "daemon/jobs.h"
 
-/* A rank leaves: the graphs that it still has count as destroyed by it. */
+/* A rank leaves: counts as if the rank had destroyed its graphs. */
 void sfd_graphs_leave(sfd_rank_t *rank);
 
 void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *message);

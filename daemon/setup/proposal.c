@@ -1,4 +1,4 @@
-/* Proposals of members, and trunks kept for them: see proposal.h. The daemon's thread. */
+/* Proposals and kept plans: see proposal.h. The daemon's thread. */
 #include "daemon/setup/proposal.h"
 
 #include <inttypes.h>
@@ -10,11 +10,11 @@
 
 /* ---- Kept trunks ------------------------------------------------------------------------------------------------- */
 
-/* What this node knows of an earlier graph. */
+/* Plan of an earlier graph on this node. */
 struct sfd_kept_plan {
-  TAILQ_ENTRY(sfd_kept_plan) entry; /* the latest first */
+  TAILQ_ENTRY(sfd_kept_plan) entry; /* the last used first */
   uint64_t graph;
-  sfd_trunk_plan_t *plan; /* NULL: it has no edges between this node and others */
+  sfd_trunk_plan_t *plan; /* NULL: no edges to other nodes */
 };
 
 static sfd_kept_plan_t *find_kept(const sfd_group_t *group, uint64_t graph)
@@ -38,7 +38,7 @@ void sfd_proposal_keep_plan(sfd_graph_t *graph)
 {
   sfd_group_t *group = graph->group;
   if (group->nnodes == 1)
-    return; /* the ranks know everything */
+    return; /* the ranks keep the whole plan */
   sfd_kept_plan_t *kept = malloc(sizeof *kept);
   if (kept == NULL)
     return;
@@ -60,7 +60,7 @@ sf_status_t sfd_proposal_reuse_plan(sfd_graph_t *graph, uint64_t earlier)
   if (group->nnodes == 1)
     return SF_OK;
   sfd_kept_plan_t *kept = find_kept(group, earlier);
-  if (kept == NULL) /* since this node has voted */
+  if (kept == NULL) /* dropped after this node's vote */
     return sfshm_error(SF_ERR_NOT_FOUND, "the plan of graph %" PRIu64 " is not kept any more", earlier);
   TAILQ_REMOVE(&group->kept, kept, entry);
   TAILQ_INSERT_HEAD(&group->kept, kept, entry);
@@ -74,7 +74,7 @@ static bool proposes(const Sfproto__GraphCreate *create)
   return create->has_again || (create->has_proposes && create->proposes);
 }
 
-/* Whether there is a lane for each block that leads to a rank of this node, in their order. */
+/* Whether there is one lane per block to a rank of this node, in the same order. */
 static bool lanes_match_blocks(const Sfproto__GraphCreate *create, const sfd_group_t *group)
 {
   size_t n = 0;

@@ -1,42 +1,41 @@
-/* What members of a graph propose with GraphCreate, so that the graph may be ready without round 2 of its set-up. A
- * member tells its lanes, and either names an earlier graph of the group, whose edges and flags are the same and whose
- * plan it keeps, or says its edges. The daemon keeps the trunks of earlier graphs here.
+/* Proposals: what members send with GraphCreate so that the graph may be ready without round 2 of its set-up. A member
+ * sends its lanes, and either its edges or the id of an earlier graph of the group with the same edges and flags, the
+ * plan of which it has cached. The daemon keeps the trunk plans of earlier graphs for that (the plan cache of a node).
  *
- * - If all members named one graph, each node that keeps that graph's trunks votes for making it again. One vote
- * against anywhere makes all nodes ask for the edges. The nodes vote by the tree of the group (tree_agreement.h).
- * - If all members said their edges, round 1 says everything when each member told a lane to every rank of its node on
- *   whose roots it has leaves, and from each of these ranks an edge leads back. The daemon has seen by root_max that
- * the roots are there. A rank that reads a list checks it once more, and fails the graph if that was not true. */
+ * - If all members named one graph, each node that has kept the graph's plan votes for reuse. One vote against makes
+ * all nodes ask for the edges. Nodes vote over the tree of the group (tree_agreement.h).
+ * - If all members sent edges, round 1 suffices when each member sent a lane to every rank of its node on whose roots
+ * it has leaves, and each of these ranks has edges back. The daemon has checked root_max. A rank that reads an edge
+ * list checks it again, and fails the graph if root_max was false. */
 #ifndef SFD_SETUP_PROPOSAL_H
 #define SFD_SETUP_PROPOSAL_H
 
 #include "daemon/data.h"
 #include "daemon/setup/setup.h"
 
-#define SFD_PLANS_KEPT 8 /* of a group, the latest used */
+#define SFD_PLANS_KEPT 8 /* of a group; the least recently used plan is dropped */
 
-/* Checks the lanes that GraphCreate of a member tells, and the earlier graph that it names. Its blocks have been
- * checked. */
+/* Checks the lanes of a member's GraphCreate, and the earlier graph that it names. */
 sf_status_t sfd_proposal_check(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                int32_t group_rank, int nfds);
 
-/* Keeps the lanes and the name. */
+/* Stores both. */
 sf_status_t sfd_proposal_store(const Sfproto__GraphCreate *create, sfd_setup_member_t *member);
 
-/* Whether this node's members, who have all come, named one graph that can be made again here. */
+/* Whether all members of this node named one graph whose plan is kept here. All have arrived. */
 bool sfd_proposal_names_one(const sfd_graph_t *graph);
 
-/* Whether the edges and lanes of this node's members, who have all come, leave nothing for round 2. */
+/* Whether the members' edges and lanes make round 2 unnecessary. All have arrived. */
 bool sfd_proposal_says_all(const sfd_graph_t *graph);
 
-/* Adds what this node's members propose to its vote. */
+/* Adds the proposals of this node's members to its vote. */
 void sfd_proposal_fill_vote(const sfd_graph_t *graph, sfd_agreement_t *vote);
 
-/* Keeps the trunks of a graph that is ready, for later graphs with the same edges. */
+/* Keeps the trunk plan of a graph that is ready. */
 void sfd_proposal_keep_plan(sfd_graph_t *graph);
 void sfd_proposal_free_plans(sfd_group_t *group);
 
-/* Makes the graph's trunks out of those of the earlier graph. */
+/* Makes the graph's trunks from the plan of the earlier graph. */
 sf_status_t sfd_proposal_reuse_plan(sfd_graph_t *graph, uint64_t earlier);
 
 #endif

@@ -1,4 +1,4 @@
-/* Answers to the members of a graph that is being set up: see reply.h. The daemon's thread. */
+/* Answers to members in set-up: see reply.h. The daemon's thread. */
 #include "daemon/setup/reply.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@ _Static_assert(BLOCKS_IN_MESSAGE < SFPROTO_MAX_FDS, "one descriptor for each blo
 
 /* A block that leads to a rank of this node. */
 typedef struct incoming {
-  int32_t leaf; /* member of this node */
+  int32_t leaf; /* local member */
   const sfd_edge_block_t *block;
 } incoming_t;
 
-/* The blocks of all members. Those that lead to local member i are incoming[first[i]] to incoming[first[i + 1] - 1], in
- * ascending order of the leaf ranks. And room for the rest of one answer. */
+/* Blocks of all members, sorted: those to local member i are incoming[first[i]] to incoming[first[i + 1] - 1], by
+ * ascending leaf rank; and buffers for one answer. */
 typedef struct answers {
   int32_t *first;
   incoming_t *incoming;
@@ -55,7 +55,7 @@ static sf_status_t alloc_answers(const sfd_graph_t *graph, answers_t *answers)
   return sfshm_error(SF_ERR_NOMEM, "no memory for the answers to %zu ranks, with %zu blocks", n, nblocks);
 }
 
-/* A counting sort by root rank. first is shifted by two at first so that it ends up where it belongs. */
+/* Counting sort by root rank. Counts are stored two ahead, so that first has the begins at the end. */
 static void sort_blocks(const sfd_graph_t *graph, const answers_t *answers)
 {
   const sfd_group_t *group = graph->group;
@@ -86,7 +86,7 @@ static void send_reply(sfd_session_t *session, uint64_t request, Sfproto__GraphR
   sfd_session_send(session, &message, fds, nfds);
 }
 
-/* Fills in a block; its descriptor, -1 if it needs none. */
+/* Returns the block's descriptor, -1 if it has none. */
 static int describe_block(const sfd_graph_t *graph, const incoming_t *incoming, Sfproto__EdgeBlock *to)
 {
   const sfd_edge_block_t *block = incoming->block;
@@ -101,7 +101,7 @@ static int describe_block(const sfd_graph_t *graph, const incoming_t *incoming, 
   return block->length > 0 ? -1 : graph->setup->members[incoming->leaf].edges_fd;
 }
 
-/* Sends n blocks with what the reply has otherwise, and the descriptor of the map if there is one. */
+/* Completes the reply by n blocks and the descriptor of the trunk map (-1: none), and sends it. */
 static void send_blocks(sfd_session_t *session, const sfd_graph_t *graph, uint64_t request, const incoming_t incoming[],
                         int32_t n, Sfproto__GraphReply *reply, int map)
 {
@@ -121,7 +121,7 @@ static void send_blocks(sfd_session_t *session, const sfd_graph_t *graph, uint64
   send_reply(session, request, reply, fds, nfds);
 }
 
-/* What the others said of the member's lanes: it named the same ones. */
+/* Other ends of the member's lanes. */
 static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answers_t *answers,
                            Sfproto__GraphReply *reply)
 {
@@ -154,7 +154,7 @@ static void describe_ready(const sfd_graph_t *graph, int32_t local, const answer
     sfd_trunks_describe_board(graph->trunks, &reply->board_region, &reply->board);
 }
 
-/* Returns the map's descriptor; -1: none is sent. */
+/* Returns the descriptor of the map; -1: none is sent. */
 static int describe_trunks(const sfd_graph_t *graph, int32_t local, const answers_t *answers,
                            Sfproto__GraphReply *reply)
 {

@@ -4,11 +4,11 @@
 
 #include "daemon/setup/setup.h"
 
-/* Tells every member who has leaves on its roots, with the trunks in which it takes part (edges), and, if the graph is
- * ready, what the others said of its lanes. SF_ERR_NOMEM: nobody has been told. */
+/* Answers every member: edges: with the blocks of leaves on its roots, and its trunks; ready: with the other ends of
+ * its lanes. SF_ERR_NOMEM: no member has been answered. */
 sf_status_t sfd_reply_send(sfd_graph_t *graph, bool edges, bool ready);
 
-/* Tells every member that the graph is set up, but has failed. */
+/* Answers every member that the graph is set up, but has failed. */
 void sfd_reply_send_failed(const sfd_graph_t *graph, sf_status_t status, const char *detail);
 
 /* Asks a member that named an earlier graph for its edges. */

@@ -1,5 +1,5 @@
-/* Finding edges to roots that are not there, for the text of the error: see root_bounds.h. Which blocks have such the
- * ranks say themselves, as root_max; the lists are read only then. */
+/* Search for edges without root, for error texts: see root_bounds.h. Ranks send root_max per block; edge lists are read
+ * only if that is too high. */
 #include "daemon/setup/root_bounds.h"
 
 #include <inttypes.h>
@@ -21,14 +21,14 @@ void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_edge_b
   if (status == SF_OK)
     sfshm_edges_close(&edges);
   if (status != SF_ERR_RANGE)
-    return; /* what else is wrong with it its readers will find */
+    return; /* readers of the list report other errors */
   snprintf(text, sizeof text,
            "sf_graph_create: rank %d, leaf %" PRId64 ": root index %" PRId64 " on rank %d, which has %" PRId64 " roots",
            rank, leaf, root, block->rank, nroots);
   sfd_setup_note_error(setup, SF_ERR_RANGE, rank, leaf, text);
 }
 
-/* A block in an inbox, which its rank may be writing to: a copy. */
+/* Copies a block from an inbox to which its rank may be writing. */
 static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_edge_block_t *block, sfshm_region_t *copy)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
@@ -45,8 +45,7 @@ static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_edge_block_t *bl
   return status;
 }
 
-/* A member's blocks that lead to roots that the owner does not have. Its edge list is mapped when the first of those in
- * it is found: *list. */
+/* Records a block with edges without root. The edge list is mapped at first use: *list. */
 static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *block, int64_t nroots,
                      sfshm_region_t *list)
 {

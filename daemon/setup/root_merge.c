@@ -1,4 +1,4 @@
-/* Merging: see root_merge.h. The daemon's thread, except for sfd_root_merge_run, which may run in a worker thread. */
+/* Root merge: see root_merge.h. The daemon's thread; sfd_root_merge_run may run in a worker thread. */
 #include "daemon/setup/root_merge.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 
-/* Merging takes some 24 bytes an edge, also of ranks that only claim to have so many. */
+/* merging takes about 24 bytes per edge that a rank claims to have */
 #define MERGE_MAX_EDGES (INT64_C(1) << 28)
 
 #define BLOCK_ALIGN 64u
@@ -42,13 +42,12 @@ static int compare_blocks(const void *a, const void *b)
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Whether it leads to another node. */
 static bool is_remote(const sfd_graph_t *graph, const sfd_edge_block_t *block)
 {
   return sfd_group_local(graph->group, block->rank) < 0;
 }
 
-/* Such blocks of a member. */
+/* Number of blocks that lead to other nodes. */
 static int32_t count_remote(const sfd_graph_t *graph, const sfd_setup_member_t *member)
 {
   int32_t n = 0;
@@ -62,7 +61,7 @@ static uint64_t align(uint64_t bytes)
   return (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
 }
 
-/* Bytes that stand together in an inbox, and will in the copy. */
+/* Contiguous bytes of blocks in an inbox. */
 typedef struct sfd_root_merge_span {
   uint64_t segment;
   uint64_t offset;
@@ -77,14 +76,14 @@ static sf_status_t read_span(const sfd_rank_t *rank, const sfd_root_merge_span_t
   return sfshm_read(segment->fd, span->offset, span->length, to);
 }
 
-/* Whether the block stands right behind. */
+/* Whether the block follows the span. */
 static bool continues(const sfd_root_merge_span_t *span, const sfd_edge_block_t *block)
 {
   return span->length > 0 && span->length % BLOCK_ALIGN == 0 && block->segment == span->segment &&
          block->offset == span->offset + span->length;
 }
 
-/* Reads a member's blocks that lead to other nodes, one behind the other. */
+/* Reads a member's blocks that lead to other nodes, one after the other. */
 static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
@@ -107,7 +106,7 @@ static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to
   return status == SF_OK ? read_span(rank, &span, to) : status;
 }
 
-/* Copies a member's blocks that lead to other nodes, of which there are some, out of its inboxes. */
+/* Copies a member's blocks that lead to other nodes out of its inboxes. */
 static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_root_merge_list_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
@@ -182,8 +181,8 @@ static void find_nodes(sfd_root_merge_t *merging)
   }
 }
 
-/* What one rank alone wants of an owner is only looked at as far as it is an array, for which the block has room; where
- * values go may have to be written down, which is quicker. */
+/* Indices to read. A block that is the only one to its owner is read only as far as it holds index arrays; writing down
+ * where its values go takes less. */
 static int64_t effort_of(const sfd_root_merge_t *merging, int32_t i)
 {
   const sfd_root_merge_block_t *want = &merging->remote[i];

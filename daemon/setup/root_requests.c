@@ -1,4 +1,4 @@
-/* Wants: see root_requests.h. The daemon's thread. */
+/* Root requests: see root_requests.h. The daemon's thread. */
 #include "daemon/setup/root_requests.h"
 
 #include <inttypes.h>
@@ -15,13 +15,13 @@
 #include "shm/edges/packed.h"
 #include "shm/trunk/trunk.h"
 
-/* Below so much effort merging takes less time than waking a thread for it. */
+/* below, merging takes less time than waking a worker */
 #define MERGE_INLINE_EFFORT 16384
 
-/* Root images of so many bytes are packed. */
+/* bytes; shorter root images are sent unpacked */
 #define PACK_FROM 2048
 
-/* A root image that came from another node. */
+/* A root image received from another node. */
 typedef struct sfd_root_request {
   int32_t node;
   void *image;
@@ -30,10 +30,10 @@ typedef struct sfd_root_request {
 } sfd_root_request_t;
 
 struct sfd_root_requests {
-  sfd_root_merge_t *merging; /* NULL: nothing is wanted from others */
+  sfd_root_merge_t *merging; /* NULL: no edge leads to another node */
   bool merged;
-  sfd_root_counts_t other_counts; /* of ranks of the other of two nodes, as it says, */
-  sfd_root_counts_t own_counts;   /* and of ranks here, as it has been told */
+  sfd_root_counts_t other_counts; /* two nodes: received from the other one */
+  sfd_root_counts_t own_counts;   /* two nodes: sent to the other one */
   int32_t nunanswered;
   sfd_root_request_t *incoming;
   int32_t nincoming;
@@ -66,7 +66,7 @@ static sfd_root_requests_t *requests_of(sfd_graph_t *graph)
 
 /* ---- Being answered ---------------------------------------------------------------------------------------------- */
 
-/* Whether some are not there. */
+/* Returns whether some root does not exist. */
 static bool check_roots(sfd_graph_t *graph, const sfd_root_merge_target_t *target, const sfd_root_counts_t *counts)
 {
   const sfd_root_merge_block_t *requests = &graph->setup->root_requests->merging->remote[target->first];
@@ -98,7 +98,7 @@ static sfd_root_merge_target_t *find_target(sfd_root_requests_t *requests, int32
   return NULL;
 }
 
-/* Of two nodes the other one says it without being asked, perhaps before anything is wanted of it. */
+/* Two nodes: the other one sends its counts without request, perhaps before this node needs them. */
 static sf_status_t handle_other_of_pair(sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *counts)
 {
   sfd_root_requests_t *requests = requests_of(graph);
@@ -147,11 +147,11 @@ sf_status_t sfd_root_requests_handle_wanted(sfd_server_t *server, int32_t node, 
 
 static void on_image_sent(void *image, sf_status_t status)
 {
-  (void)status; /* the channel's end fails the job */
+  (void)status; /* a lost channel fails the job */
   free(image);
 }
 
-/* The image is given away: the set-up may end before it has left. Short ones are not worth packing. */
+/* Gives the image away, as the set-up may end before it is sent. */
 static void send_image(const sfd_graph_t *graph, sfd_root_merge_target_t *target)
 {
   void *image = target->merge.root_image;
@@ -184,7 +184,7 @@ static void after_merging(sfd_graph_t *graph)
   for (int32_t i = 0; i < merging->ntargets; i++)
     send_image(graph, &merging->targets[i]);
   if (sfd_agreement_is_pair(graph->group))
-    sfd_setup_edges_done(graph); /* with the other's part its numbers of roots will be there */
+    sfd_setup_edges_done(graph); /* the other node's counts come with its part of the agreement */
 }
 
 static void on_merged(uv_work_t *work, int status)
@@ -201,7 +201,7 @@ static void on_merged(uv_work_t *work, int status)
   sfd_network_gather(server, false);
 }
 
-/* Without memory nothing is said, and nothing will be wanted. */
+/* Without memory sends no counts; the other node then checks nothing. */
 static void send_counts_to_other(sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
@@ -251,13 +251,13 @@ static sf_status_t open_request(const sfd_root_request_t *incoming, sfshm_image_
   return sfshm_image_open(incoming->image, incoming->bytes, SFSHM_ROOT_IMAGE_MAGIC, image);
 }
 
-/* Of two nodes each has said or will say it in any case. */
+/* Two nodes send their counts without request. */
 static void answer(const sfd_graph_t *graph, sfd_root_request_t *incoming)
 {
   sfshm_image_t image;
   incoming->answered = true;
   if (sfd_agreement_is_pair(graph->group) || open_request(incoming, &image) != SF_OK)
-    return; /* checked when it came */
+    return; /* checked on arrival */
   uint32_t n = image.header.nparts;
   sfd_root_counts_t counts = {.n = 0};
   int32_t *owners = calloc(n + 1u, sizeof *owners);
@@ -270,12 +270,12 @@ static void answer(const sfd_graph_t *graph, sfd_root_request_t *incoming)
   free(owners);
 }
 
-/* Whether the other node wants roots that are not here, by what it has been told. */
+/* Whether the other node requests roots that do not exist, by the counts sent to it. */
 static bool asks_too_much(const sfd_root_request_t *incoming, const sfd_root_counts_t *counts)
 {
   sfshm_image_t image;
   sfshm_root_roots_t part;
-  bool bad = open_request(incoming, &image) != SF_OK; /* checked when it came */
+  bool bad = open_request(incoming, &image) != SF_OK; /* checked on arrival */
   for (uint32_t i = 0; !bad && i < image.header.nparts; i++)
     bad = sfshm_root_part_open(&image, i, sfd_root_counts_of(counts, sfshm_image_rank(&image, i)), &part) != SF_OK;
   return bad;
@@ -299,7 +299,6 @@ void sfd_root_requests_members_came(sfd_graph_t *graph)
       answer(graph, &requests->incoming[i]);
 }
 
-/* One from each node. */
 static bool has_requested(const sfd_root_requests_t *requests, int32_t node)
 {
   for (int32_t i = 0; requests != NULL && i < requests->nincoming; i++)
@@ -308,7 +307,7 @@ static bool has_requested(const sfd_root_requests_t *requests, int32_t node)
   return false;
 }
 
-/* In place of what is packed. */
+/* Replaces a packed image by the unpacked one. */
 static sf_status_t unpack(void **image, size_t *bytes)
 {
   void *packed = *image;
@@ -357,7 +356,7 @@ sf_status_t sfd_root_requests_arrived(sfd_group_t *group, int32_t node, const sf
   sfd_graph_t *graph = NULL;
   sf_status_t status = sfd_setup_find_gathering(group, head->desc, &graph);
   if (graph == NULL || graph->state != SFD_GRAPH_GATHERING) {
-    free(image); /* the set-up has been given up here: the other node will hear of that */
+    free(image); /* the set-up has ended here, and the other node will hear of it */
     return status;
   }
   size_t bytes = head->payload_bytes;

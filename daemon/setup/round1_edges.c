@@ -1,4 +1,4 @@
-/* Round 1: checking and keeping edge blocks. The daemon's thread. */
+/* Edge blocks of round 1: see round1_edges.h. The daemon's thread. */
 #include "daemon/setup/round1_edges.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 /* ---- Checking ---- */
 
-/* A block in the rank's inbox; so much of such blocks may still come. */
+/* A block in the rank's inbox; blocks may have left more bytes. */
 static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_rank_t *rank, int32_t group_rank,
                                   uint64_t left)
 {
@@ -31,7 +31,7 @@ static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_ran
   return SF_OK;
 }
 
-/* All blocks are in the edge list, or all in inboxes. */
+/* All blocks must be in the edge list, or all in inboxes. */
 static sf_status_t check_places(const Sfproto__GraphCreate *create, const sfd_rank_t *rank, const sfd_group_t *group,
                                 int32_t group_rank, int nfds)
 {

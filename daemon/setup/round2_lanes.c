@@ -1,4 +1,4 @@
-/* Checking and keeping the ends of lanes. The daemon's thread. */
+/* Lanes: see round2_lanes.h. The daemon's thread. */
 #include "daemon/setup/round2_lanes.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* The rounds of graph set-up: waiting for all, and errors. The daemon's thread. */
+/* Rounds of graph set-up: see setup.h. The daemon's thread. */
 #include "daemon/setup/setup_internal.h"
 
 #include <assert.h>
@@ -115,7 +115,7 @@ void sfd_setup_answer_error(const sfd_graph_t *graph, sf_status_t status, const 
 
 /* ---- Ready ---- */
 
-/* If the graph can't be ready here, that is an error of all on one node, and over several a graph that has failed. */
+/* If the graph can't be ready here: on one node an error of all ranks, over nodes a graph that fails. */
 static void become_ready(sfd_graph_t *graph, sf_status_t status)
 {
   const sfd_setup_t *setup = graph->setup;
@@ -133,8 +133,7 @@ static void become_ready(sfd_graph_t *graph, sf_status_t status)
   }
 }
 
-/* This node's part of round 2, for which its members need not say anything. status: SF_OK, or why it can't make its
- * part of the graph. */
+/* This node's part of round 2 without its members. status: SF_OK, or why this node has no part of the graph. */
 static void finish_alone(sfd_graph_t *graph, sf_status_t status)
 {
   enter(graph, SFD_SETUP_CONFIRMING);
@@ -144,8 +143,8 @@ static void finish_alone(sfd_graph_t *graph, sf_status_t status)
   sfd_agreement_arrive(graph->group, SFPEER__ARRIVE__KIND__GRAPH_LANES, graph->number, &graph->setup->agreement);
 }
 
-/* What ranks have proposed holds on all nodes. Of more than two nodes each has to know that the others have the graph
- * before its ranks may use it. */
+/* All nodes accepted the proposals. With more than two nodes, each must know that all have the graph before ranks use
+ * it. */
 static void confirm(sfd_graph_t *graph, sf_status_t status)
 {
   if (graph->group->nnodes > 2) {
@@ -185,14 +184,14 @@ void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
   enter(graph, SFD_SETUP_EDGES);
   if (refuse)
     sfd_agreement_refuse(graph->group, SFPEER__ARRIVE__KIND__GRAPH_AGAIN, graph->number, &graph->setup->vote);
-  sfd_trunks_free(graph->trunks); /* made in hope */
+  sfd_trunks_free(graph->trunks); /* made before the vote */
   graph->trunks = NULL;
   for (int32_t i = 0; i < graph->group->nlocals; i++)
     ask_member(graph, i);
 }
 
-/* Whether this node votes for making an earlier graph again. Two nodes have all that the graph needs before they tell
- * each other, so that nothing is left to be agreed on. */
+/* Whether this node votes for reuse. Two nodes make their trunks before they vote, so that nothing is left to agree on.
+ * */
 static bool can_reuse(sfd_graph_t *graph)
 {
   return sfd_proposal_names_one(graph) && (!sfd_agreement_is_pair(graph->group) ||
@@ -235,7 +234,7 @@ void sfd_setup_edges_done(sfd_graph_t *graph)
 
 static void members_came(sfd_graph_t *graph)
 {
-  sfd_root_requests_members_came(graph); /* other nodes may have edges to say in any case */
+  sfd_root_requests_members_came(graph); /* other nodes may have edges in any case */
   if (graph->setup->state == SFD_SETUP_COLLECTING) {
     if (can_reuse(graph)) {
       vote(graph);
@@ -244,7 +243,7 @@ static void members_came(sfd_graph_t *graph)
     sfd_setup_need_edges(graph, true);
   }
   if (graph->setup->nhere < graph->group->nlocals)
-    return; /* some have been asked for edges */
+    return; /* members are asked for their edges */
   sfd_root_bounds_check_local(graph);
   if (graph->group->nnodes > 1)
     sfd_root_requests_begin(graph); /* also after an error: another rank may have a lower one */
@@ -263,7 +262,7 @@ void sfd_setup_members_came(sfd_graph_t *graph)
     sfd_network_gather(server, false);
 }
 
-/* Edges and lanes of round 1 are not needed any more. */
+/* Frees edges and lanes of round 1. */
 static void begin_round_2(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
@@ -279,8 +278,8 @@ static void begin_round_2(sfd_graph_t *graph)
   }
 }
 
-/* Two nodes have said their parts, and with that all by which both see whether roots are wanted that are not there. If
- * so they say them once more, with the errors. */
+/* Two nodes have both parts, and check whether all requested roots exist. If not, they repeat the agreement with
+ * errors. */
 static bool repeat_with_errors(sfd_graph_t *graph)
 {
   sfd_setup_t *setup = graph->setup;
@@ -319,7 +318,7 @@ static void edges_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   if (status == SF_OK)
     begin_round_2(graph);
   else
-    finish_alone(graph, status); /* the others hear of it in round 2 */
+    finish_alone(graph, status); /* the other nodes hear of the error in round 2 */
 }
 
 /* ---- Lanes ---- */
@@ -349,7 +348,7 @@ static void lanes_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
 
 /* ---- Agreements ---- */
 
-/* The one of a graph that is in the round to which the kind belongs; NULL: it is not, or there is none. */
+/* The graph's agreement of that kind; NULL: there is no graph, or it is in another round. */
 static sfd_agreement_t *agreement_of(const sfd_graph_t *graph, Sfpeer__Arrive__Kind kind)
 {
   bool lanes = kind == SFPEER__ARRIVE__KIND__GRAPH_LANES;
@@ -383,7 +382,7 @@ static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *rel
   return *group_p != NULL ? agreement_of(sfd_setup_find(*group_p, release->number), release->kind) : NULL;
 }
 
-/* A node says what its edges are: nothing is made out of an earlier graph. */
+/* A node has sent edges: no plan is reused. */
 static bool edges_added(sfd_group_t *group, uint64_t number)
 {
   sfd_setup_need_edges(sfd_setup_find(group, number), true);

@@ -1,14 +1,14 @@
-/* Set-up of graphs, as far as the ranks of this node go. Each member of the group says something, the daemons wait for
- * all and agree (tree_agreement.h), and each member is told what the others said for it (reply.h).
+/* Set-up of graphs on this node, in two rounds. Each member of the group sends a message, the daemons wait for all and
+ * agree (tree_agreement.h), and each member is answered with what the others sent for it (reply.h).
  *
- *   round 1   GraphCreate  edges: who has leaves on whose roots (round1_edges.h; between nodes: root_requests.h)
- *   round 2   GraphCommit  lanes: where who writes (round2_lanes.h)
+ *   round 1   GraphCreate  edges: which leaves on which roots (round1_edges.h; between nodes: root_requests.h)
+ *   round 2   GraphCommit  lanes: where each rank writes (round2_lanes.h)
  *
- * A member may propose with GraphCreate that the graph be ready without round 2: it tells its lanes, too, and instead
- * of its edges it may name an earlier graph that had the same edges (proposal.h).
+ * With GraphCreate a member may propose that the graph be ready without round 2: it adds its lanes, and may name an
+ * earlier graph with the same edges instead of sending edges (proposal.h).
  *
- * An error of one rank is the answer for all in the round in which it came; of several that of the lowest (rank, leaf).
- * Members are numbered as in the group's list of those of this node. */
+ * An error of one rank is the answer to all in that round; of several errors the one with the lowest (rank, leaf).
+ * local numbers the members of this node. */
 #ifndef SFD_SETUP_SETUP_H
 #define SFD_SETUP_SETUP_H
 
@@ -19,38 +19,37 @@
 #include "daemon/jobs.h"
 #include "shm/region/region.h"
 
-/* Where the rank at the other end writes. */
+/* Memory into which the rank at the other end writes. */
 typedef struct sfd_lane {
-  int32_t rank; /* of the group, at the other end */
+  int32_t rank; /* group rank at the other end */
   uint64_t segment;
   uint64_t slots;
   uint64_t control;
   bool can_read;
 } sfd_lane_t;
 
-/* What a member has said in this round. */
+/* State of a member in this round. */
 typedef enum sfd_member_state {
-  SFD_MEMBER_AWAITED,  /* nothing */
-  SFD_MEMBER_ASKED,    /* round 1: the name of an earlier graph; it has been asked for its edges */
-  SFD_MEMBER_WAITING,  /* its part; it waits for the answer */
-  SFD_MEMBER_ANSWERED, /* its part, and has been answered; or it has left */
+  SFD_MEMBER_AWAITED,  /* has not arrived */
+  SFD_MEMBER_ASKED,    /* round 1: named an earlier graph, and is asked for its edges */
+  SFD_MEMBER_WAITING,  /* has arrived, and waits for the answer */
+  SFD_MEMBER_ANSWERED, /* has been answered, or has left */
 } sfd_member_state_t;
 
 typedef struct sfd_setup_member {
   sfd_member_state_t state;
-  bool wrong;    /* its input is: nroots means nothing */
-  bool proposes; /* lanes are there: those of the earlier graph, or one for each block that leads to a rank of this node
-                  */
+  bool wrong;    /* the rank reported an error: nroots is not valid */
+  bool proposes; /* sent lanes: of the earlier graph, or for each block to a local rank */
   uint64_t request;
-  uint64_t earlier; /* the graph that it named; 0: it says what its edges are */
+  uint64_t earlier; /* the graph that it named; 0: it sent edges */
   int64_t nroots;
   int64_t nleaves;
-  int32_t nroot_ranks; /* other ranks to whose roots its edges lead */
+  int32_t nroot_ranks; /* ranks on whose roots it has leaves, without itself */
   uint32_t flags;
   int edges_fd;             /* -1: none */
-  sfd_edge_block_t *blocks; /* ascending ranks; round 1 only */
+  sfd_edge_block_t *blocks; /* by rank; round 1 only */
   int32_t nblocks;
-  sfd_lane_t *lanes; /* ascending ranks; round 2, or proposed */
+  sfd_lane_t *lanes; /* by rank; round 2, or proposed */
   int32_t nlanes;
 } sfd_setup_member_t;
 
@@ -59,7 +58,7 @@ static inline bool sfd_setup_has_come(const sfd_setup_member_t *member)
   return member->state >= SFD_MEMBER_WAITING;
 }
 
-/* A set-up's way. Over one node or two nothing is left to agree on in CONFIRMING, and the graph is ready at once.
+/* States of a set-up. On one or two nodes nothing is left to agree on in CONFIRMING, and the graph is ready at once.
  *
  *   COLLECTING ---all members named one earlier graph---> VOTING ---all nodes voted for it---> CONFIRMING
  *       |                                                   |                                   ^     |
@@ -67,7 +66,7 @@ static inline bool sfd_setup_has_come(const sfd_setup_member_t *member)
  *       v                                                   v                                   |     | all nodes
  *     EDGES <-----------------------------------------------/                                   |     | can
  *       |                                                                                       |     v
- *       +---all members have said edges, all nodes agree, and proposals say all-----------------/   READY
+ *       +---all members sent edges, all nodes agree, and round 2 is unnecessary-----------------/   READY
  *       |                                                                                             ^
  *       | the same, but lanes are missing                                                             |
  *       v                                                                                             |
@@ -75,13 +74,13 @@ static inline bool sfd_setup_has_come(const sfd_setup_member_t *member)
  *       |
  *       | a member leaves
  *       v
- *     DOOMED: whoever commits is answered at once
+ *     FAILED: each GraphCommit is answered at once
  *
- * An error that is agreed on ends the set-up wherever it is; so does, before CONFIRMING, a member that leaves. */
+ * An error that the nodes agree on ends the set-up in any state; before CONFIRMING a member that leaves does, too. */
 typedef enum sfd_setup_state {
   SFD_SETUP_COLLECTING,
   SFD_SETUP_VOTING,
-  SFD_SETUP_EDGES, /* members that named an earlier graph are asked for their edges */
+  SFD_SETUP_EDGES, /* members that named an earlier graph are asked for edges */
   SFD_SETUP_CONFIRMING,
   SFD_SETUP_LANES,
   SFD_SETUP_FAILED,
@@ -89,58 +88,57 @@ typedef enum sfd_setup_state {
 
 typedef struct sfd_setup {
   sfd_setup_state_t state;
-  int32_t nhere;                           /* members that have come */
+  int32_t nhere;                           /* members that have arrived */
   sfd_agreement_t agreement;               /* of this round */
-  sfd_agreement_t vote;                    /* of nodes whose members all named an earlier graph */
-  uint64_t earlier;                        /* the graph that all have voted for; 0: none */
-  bool compared;                           /* of two nodes: what they want with what they have */
-  struct sfd_root_requests *root_requests; /* what goes between nodes in round 1; NULL: nothing */
+  sfd_agreement_t vote;                    /* on reuse of an earlier graph */
+  uint64_t earlier;                        /* the graph to be reused; 0: none */
+  bool compared;                           /* two nodes: the root requests have been checked */
+  struct sfd_root_requests *root_requests; /* round 1 between nodes; NULL: nothing */
   sfd_setup_member_t members[];
 } sfd_setup_t;
 
-void sfd_setup_free(sfd_graph_t *graph); /* without set-up nothing happens */
+void sfd_setup_free(sfd_graph_t *graph);
 
-/* Records an error; the lowest (rank, leaf) of all stays. */
+/* Records an error; the one with the lowest (rank, leaf) stays. */
 void sfd_setup_note_error(sfd_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
-/* The member of this node at that place of the group. */
+/* The local member with that group rank. */
 sfd_setup_member_t *sfd_setup_member(const sfd_graph_t *graph, int32_t group_rank);
 
-/* The graph with that number among those of the group that is being set up, or NULL. */
+/* The graph in set-up with that number of the group, or NULL. */
 sfd_graph_t *sfd_setup_find(const sfd_group_t *group, uint64_t number);
 
-/* The same, begun if need be; NULL: a member of the group has left. SF_ERR_NOMEM: it can't be begun. What another node
- * says would be lost then, and waited for for ever: its channel has to end. */
+/* The same, begun if needed; NULL: a member of the group has left. SF_ERR_NOMEM: the channel to the node that sent the
+ * message must end, as the node would wait forever. */
 sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_graph_t **graph_p);
 
-/* All members of this node have said their part of round 1. */
+/* All members of this node have arrived in round 1. */
 void sfd_setup_members_came(sfd_graph_t *graph);
 
-/* Nothing is made out of an earlier graph: asks the members that have named one for their edges. refuse: the nodes that
- * have told this one their votes are told so. */
+/* No plan is reused: asks the members that named a graph for their edges. refuse: answers the votes of child nodes. */
 void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse);
 
-/* What concerns other nodes has been said: this node's part of round 1 is over. */
+/* The root requests are answered: this node's part of round 1 is complete. */
 void sfd_setup_edges_done(sfd_graph_t *graph);
 
-/* What nodes agree on: edges (round 1), lanes (round 2), and to make an earlier graph again. */
+/* Agreements on edges (round 1), lanes (round 2), and reuse of an earlier graph. */
 extern const sfd_agreement_ops_t sfd_setup_edges_agreement;
 extern const sfd_agreement_ops_t sfd_setup_lanes_agreement;
 extern const sfd_agreement_ops_t sfd_setup_vote_agreement;
 
-/* To be called when a member's request is answered: it doesn't wait any more. NULL: there is nobody to tell. */
+/* Marks the member as answered. NULL: its session has ended. */
 sfd_session_t *sfd_setup_mark_answered(const sfd_graph_t *graph, int32_t local);
 
-/* A member of this node leaves the group: set-ups that would need it can't begin. */
+/* A member of this node leaves the group: ends set-ups that need it. */
 void sfd_setups_member_gone(sfd_group_t *group, int32_t group_rank, const char *text);
 
-/* Members of other nodes have left: set-ups that need them can't begin. */
+/* Members on other nodes have left: ends set-ups that need them. */
 void sfd_setups_sweep(sfd_group_t *group);
 
-/* A rank of this node leaves: set-ups in the middle of which it is fail. */
+/* A rank of this node leaves: its set-ups in round 2 fail. */
 void sfd_setups_leave(sfd_rank_t *rank, const char *text);
 
-/* Answers all who wait and forgets all graphs that are being set up. */
+/* Answers all members that wait, and frees all graphs in set-up. */
 void sfd_setups_fail(sfd_job_t *job, sf_status_t status, const char *detail);
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);

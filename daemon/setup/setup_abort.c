@@ -1,4 +1,4 @@
-/* The end of set-ups that can't go on: errors, ranks that leave, and jobs that fail. The daemon's thread. */
+/* End of set-ups that cannot complete: errors, ranks that leave, jobs that fail. The daemon's thread. */
 #include "daemon/setup/setup_internal.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status)
   char detail[SFD_TEXT_SIZE];
   snprintf(detail, sizeof detail, "node %d can't make its part of the graph: %s", group->nodes[group->node_position],
            sfshm_error_detail());
-  if (graph->id == 0) { /* and there is nothing that could fail */
+  if (graph->id == 0) { /* no other node knows the graph */
     sfd_job_fail(group->job, detail);
     return;
   }
@@ -47,7 +47,7 @@ void sfd_setup_fail_ready(sfd_graph_t *graph, sf_status_t status)
 
 /* ---- Ranks that leave ---- */
 
-/* That it can't be set up comes before what is wrong with it. */
+/* A rank that left goes before errors of input. */
 static void note_gone(sfd_graph_t *graph, const char *text)
 {
   graph->setup->agreement.error.status = SF_OK;

@@ -1,4 +1,4 @@
-/* What members of a graph say in the rounds of its set-up: GraphCreate and GraphCommit. The daemon's thread. */
+/* GraphCreate and GraphCommit of members. The daemon's thread. */
 #include <inttypes.h>
 
 #include "daemon/setup/proposal.h"
@@ -8,7 +8,7 @@
 #include "daemon/setup/setup_internal.h"
 #include "shm/base/error.h"
 
-/* What a rank found wrong; false: it is malformed. */
+/* Records the error of a rank; false: malformed. */
 static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
 {
   if (error == NULL)
@@ -19,7 +19,7 @@ static bool take_error(sfd_graph_t *graph, const Sfproto__SetupError *error)
   return true;
 }
 
-/* The member has said its part of this round and waits for the others. */
+/* The member waits for the other members. */
 static void arrive(sfd_graph_t *graph, int32_t group_rank, uint64_t request)
 {
   sfd_setup_member_t *member = sfd_setup_member(graph, group_rank);
@@ -38,11 +38,11 @@ static sf_status_t check_create(const Sfproto__GraphCreate *create, const sfd_ra
   return status == SF_OK ? sfd_proposal_check(create, rank, group, group_rank, nfds) : status;
 }
 
-/* The set-up that the message belongs to: the next one of the member, or the one whose edges it has been asked for. */
+/* The set-up of the message: the member's next one, or the one for which it was asked for edges. */
 static sf_status_t find_round_1(sfd_group_t *group, int32_t group_rank, const Sfproto__GraphCreate *create,
                                 sfd_graph_t **graph_p)
 {
-  if (!create->has_number) /* the group is complete */
+  if (!create->has_number)
     return sfd_setup_find_gathering(group, group->members[group_rank].ngraphs, graph_p);
   *graph_p = sfd_setup_find(group, create->number);
   if (*graph_p == NULL || sfd_setup_member(*graph_p, group_rank)->state != SFD_MEMBER_ASKED)
@@ -51,7 +51,6 @@ static sf_status_t find_round_1(sfd_group_t *group, int32_t group_rank, const Sf
   return SF_OK;
 }
 
-/* Takes over the edge list's descriptor. */
 static sf_status_t store_list(const sfd_graph_t *graph, sfd_setup_member_t *member, int fds[], int nfds)
 {
   if (nfds == 0)
@@ -83,7 +82,7 @@ static sf_status_t store_create(sfd_graph_t *graph, int32_t group_rank, const Sf
   member->flags = create->flags;
   member->wrong = create->error != NULL;
   if (create->has_again)
-    return SF_OK; /* it may still say its edges */
+    return SF_OK; /* the edges may still follow */
   sfd_agreement_add_flags(agreement, group_rank, create->flags);
   if (create->error == NULL)
     sfd_agreement_add_counts(agreement, create->nroots, create->nleaves, member->nblocks);
@@ -119,7 +118,7 @@ static sf_status_t enter_round_1(sfd_group_t *group, int32_t group_rank, sfd_ses
 
 void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the other ranks, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_create->group;
   if (sfd_job_answer_failed(rank, message->request) || !sfd_rank_may_wait(rank, message->request))
@@ -164,7 +163,7 @@ static sf_status_t enter_round_2(sfd_graph_t *graph, int32_t group_rank, const s
 
 void sfd_setup_handle_commit(sfd_session_t *session, const Sfproto__Message *message)
 {
-  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the others, and in the next round */
+  sfd_idle_expect(&session->server->idle, SFD_EXPECT_RANKS_NS); /* from the other ranks, and in the next round */
   sfd_rank_t *rank = session->rank;
   uint64_t id = message->graph_commit->graph;
   if (sfd_job_answer_failed(rank, message->request))
