@@ -1,4 +1,4 @@
-/* Jobs that have ended: see ended_jobs.h. The daemon's thread. */
+/* Ended jobs and graphs: see ended_jobs.h. The daemon's thread. */
 #include "daemon/jobs/ended_jobs.h"
 
 #include <stddef.h>

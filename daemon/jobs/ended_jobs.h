@@ -1,6 +1,5 @@
-/* Jobs and graphs that have ended here, the last ones. Other nodes may still have something to say of a job, such as
- * that a rank has left: nothing waits for that, and it is not kept as what comes too early is (early_messages.h). Of a
- * graph they may still wait for something: call_compare.h says what becomes of that. */
+/* The last jobs and graphs that ended here. Messages about an ended job that still arrive from other nodes are dropped,
+ * and not kept like messages that arrive early (early_messages.h). For an ended graph see call_compare.h. */
 #ifndef SFD_JOBS_ENDED_JOBS_H
 #define SFD_JOBS_ENDED_JOBS_H
 
@@ -11,18 +10,18 @@
 
 #define SFD_ENDED 1024
 
-/* A rank that calls nothing more on a graph. */
+/* A rank that calls no more operations on a graph. */
 typedef struct sfd_ended_rank {
-  int32_t rank;        /* of the group; -1: nobody is known */
-  bool left;           /* it has left the job; otherwise it has destroyed the graph */
-  uint64_t operations; /* that it called */
+  int32_t rank;        /* group rank; -1: not known */
+  bool left;           /* left the job; else destroyed the graph */
+  uint64_t operations; /* that it has called */
 } sfd_ended_rank_t;
 
 typedef struct sfd_ended_graph {
   uint64_t job;
   uint64_t id;
   bool failed;
-  sfd_ended_rank_t rank; /* that called the fewest */
+  sfd_ended_rank_t rank; /* the one that called the fewest */
 } sfd_ended_graph_t;
 
 typedef struct sfd_ended_job {
@@ -32,24 +31,24 @@ typedef struct sfd_ended_job {
 
 typedef struct sfd_ended_jobs {
   sfd_ended_job_t jobs[SFD_ENDED];
-  uint64_t n; /* so far */
+  uint64_t n; /* added so far */
   sfd_ended_graph_t graphs[SFD_ENDED];
   uint64_t ngraphs;
 } sfd_ended_jobs_t;
 
-/* The job of that id has ended here, or, failed, will never begin. */
+/* The job has ended here; failed also if it will never begin here. */
 void sfd_ended_jobs_add(sfd_ended_jobs_t *ended, uint64_t job, bool failed);
 
-/* What the handler of a message of another node says if there is no such job: SF_OK if it has ended, SF_ERR_NOT_FOUND
- * if it may begin yet. */
+/* Result of a peer message's handler that finds no such job: SF_OK if the job has ended, SF_ERR_NOT_FOUND if it may
+ * still begin. */
 sf_status_t sfd_ended_jobs_status(const sfd_ended_jobs_t *ended, uint64_t job);
 
-/* Whether it has ended without having failed, of which all nodes hear. */
+/* Whether the job has ended without failure. All nodes hear of a failure. */
 bool sfd_ended_jobs_ended_well(const sfd_ended_jobs_t *ended, uint64_t job);
 
 void sfd_ended_jobs_add_graph(sfd_ended_jobs_t *ended, const sfd_ended_graph_t *graph);
 
-/* NULL: it is not known any more. */
+/* NULL: not known any more. */
 const sfd_ended_graph_t *sfd_ended_jobs_find_graph(const sfd_ended_jobs_t *ended, uint64_t job, uint64_t id);
 
 #endif

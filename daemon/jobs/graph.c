@@ -1,4 +1,4 @@
-/* The life of graphs after and around set-up. The daemon's thread. */
+/* Graphs: see graph.h. The daemon's thread. */
 #include "daemon/jobs/graph.h"
 
 #include <inttypes.h>
@@ -36,7 +36,6 @@ sf_status_t sfd_graph_number(sfd_graph_t *graph, uint64_t id)
   return sfshm_error(SF_ERR_NOMEM, "no memory for a graph");
 }
 
-/* The graph is no longer among those that are being set up. */
 static void unlist_setup(sfd_graph_t *graph)
 {
   if (graph->setup != NULL)
@@ -146,7 +145,7 @@ static void send_failure(const sfd_graph_t *graph, const int32_t nodes[], int32_
       sfd_network_send(group->job->server, nodes[i], &message);
 }
 
-/* The text may be a client's, of any length. */
+/* text may be a client's, of any length. */
 void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text)
 {
   const sfd_group_t *group = graph->group;
@@ -158,8 +157,8 @@ void sfd_graph_fail(sfd_graph_t *graph, sf_status_t status, const char *text)
   fail_here(graph, status, detail);
 }
 
-/* Who tells it tells all. But what ranks here do next, having heard of it, their node's neighbours in the tree may hear
- * of sooner than of this. */
+/* The node that failed the graph tells all nodes. Neighbours in the tree are told here, too, as messages caused by this
+ * failure could reach them first. */
 void sfd_graph_hear_failure(sfd_graph_t *graph, sf_status_t status, const char *text)
 {
   const sfd_group_t *group = graph->group;
@@ -181,7 +180,7 @@ sf_status_t sfd_graph_handle_peer_fail(sfd_server_t *server, int32_t node, const
   sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, fail->graph) : NULL;
   (void)node;
   if (graph != NULL && graph->state == SFD_GRAPH_COMMITTING)
-    return SF_ERR_NOT_FOUND; /* there it was ready before */
+    return SF_ERR_NOT_FOUND; /* the graph was ready there before */
   if (graph != NULL)
     sfd_graph_hear_failure(graph, fail->status < SF_OK ? (sf_status_t)fail->status : SF_ERR_MISMATCH, fail->detail);
   return SF_OK;

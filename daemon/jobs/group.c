@@ -1,4 +1,4 @@
-/* Groups: forming, finding and forgetting them. The daemon's thread. */
+/* Groups: forming, finding, freeing. The daemon's thread. */
 #include "daemon/jobs/group_internal.h"
 #include "daemon/jobs/life.h"
 
@@ -27,7 +27,7 @@ static int compare_nodes(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Which nodes it is on, and who is here. */
+/* Lists nodes and local members. */
 static bool place_members(sfd_group_t *group)
 {
   int32_t here = sfd_network_node(group->job->server);
@@ -57,7 +57,7 @@ static void free_group(sfd_group_t *group)
   free(group);
 }
 
-/* A group that nobody has asked for yet; ranks NULL: all of the job. */
+/* ranks NULL: all of the job. */
 static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[], int32_t size)
 {
   sfd_group_t *group = calloc(1, sizeof *group + (size_t)size * sizeof group->members[0]);
@@ -80,7 +80,6 @@ static sfd_group_t *new_group(sfd_job_t *job, int32_t tag, const int32_t ranks[]
   return group;
 }
 
-/* From now on it has all its members. */
 static void complete(sfd_group_t *group)
 {
   group->nhere = group->size;
@@ -183,7 +182,7 @@ bool sfd_group_complete(const sfd_group_t *group, sfd_rank_t *rank, uint64_t req
 
 /* ---- Forming ---- */
 
-/* Group lists are bounded by the job's size; a rank out of range, twice, or a list without the sender is refused. */
+/* Checks for ranks out of range, duplicates, and the sender. */
 static sf_status_t check_list(const sfd_rank_t *rank, const Sfproto__GroupCreate *create)
 {
   int32_t size = rank->job->size;
@@ -210,7 +209,7 @@ static sf_status_t check_list(const sfd_rank_t *rank, const Sfproto__GroupCreate
   return status;
 }
 
-/* What identifies a group while it is being formed. */
+/* Identifies a forming group. */
 typedef struct sfd_group_list_key {
   uint32_t hash;
   int32_t tag;
@@ -233,7 +232,7 @@ static bool is_formed_by(const sfd_group_t *group, const sfd_group_key_t *key)
   return true;
 }
 
-/* The first one that is formed by the key and has not heard of the rank; its place there in *place_p. */
+/* The first forming group of that key that the rank has not asked for; its group rank in *group_rank_p. */
 static sfd_group_t *find_forming(const sfd_rank_t *rank, const sfd_group_key_t *key, int32_t *group_rank_p)
 {
   sfd_group_t *group;
@@ -303,7 +302,7 @@ void sfd_group_mark_gone(sfd_group_t *group, int32_t group_rank)
     sfd_group_unlist(group);
 }
 
-/* Who has left while the group was being formed. */
+/* Marks members that left while the group was forming. */
 static void forget_left(sfd_group_t *group)
 {
   int32_t nhere = group->nhere;
@@ -314,7 +313,7 @@ static void forget_left(sfd_group_t *group)
     }
 }
 
-/* All nodes have agreed on the group: it gets its id, or its members the error. */
+/* All nodes have agreed: the group gets its id, or its members the error. */
 static void formed(sfd_group_t *group, uint64_t number, uint64_t id)
 {
   (void)number;
@@ -344,7 +343,7 @@ static bool nobody_left(const sfd_job_t *job, const int32_t ranks[], size_t n)
   return true;
 }
 
-/* A group that is being formed by this list: the first one of which the node has said nothing yet. */
+/* The first forming group of that list of which the node has not reported. */
 static sf_status_t find_unreported(sfd_job_t *job, int32_t node, const Sfpeer__Arrive *arrive, sfd_group_t **group_p,
                                    sfd_agreement_t **agreement_p)
 {
@@ -366,7 +365,7 @@ static sf_status_t find_unreported(sfd_job_t *job, int32_t node, const Sfpeer__A
   return SF_OK;
 }
 
-/* The first one of which the parent has been told. */
+/* The first one that has been reported to the parent. */
 static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *release, sfd_group_t **group_p)
 {
   sfd_group_key_t key = make_key(release->tag, release->ranks, release->n_ranks);
@@ -381,7 +380,7 @@ static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *rel
 const sfd_agreement_ops_t sfd_group_agreement = {
     .find = find_unreported, .find_reported = find_reported, .agreed = formed};
 
-/* Whether none of the list has left; if not the request has been answered. */
+/* Whether no rank of the list has left; else the request has been answered. */
 static bool all_present(sfd_rank_t *rank, const Sfproto__GroupCreate *create, uint64_t request)
 {
   for (size_t i = 0; i < create->n_ranks; i++) {

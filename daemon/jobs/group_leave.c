@@ -7,7 +7,7 @@
 #include "daemon/net.h"
 #include "shm/base/error.h"
 
-/* A member of this node: who waits for it is told so. */
+/* A local member goes: set-ups that wait for it end. */
 static void remove_member(sfd_group_t *group, int32_t group_rank, const char *text)
 {
   if (group_rank < 0 || !group->members[group_rank].here)
@@ -40,7 +40,7 @@ void sfd_groups_peer_left(sfd_job_t *job, int32_t number)
   }
 }
 
-/* A member that has left; -1: none has. */
+/* -1: none. */
 static int32_t find_left(const sfd_group_t *group)
 {
   for (int32_t i = 0; i < group->size; i++)
@@ -68,8 +68,8 @@ static void sweep(sfd_job_t *job)
   }
 }
 
-/* What the rank took part in before it left may still be on its way. This daemon may not have had a core meanwhile: so
- * it reads what has come first. */
+/* Messages for operations of a rank that left may still arrive. The second pause lets this daemon read them first, even
+ * if it had no core for a while. */
 #define SWEEP_AFTER_MS 1000
 #define SWEEP_READS_MS 50
 
@@ -110,7 +110,6 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
   return SF_OK;
 }
 
-/* Tells the other nodes of a group that a member has destroyed it. */
 static void send_group_left(const sfd_group_t *group, int32_t number)
 {
   Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
@@ -157,7 +156,7 @@ void sfd_group_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   char text[SFD_TEXT_SIZE];
   sfd_rank_describe(rank, text, sizeof text);
   sfd_text_append(text, sizeof text, " has destroyed the group");
-  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+  if (rank->job->state == SFD_JOB_RUNNING) /* else the others hear of the failure first */
     send_group_left(group, rank->number);
   remove_member(group, group_rank, text);
   sfd_session_send_done(session, message->request);

@@ -1,4 +1,4 @@
-/* Jobs: their tables, ranks, failure and end. The daemon's thread. */
+/* Jobs: tables, ranks, end. The daemon's thread. */
 #include "daemon/jobs/job.h"
 
 #include <inttypes.h>

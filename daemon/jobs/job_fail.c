@@ -1,4 +1,4 @@
-/* Jobs that fail, and whom they tell: see job.h. The daemon's thread. */
+/* Failure of jobs: see job.h. The daemon's thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,9 +29,9 @@ void sfd_job_dismiss_joining(sfd_job_t *job)
       sfd_session_dismiss(job->ranks[r]->session, job->ranks[r]->hello_request, SF_ERR_RANK_FAILED, job->detail);
 }
 
-/* A node that notices the failure (from -1) may not reach all others. So each that hears of it passes it on, over the
- * channels that are open: a node that waits for another one has a channel to that one, and either hears from there or
- * notices the loss of the channel. */
+/* from: the node that told of the failure; -1: this one noticed it, and sends to all. Nodes that are told forward it
+ * over their open channels. A node that waits for another has a channel to it, and either hears of the failure there or
+ * notices the channel's loss. */
 static void send_failure(const sfd_job_t *job, int32_t from)
 {
   const sfd_group_t *world = job->world;
@@ -39,7 +39,7 @@ static void send_failure(const sfd_job_t *job, int32_t from)
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
   fail.job = job->id;
   fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = (char *)(uintptr_t)job->detail; /* only read; protobuf-c has no const */
+  fail.detail = (char *)(uintptr_t)job->detail; /* only read */
   fail.uid = job->uid;
   fail.name = (char *)(uintptr_t)job->name;
   for (int32_t i = 0; world != NULL && i < world->nnodes; i++) {
@@ -51,7 +51,7 @@ static void send_failure(const sfd_job_t *job, int32_t from)
   }
 }
 
-/* The failure as it concerns this node, the detail being in place. */
+/* job->detail is set. */
 static void fail_here(sfd_job_t *job)
 {
   bool joining = job->state == SFD_JOB_JOINING;
@@ -98,7 +98,7 @@ static bool has_ranks_on(const sfd_job_t *job, int32_t node)
   return false;
 }
 
-/* Whether ranks there may still be needed. */
+/* Whether some rank there has not left. */
 static bool is_needed(const sfd_job_t *job, int32_t node)
 {
   for (int32_t r = 0; r < job->size; r++)

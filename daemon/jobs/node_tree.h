@@ -1,5 +1,5 @@
-/* The tree of a group's nodes: every node but the first, the root, has a parent with at most SFD_TREE_CHILDREN
- * children, so that what concerns all nodes costs each of them little. */
+/* Tree of a group's nodes. Every node but the root, the first one, has a parent; a node has at most SFD_TREE_CHILDREN
+ * children. */
 #ifndef SFD_JOBS_NODE_TREE_H
 #define SFD_JOBS_NODE_TREE_H
 
@@ -13,20 +13,19 @@ static inline int32_t sfd_tree_first_child(const sfd_group_t *group)
   return SFD_TREE_CHILDREN * group->node_position + 1;
 }
 
-/* How many children this node has; they are nodes[first_child] and those behind it. */
+/* Children of this node: nodes[sfd_tree_first_child] and those after it. */
 static inline int32_t sfd_tree_nchildren(const sfd_group_t *group)
 {
   int32_t n = group->nnodes - sfd_tree_first_child(group);
   return n < 0 ? 0 : n < SFD_TREE_CHILDREN ? n : SFD_TREE_CHILDREN;
 }
 
-/* A bit for each of them. */
 static inline uint8_t sfd_tree_all_children(const sfd_group_t *group)
 {
   return (uint8_t)((1u << sfd_tree_nchildren(group)) - 1);
 }
 
-/* Which child of this one that node is; -1: none. */
+/* Index of the child that is that node; -1: none. */
 static inline int32_t sfd_tree_child(const sfd_group_t *group, int32_t node)
 {
   for (int32_t i = 0; i < sfd_tree_nchildren(group); i++)

@@ -13,7 +13,7 @@
 
 /* ---- What was said ----------------------------------------------------------------------------------------------- */
 
-/* Whether a comes before b: of two errors of one place, too, all nodes have to choose the same. */
+/* Total order of errors, the same on all nodes. */
 static bool comes_before(const sfd_agreement_error_t *a, const sfd_agreement_error_t *b)
 {
   if (a->rank != b->rank)
@@ -59,12 +59,12 @@ void sfd_agreement_add_flags(sfd_agreement_t *agreement, int32_t member, uint32_
   agreement->lowest = member;
   agreement->flags = flags;
   if (lowest < 0 || said == flags)
-    return; /* who was odd still is */
+    return; /* odd is still right */
   agreement->differ = false;
   note_odd(agreement, lowest, said);
 }
 
-/* What a subtree has come to, as if its members had said it one by one. */
+/* Two members stand for the subtree's flags. */
 static void add_subtree_flags(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
 {
   sfd_agreement_add_flags(agreement, arrive->lowest, arrive->flags);
@@ -72,7 +72,7 @@ static void add_subtree_flags(sfd_agreement_t *agreement, const Sfpeer__Arrive *
     sfd_agreement_add_flags(agreement, arrive->odd, arrive->odd_flags);
 }
 
-/* Behind every error that a rank found in its own edges. */
+/* Comes after every error that a rank found in its edges. */
 static void judge_flags(sfd_agreement_t *agreement)
 {
   char text[SFD_TEXT_SIZE];
@@ -105,19 +105,19 @@ bool sfd_agreement_is_pair(const sfd_group_t *group)
   return group->nnodes == 2;
 }
 
-/* Of two nodes each counts as the other's child. */
+/* Each of two nodes counts as the other's child. */
 static int32_t other_of_pair(const sfd_group_t *group)
 {
   return group->nodes[1 - group->node_position];
 }
 
-/* The children that a node has, as bits. */
+/* As bits. */
 static uint8_t all_children(const sfd_group_t *group)
 {
   return sfd_agreement_is_pair(group) ? 1 : sfd_tree_all_children(group);
 }
 
-/* Whose child the sender is; its bit, or 0 if it is none of this node's. */
+/* The sender's bit among the children; 0: no child. */
 static uint8_t child_bit(const sfd_group_t *group, int32_t node)
 {
   if (sfd_agreement_is_pair(group))
@@ -187,7 +187,7 @@ static void send_arrive(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind k
   sfd_group_free_ranks(arrive.ranks);
 }
 
-/* What has been agreed, to the node's children, or to others that this node answers. */
+/* The decision, to children or other nodes. */
 static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
                          sfd_agreement_t *agreement, const int32_t nodes[], int32_t n)
 {
@@ -222,7 +222,7 @@ static void release_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint
     send_release(group, kind, number, id, agreement, &group->nodes[sfd_tree_first_child(group)], n);
 }
 
-/* Tells one child that it can't be. */
+/* Refuses one child. */
 static void release_to(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, int32_t node)
 {
   sfd_agreement_t refused = {
@@ -241,8 +241,7 @@ void sfd_agreement_refuse(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_
 
 /* ---- Going up and down ------------------------------------------------------------------------------------------- */
 
-/* What comes next from other nodes may be data, of ranks that do not wait for it. But who makes the same graph again
- * will soon say more. */
+/* Next may come data, for which no rank here waits. After reuse of a plan the next creation may follow soon. */
 static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
 {
   bool again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
@@ -250,13 +249,13 @@ static void expect_no_more(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
     sfd_idle_expect(&group->job->server->idle, again ? SFD_EXPECT_RANKS_NS : 0);
 }
 
-/* NULL: no kind that this daemon knows. */
+/* NULL: unknown kind. */
 static const sfd_agreement_ops_t *ops_of(const sfd_server_t *server, Sfpeer__Arrive__Kind kind)
 {
   return (size_t)kind < SFD_AGREEMENT_KINDS ? server->life->agreements[kind] : NULL;
 }
 
-/* What was agreed reaches this node: down to the children, and to those who wait here. */
+/* The decision: to the children, and to the members here. */
 static void release_here(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
                          sfd_agreement_t *agreement)
 {
@@ -270,7 +269,7 @@ static bool needs_id(Sfpeer__Arrive__Kind kind)
   return kind != SFPEER__ARRIVE__KIND__GRAPH_LANES;
 }
 
-/* Of two nodes: tells the other one once, and decides when both parts are there. */
+/* Two nodes: sends this node's part once, decides when both parts are here. */
 static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, sfd_agreement_t *agreement)
 {
   if (agreement->here && !agreement->reported) {
@@ -281,7 +280,7 @@ static void advance_pair(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t
   }
   if (!agreement->reported || agreement->children == 0)
     return;
-  sfd_network_gather(group->job->server, false); /* now: what follows takes time, and the other node waits */
+  sfd_network_gather(group->job->server, false); /* now: the rest takes time, and the other node waits */
   judge_flags(agreement);
   release_here(group, kind, number, agreement->id, agreement);
 }
@@ -326,8 +325,8 @@ static void add_subtree(sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive
                              arrive->error->detail);
 }
 
-/* Adds what the other of two nodes says. If that has heard of this one's part before, it says what both come to;
- * otherwise both add the same two parts, in which the order makes no difference. */
+/* Two nodes: adds the other part. arrive->both: that part includes this one; otherwise both nodes add the same two
+ * parts, in any order. */
 static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, const Sfpeer__Arrive *arrive)
 {
   if (arrive->both)
@@ -338,7 +337,7 @@ static void add_other(const sfd_group_t *group, sfd_agreement_t *agreement, cons
   add_subtree(agreement, arrive);
 }
 
-/* The part of a child has come, or of the other of two nodes. */
+/* The part of a child, or of the other of two nodes, has arrived. */
 static sf_status_t add(sfd_group_t *group, sfd_agreement_t *agreement, int32_t node, const Sfpeer__Arrive *arrive)
 {
   uint8_t bit = child_bit(group, node);
@@ -368,10 +367,10 @@ sf_status_t sfd_agreement_handle_arrive(sfd_server_t *server, int32_t node, cons
   if (job == NULL)
     return sfd_ended_jobs_status(&server->jobs->ended, arrive->job);
   if (job->state != SFD_JOB_RUNNING)
-    return SF_OK; /* its ranks here have ended; the others learn that otherwise */
+    return SF_OK; /* the other nodes hear of the failure */
   sf_status_t status = ops->find(job, node, arrive, &group, &agreement);
   if (agreement == NULL)
-    return status; /* SF_OK: a member here has left meanwhile: the others have been told */
+    return status; /* SF_OK: a member here has left, and the other nodes were told */
   status = add(group, agreement, node, arrive);
   if (status != SF_OK)
     return status;
@@ -394,7 +393,7 @@ sf_status_t sfd_agreement_handle_release(sfd_server_t *server, int32_t node, con
     return SF_OK;
   sfd_agreement_t *agreement = ops->find_reported(job, release, &group);
   if (agreement == NULL)
-    return SF_OK; /* of two nodes one refuses late what the other, which has heard enough, has ended */
+    return SF_OK; /* two nodes: a late refusal of what the other one has ended */
   bool refusal = sfd_agreement_is_pair(group) && release->kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN &&
                  release->error != NULL && node == other_of_pair(group);
   bool answer = !sfd_agreement_is_pair(group) && node == sfd_tree_parent(group);

@@ -20,4 +20,8 @@ sf_status_t sfd_join_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
 void sfd_join_dismiss(sfd_job_t *job, int32_t number, sf_status_t status, const char *detail);
 void sfd_join_dismiss_all(sfd_job_t *job, sf_status_t status, const char *detail);
 
+/* Leaving: Goodbye of a rank, and JobLeft of another node. */
+void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *message);
+sf_status_t sfd_leave_handle_peer_left(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
+
 #endif

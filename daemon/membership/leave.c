@@ -4,6 +4,7 @@
 #include "daemon/base.h"
 #include "daemon/data.h"
 #include "daemon/jobs.h"
+#include "daemon/membership/join.h"
 #include "daemon/memory.h"
 #include "daemon/setup.h"
 #include "shm/base/error.h"
