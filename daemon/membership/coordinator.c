@@ -1,4 +1,4 @@
-/* Assemblies: see coordinator.h. The daemon's thread. */
+/* Coordinators: see coordinator.h. The daemon's thread. */
 #include "daemon/membership/coordinator.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "shm/base/error.h"
 
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
-#define ASK_AFTER_MS 1000 /* ranks have been missing for so long: see sfd_refusal_ask */
+#define ASK_AFTER_MS 1000 /* ranks have been missing so long: see sfd_refusal_ask */
 
 sfd_coordinator_t *sfd_coordinator_find(const sfd_server_t *server, uint32_t uid, const char *name)
 {
@@ -117,7 +117,7 @@ void sfd_coordinator_send_refused(const sfd_coordinator_t *coordinator, sf_statu
   Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
   refusal.uid = coordinator->uid;
-  refusal.name = (char *)(uintptr_t)coordinator->name; /* only read; protobuf-c has no const */
+  refusal.name = (char *)(uintptr_t)coordinator->name; /* only read */
   refusal.status = status;
   refusal.detail = (char *)(uintptr_t)detail;
   sfd_coordinator_send_to_all(coordinator, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
@@ -156,7 +156,7 @@ static void on_timeout(uv_timer_t *timer)
   sfd_coordinator_refuse(coordinator, SF_ERR_TIMEOUT, text);
 }
 
-/* The nodes that ranks have come to, with the incarnations that these named. */
+/* Nodes with ranks, and the incarnations that they sent. */
 static sf_status_t list_nodes(const sfd_coordinator_t *coordinator, Sfpeer__JobStart *started)
 {
   size_t nnodes = (size_t)sfd_network_nnodes(coordinator->server), n = 0;
@@ -325,7 +325,7 @@ sf_status_t sfd_coordinator_handle_join(sfd_server_t *server, int32_t node, cons
   return SF_OK;
 }
 
-/* Ranks that came from a node, of one incarnation or (NULL) of any, do not wait here any more. */
+/* Removes the ranks of a node, of one incarnation or (NULL) of any. */
 static void remove_ranks(sfd_coordinator_t *coordinator, int32_t node, const uint64_t *incarnation)
 {
   for (int32_t r = 0; r < coordinator->size; r++)
@@ -335,7 +335,7 @@ static void remove_ranks(sfd_coordinator_t *coordinator, int32_t node, const uin
     }
 }
 
-/* All ranks are on that node, and run: there is nothing to be assembled. */
+/* The job runs with all its ranks on that node. */
 static void refuse_others(sfd_coordinator_t *coordinator, int32_t node)
 {
   char text[SFD_TEXT_SIZE];
@@ -344,8 +344,7 @@ static void refuse_others(sfd_coordinator_t *coordinator, int32_t node)
   sfd_coordinator_refuse(coordinator, SF_ERR_EXISTS, text);
 }
 
-/* Whether ranks have come of whom the message tells: a node may have been told by now that its part is over, and have
- * begun anew, and other nodes, too. */
+/* Whether the message is about ranks that have come. The node may have sent it for an earlier job of the name. */
 static bool is_concerned(const sfd_coordinator_t *coordinator, int32_t node, const Sfpeer__JobWithdraw *withdraw)
 {
   bool concerned = !withdraw->has_incarnation;
@@ -369,7 +368,7 @@ sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, 
   return SF_OK;
 }
 
-/* If it comes from the first node all others will be started, too. Else the node had turned to this home in vain. */
+/* The first node starts all others. Any other node had turned to this coordinator in vain. */
 sf_status_t sfd_coordinator_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobRuns *runs = message->job_runs;

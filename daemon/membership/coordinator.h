@@ -1,16 +1,14 @@
-/* Coordinator of jobs that join: while the ranks of a job come to several nodes, one node is the job's home, chosen by
- * user and name (coordinator_client.h). The other nodes tell the home which ranks have come. The home finds out when
- * all have come, or that some do not come in time. When all have come it sends JobStart to the first node of the job;
- * from there it goes down the tree of the job's nodes. The job needs its home no longer then: its nodes notice losses
- * themselves, and tell each other (job.h). A daemon that is alone does without.
+/* Coordinator of joining jobs. While the ranks of a job come to several nodes, one node coordinates the job; it is
+ * chosen by user and name (coordinator_client.h). The other nodes report their ranks to it. The coordinator finds out
+ * when all ranks have come, or that some do not come in time. When all have come it sends JobStart to the first node of
+ * the job, from where it goes down the tree of the job's nodes. After that no coordinator is needed (job.h). A daemon
+ * that is alone has none.
  *
- *   JOINING ---all came---> STARTING ---JobRuns of the first node---> forgotten
+ *   JOINING ---all came---> STARTING ---JobRuns of the first node---> freed
  *      |                       |
- *      |--- a node with ranks, or the first node, is lost ---> REFUSED, for ten seconds: ranks that come yet are
- *      |                           refused, too. Forgotten when ranks come that have been refused before: they try
- * again
- *      `--- JobMoved: another one is its home ---> MOVED, for a minute
- */
+ *      |--- a node with ranks, or the first node, is lost ---> REFUSED, for ten seconds: late ranks are refused, too;
+ *      |                                                       freed when ranks come again that have been refused
+ *      `--- JobMoved: another node is the coordinator ---> MOVED, for a minute */
 #ifndef SFD_MEMBERSHIP_COORDINATOR_H
 #define SFD_MEMBERSHIP_COORDINATOR_H
 
@@ -21,21 +19,20 @@
 #include "daemon/jobs.h"
 #include "proto/sf_peer.pb-c.h"
 
-/* A node is lost: jobs of which this node is the home, and which need that node, do not come about. */
+/* A node is lost: refuses the coordinated jobs that need the node. */
 void sfd_coordinators_node_lost(sfd_server_t *server, int32_t node, const char *detail);
 
-/* Forgets everything, silently. */
 void sfd_coordinators_free(sfd_server_t *server);
 
 sf_status_t sfd_coordinator_handle_join(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 sf_status_t sfd_coordinator_handle_withdraw(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
-/* A job has begun on the node, which waits for this home no longer. */
+/* A job runs on the node. */
 sf_status_t sfd_coordinator_handle_runs(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
-/* Another node, of a higher position, is the home of a job. Nodes may disagree about which nodes are lost, and so about
- * the home: who takes the place of others as home of a job tells those by this message, and it is passed on to all that
- * have come to them. So the highest one that anybody chose becomes the home for all, as far as they can be reached. */
+/* JobMoved: a node of a higher position coordinates a job. Nodes may disagree about lost nodes, and so about the
+ * coordinator. A node that takes the place of others sends them JobMoved, and they forward it to all nodes that
+ * reported to them. So the highest node that any node chose becomes the coordinator for all nodes in reach. */
 sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #endif

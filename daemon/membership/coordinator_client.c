@@ -1,4 +1,4 @@
-/* Homes: see coordinator_client.h. The daemon's thread. */
+/* Client of coordinators: see coordinator_client.h. The daemon's thread. */
 #include "daemon/membership/coordinator_client.h"
 
 #include <sodium.h>
@@ -38,8 +38,8 @@ static int32_t position_of(const sfd_job_t *job, int32_t node)
   return sfd_coordinator_client_position(job->server, job->uid, job->name, node);
 }
 
-/* The first node from a position on of which it is not known that it is lost, or -1. Nodes may know different things,
- * and so choose different ones: see sfd_coordinator_handle_moved. */
+/* The first node from that position on that is not known to be lost, or -1. Nodes may choose different ones: see
+ * sfd_coordinator_handle_moved. */
 static int32_t choose_for(const sfd_server_t *server, uint32_t uid, const char *name, int32_t position)
 {
   int32_t nnodes = sfd_network_nnodes(server), first = sfd_coordinator_client_first_node(server, uid, name);
@@ -67,7 +67,7 @@ void sfd_coordinator_client_send(sfd_server_t *server, int32_t node, sfd_coordin
     sfd_network_send(server, node, message);
 }
 
-/* The same of what clients may cause as often as they like. */
+/* For messages that clients can cause any number of times. */
 static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_coordinator_handler_t handler,
                          const Sfpeer__Message *message)
 {
@@ -77,7 +77,7 @@ static void send_counted(sfd_server_t *server, uint32_t uid, int32_t node, sfd_c
     sfd_coordinator_quota_send(server, uid, node, message);
 }
 
-/* One that isn't there at all is no reason: that shows otherwise. */
+/* A lost coordinator is reported elsewhere. */
 static sf_status_t check_room(const sfd_server_t *server, uint32_t uid, int32_t coordinator_node)
 {
   return coordinator_node < 0 || coordinator_node == sfd_network_node(server)
@@ -116,7 +116,7 @@ void sfd_coordinator_client_rank_came(sfd_rank_t *rank, int64_t timeout_ms)
   if (!job->coordinator_knows)
     job->coordinator_node = choose(job, 0);
   sfd_refusal_rank_came(job);
-  send_join(job, &rank->number, 1, timeout_ms); /* the job may be over then */
+  send_join(job, &rank->number, 1, timeout_ms); /* the job may have ended */
 }
 
 void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t coordinator_node, uint32_t uid,
@@ -126,7 +126,7 @@ void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t coordina
   Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_WITHDRAW, job_withdraw, &withdraw);
   withdraw.uid = uid;
-  withdraw.name = (char *)(uintptr_t)name; /* only read; protobuf-c has no const */
+  withdraw.name = (char *)(uintptr_t)name; /* only read */
   withdraw.status = status;
   withdraw.detail = (char *)(uintptr_t)detail;
   withdraw.has_incarnation = incarnation != NULL;
@@ -170,9 +170,9 @@ void sfd_coordinator_client_refuse(sfd_server_t *server, uid_t uid, const char *
     sfd_coordinator_client_send_withdraw(server, coordinator_node, uid, name, SF_ERR_STATE, detail, NULL);
 }
 
-/* ---- Another home ------------------------------------------------------------------------------------------------ */
+/* ---- Another coordinator ----------------------------------------------------------------------------------------- */
 
-/* Asks the new home for all that are here. */
+/* Reports all ranks here to the new coordinator. */
 static void join_again(sfd_job_t *job)
 {
   int32_t *ranks = malloc((size_t)job->size * sizeof *ranks);
@@ -214,7 +214,7 @@ void sfd_coordinator_client_node_lost(sfd_server_t *server, int32_t node, const 
   }
 }
 
-/* Homes only change in one direction, so that nobody is sent round in circles. */
+/* Positions of coordinators only increase, so that there are no cycles. */
 sf_status_t sfd_coordinator_client_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobMoved *moved = message->job_moved;
@@ -229,9 +229,9 @@ sf_status_t sfd_coordinator_client_handle_moved(sfd_server_t *server, int32_t no
   return SF_OK;
 }
 
-/* ---- What the home says ------------------------------------------------------------------------------------------ */
+/* ---- From the coordinator ---------------------------------------------------------------------------------------- */
 
-/* The job that is meant, or NULL: one that was there before under the same name is none of this one's business. */
+/* NULL: not here; a job of the same name may be. */
 static sfd_job_t *find_incarnation(const sfd_server_t *server, uint32_t uid, const char *name, uint64_t incarnation)
 {
   sfd_job_t *job = sfd_job_find(server, uid, name);
@@ -267,7 +267,7 @@ static const char *find_withdrawn(const sfd_server_t *server, uint64_t serial)
   return NULL;
 }
 
-/* Why a job that has just been started cannot run; the home did not know yet. job may be NULL. */
+/* Why a job that has just been started can't run here; job may be NULL. */
 static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, const Sfpeer__JobStart *started,
                           uint64_t incarnation, char text[SFD_TEXT_SIZE])
 {
@@ -289,7 +289,7 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
            started->name);
 }
 
-/* The job runs, but not here: the other nodes have to know. */
+/* The job can't run here: tells the other nodes. */
 static void send_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
 {
   Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
@@ -307,7 +307,7 @@ static void send_impossible(sfd_server_t *server, const Sfpeer__JobStart *starte
   }
 }
 
-/* Whether the ranks that are here are those of which the home knows. */
+/* Whether the coordinator knows exactly the ranks that are here. */
 static bool is_complete(const sfd_job_t *job, const Sfpeer__JobStart *started)
 {
   for (int32_t r = 0; r < job->size; r++)
@@ -336,7 +336,7 @@ static int compare_nodes(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Whether lists and numbers are what they should be; this node's position among those of the job. */
+/* Whether the message is well-formed; finds this node's position in the list of nodes. */
 static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *started, size_t *position_p)
 {
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
@@ -376,7 +376,7 @@ static void send_runs(sfd_server_t *server, int32_t coordinator_node, const Sfpe
   sfd_coordinator_client_send(server, coordinator_node, sfd_coordinator_handle_runs, &message);
 }
 
-/* The part of the job that is here; job: NULL if it is not there any more. */
+/* This node's part of the job; job NULL: not here any more. */
 static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobStart *started, uint64_t incarnation)
 {
   char text[SFD_TEXT_SIZE];
@@ -398,8 +398,8 @@ static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobSt
   }
 }
 
-/* Whatever becomes of it here, the nodes below have to begin, too: what they hear of this one then is about a job that
- * they know. A node below that is lost before it has been told fails the job here. */
+/* The nodes below must begin even if this one can't, so that they know the job when they hear of its failure. If a node
+ * below is lost before it is told, the job fails here. */
 sf_status_t sfd_coordinator_client_handle_start(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobStart *started = message->job_start;

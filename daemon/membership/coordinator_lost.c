@@ -1,4 +1,4 @@
-/* Coordinator of jobs that lose a node, or whose home is another one: see coordinator.h. The daemon's thread. */
+/* Coordinators that lose a node or their job: see coordinator.h. The daemon's thread. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@
 #include "daemon/net.h"
 #include "shm/base/error.h"
 
-/* How long the reason is kept for ranks that come late. Not longer than it takes to start the ranks of a job, as a job
- * that is started again may have the same name. */
+/* How long late ranks are refused: less than starting a job takes, as a new job may have the same name. */
 #define REFUSED_FOR_MS 10000
 #define REMEMBER_MOVED_MS 60000
 
@@ -23,7 +22,7 @@ static void on_forgotten(uv_timer_t *timer)
   sfd_coordinator_forget(timer->data);
 }
 
-/* Tells the ranks that have come, and keeps the reason for the others. Without memory for it they wait until their own
+/* Refuses the ranks that have come, and keeps the detail for late ones. Without memory late ranks wait for their
  * deadline. */
 static void lose(sfd_coordinator_t *coordinator, const char *text)
 {
@@ -39,7 +38,7 @@ static void lose(sfd_coordinator_t *coordinator, const char *text)
   sfd_coordinator_send_refused(coordinator, SF_ERR_RANK_FAILED, text);
 }
 
-/* Whether all of these ranks belong to the job and have not been told. */
+/* Whether all ranks belong to the job and have not been refused. */
 static bool are_late(const sfd_coordinator_t *coordinator, const Sfpeer__JobJoin *join)
 {
   bool late = coordinator->size == join->size &&
@@ -67,14 +66,14 @@ bool sfd_coordinator_refuse_late(sfd_coordinator_t *coordinator, int32_t node, c
   return true;
 }
 
-/* ---- In place of another home ------------------------------------------------------------------------------------ */
+/* ---- In place of another coordinator ----------------------------------------------------------------------------- */
 
 void sfd_coordinator_send_moved(const sfd_coordinator_t *coordinator, int32_t coordinator_node, int32_t node)
 {
   Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_MOVED, job_moved, &moved);
   moved.uid = coordinator->uid;
-  moved.name = (char *)(uintptr_t)coordinator->name; /* only read; protobuf-c has no const */
+  moved.name = (char *)(uintptr_t)coordinator->name; /* only read */
   moved.home = coordinator_node;
   if (node >= 0)
     sfd_coordinator_client_send(coordinator->server, node, sfd_coordinator_client_handle_moved, &message);
@@ -91,7 +90,7 @@ void sfd_coordinator_redirect_earlier(const sfd_coordinator_t *coordinator)
     sfd_coordinator_send_moved(coordinator, here, node);
 }
 
-/* Those who came before are told, and those who come yet are told then. */
+/* Ranks that came are told now, and later ones when they come. */
 static void move_to(sfd_coordinator_t *coordinator, int32_t coordinator_node)
 {
   coordinator->state = SFD_COORDINATOR_MOVED;
@@ -123,8 +122,7 @@ sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, con
   return sfd_coordinator_client_handle_moved(server, node, message);
 }
 
-/* What it was told may have been lost with the channel, which may have been dead for a while before that was noticed. A
- * node that has really gone is not told for ever. */
+/* JobMoved may have been lost with the channel. It is sent again once: the node may really be gone. */
 static void redirect_earlier_again(sfd_coordinator_t *coordinator, int32_t node)
 {
   sfd_server_t *server = coordinator->server;
@@ -149,7 +147,7 @@ void sfd_coordinators_node_lost(sfd_server_t *server, int32_t node, const char *
     if (sfd_coordinator_find_rank_on(coordinator, node) < 0)
       redirect_earlier_again(coordinator, node);
     else if (coordinator->state != SFD_COORDINATOR_STARTING ||
-             coordinator->root == node) /* the other nodes are told of the start by those before */
+             coordinator->root == node) /* other nodes are told of the start by their parents */
       lose(coordinator, text);
   }
 }

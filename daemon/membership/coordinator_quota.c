@@ -1,4 +1,4 @@
-/* Messages of users that have not gone yet: see coordinator_quota.h. The daemon's thread. */
+/* Quota of messages to coordinators: see coordinator_quota.h. The daemon's thread. */
 #include "daemon/membership/coordinator_quota.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "daemon/net.h"
 #include "shm/base/error.h"
 
-/* Of one user for one node; gone when there is nothing. */
+/* One user's messages to one node; freed when none waits. */
 struct sfd_coordinator_quota {
   LIST_ENTRY(sfd_coordinator_quota) entry;
   uint32_t uid;
@@ -51,7 +51,7 @@ sf_status_t sfd_coordinator_quota_check(const sfd_server_t *server, uint32_t uid
       node, all, own, uid, SFD_COORDINATOR_QUOTA_OF_ALL, SFD_COORDINATOR_QUOTA_OF_USER);
 }
 
-/* It has been sent, or can't be. */
+/* The message has been sent, or can't be. */
 static void on_sent(void *context, sf_status_t status)
 {
   letter_t *letter = context;
@@ -87,7 +87,7 @@ void sfd_coordinator_quota_send(sfd_server_t *server, uint32_t uid, int32_t node
   struct sfd_coordinator_quota *quota = letter != NULL ? find_or_begin(server, uid, node) : NULL;
   if (quota == NULL) {
     free(letter);
-    sfd_network_send(server, node, message); /* uncounted, or it says why not */
+    sfd_network_send(server, node, message); /* uncounted; or fails there */
     return;
   }
   letter->quota = quota;

@@ -1,4 +1,4 @@
-/* Joining. The daemon's thread. */
+/* Joining: see join.h. The daemon's thread. */
 #include "daemon/membership/join.h"
 #include "daemon/clients.h"
 
@@ -19,9 +19,9 @@
 #define CLIENT_FDS 3
 #define MAX_TIMEOUT_MS (INT64_C(1000) * 86400 * 365)
 #define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
-#define AROUND_WELCOME 64u /* bytes of its message beside it */
+#define AROUND_WELCOME 64u /* bytes of the message besides Welcome */
 
-/* Of a message to another node that says on which node each rank of a job is: the rest is for what else it says. */
+/* For the nodes of a job's ranks, in a message between daemons. */
 #define PLACES_BYTES (SFD_CHANNEL_CONTROL_MAX - (64u << 10))
 
 /* ---- Welcome ---- */
@@ -70,7 +70,7 @@ static void refuse_all(sfd_job_t *job, sf_status_t status, const char *detail)
       sfd_session_refuse(job->ranks[r]->session, job->ranks[r]->hello_request, status, "%s", detail);
 }
 
-/* With many ranks here, too, of a job that is just small enough to be told of to other nodes. */
+/* Whether Welcome fits into a message; a job with many ranks here may just fit into those between nodes. */
 static bool fits(sfd_job_t *job, const Sfproto__Welcome *welcome)
 {
   char text[SFD_TEXT_SIZE];
@@ -162,8 +162,8 @@ static bool is_missing(const void *context, int32_t r)
   return job->ranks[r] == NULL;
 }
 
-/* A job over nodes: its home would have told by now who is missing. It may yet hear that ranks came, and then must hear
- * that they went; if it is this node it does so at once, and no longer finds the job. */
+/* The coordinator of a job over nodes does not answer. If it hears of the ranks yet, it must also hear that they went.
+ * If this node is the coordinator, it does so at once, and must not find the job. */
 static void on_coordinator_timeout(sfd_job_t *job)
 {
   snprintf(job->detail, sizeof job->detail,
@@ -192,7 +192,7 @@ static void on_join_timeout(uv_timer_t *timer)
   sfd_join_dismiss_all(job, SF_ERR_TIMEOUT, text);
 }
 
-/* The earliest of those who wait counts for all. */
+/* The earliest deadline counts for all. */
 static void set_deadline(sfd_job_t *job, int64_t timeout_ms)
 {
   uint64_t timeout = (uint64_t)(timeout_ms > MAX_TIMEOUT_MS ? MAX_TIMEOUT_MS : timeout_ms);
@@ -212,7 +212,7 @@ static sf_status_t check_user(const sfd_session_t *session)
 
 int32_t sfd_join_most_ranks(int32_t nnodes)
 {
-  uint32_t bytes = 1; /* of the highest number of a node */
+  uint32_t bytes = 1; /* of the highest node number */
   for (int32_t highest = nnodes - 1; highest >= 128; highest /= 128)
     bytes++;
   return nnodes > 1 ? (int32_t)(PLACES_BYTES / bytes) : INT32_MAX;
@@ -233,7 +233,7 @@ static sf_status_t check_size(const sfd_server_t *server, const Sfproto__Hello *
   return SF_OK;
 }
 
-/* What is above is for tools. */
+/* Connections above the limit are for tools. */
 static sf_status_t check_clients(const sfd_session_t *session)
 {
   const sfd_server_t *server = session->server;
@@ -329,7 +329,7 @@ static sf_status_t refuse_new_job(const sfd_session_t *session, const Sfproto__H
   return sfshm_error(SF_ERR_STATE, "%s", text);
 }
 
-/* Finds or makes the job and gives the session its place. */
+/* Finds or creates the job, and attaches the session. */
 static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hello, sfd_rank_t **rank_p)
 {
   sfd_job_t *job = sfd_job_find(session->server, session->uid, hello->job);

@@ -1,4 +1,4 @@
-/* Ranks that leave their job: what they tell their daemon, and daemons each other. The daemon's thread. */
+/* Ranks that leave their job: Goodbye, and JobLeft between daemons. The daemon's thread. */
 #include <stdio.h>
 
 #include "daemon/base.h"
@@ -40,10 +40,10 @@ static void leave(sfd_rank_t *rank)
   sfd_rank_describe(rank, text, sizeof text);
   sfd_log(SFD_LOG_JOB, SFD_DEBUG, "%s leaves", text);
   sfd_text_append(text, sizeof text, " has left");
-  sfd_job_forget(rank->job); /* it may join the next job of this name while others are still in this one */
-  sfd_submit_ring_take_all(rank->submit_ring); /* the last messages of its graphs may still be in the ring */
+  sfd_job_forget(rank->job);                   /* the rank may join the next job of that name at once */
+  sfd_submit_ring_take_all(rank->submit_ring); /* the last messages may still be in the ring */
   rank->job->left[rank->number] = true;
-  if (rank->job->state == SFD_JOB_RUNNING) /* otherwise the others hear of the failure, and not first of this */
+  if (rank->job->state == SFD_JOB_RUNNING) /* else the others hear of the failure first */
     send_left(rank);
   rank->session->state = SFD_SESSION_LEFT;
   sfd_job_retire_rank(rank, SFD_RANK_LEFT);
@@ -66,7 +66,7 @@ void sfd_leave_handle_goodbye(sfd_session_t *session, const Sfproto__Message *me
   char detail[SFD_TEXT_SIZE];
   snprintf(detail, sizeof detail, "%s", rank->job->detail);
   leave(rank);
-  if (failed) /* it may not have heard of it yet */
+  if (failed) /* the alert may still be on its way */
     sfd_session_send_error(session, message->request, SF_ERR_RANK_FAILED, detail);
   else
     sfd_session_send_done(session, message->request);

@@ -1,4 +1,4 @@
-/* What a daemon keeps of jobs that are joining, beside the jobs themselves. */
+/* State of joining jobs in a daemon, besides the jobs. */
 #ifndef SFD_MEMBERSHIP_MEMBERSHIP_H
 #define SFD_MEMBERSHIP_MEMBERSHIP_H
 
@@ -12,7 +12,7 @@ struct sfd_coordinator_quota;
 TAILQ_HEAD(sfd_coordinator_list, sfd_coordinator);
 LIST_HEAD(sfd_coordinator_quota_list, sfd_coordinator_quota);
 
-/* Why a job that was joining has failed here: its home may find that all have come before it hears of that. */
+/* Why a joining job failed here, for a JobStart that was sent before the coordinator knew. */
 #define SFD_WITHDRAWN 8
 typedef struct sfd_withdrawn {
   uint64_t serial; /* of the job */
@@ -22,7 +22,7 @@ typedef struct sfd_withdrawn {
 typedef struct sfd_membership {
   struct sfd_coordinator_list coordinators; /* see coordinator.h */
   sfd_withdrawn_t withdrawn[SFD_WITHDRAWN]; /* the last ones */
-  unsigned nwithdrawn;                      /* so far */
+  unsigned nwithdrawn;                      /* added so far */
   struct sfd_coordinator_quota_list quotas; /* see coordinator_quota.h */
 } sfd_membership_t;
 

@@ -16,7 +16,7 @@
 
 #define WARN_EVERY_MS 60000
 #define CLAIMS_HOLD_MS 60000
-#define ASKED_MAX 32 /* nodes, for one job */
+#define ASKED_MAX 32 /* nodes that are asked about one job */
 
 sfd_refusals_t *sfd_refusals_create(int32_t nnodes)
 {
@@ -24,7 +24,7 @@ sfd_refusals_t *sfd_refusals_create(int32_t nnodes)
   return calloc(1, sizeof *refusals + (size_t)nnodes * sizeof refusals->nodes[0]);
 }
 
-/* The same on all nodes; who does not know the job's key can't make it up. */
+/* The same on all nodes; can't be computed without the job's key. */
 static uint64_t digest_of(uint32_t uid, const char *name, const uint8_t key_digest[SFD_COORDINATOR_DIGEST_BYTES])
 {
   crypto_generichash_state state;
@@ -60,7 +60,7 @@ static sfd_coordinator_t *find(const sfd_server_t *server, uint64_t cause)
   return NULL;
 }
 
-/* The node's bit in untold, 0: it is not asked. */
+/* The node's bit in uninformed; 0: not asked. */
 static uint32_t bit_of(const sfd_server_t *server, int32_t node)
 {
   int32_t nnodes = sfd_network_nnodes(server), behind = (node + nnodes - sfd_network_node(server)) % nnodes;
@@ -92,7 +92,7 @@ static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
     claims->causes[claims->ncauses++ % SFD_CAUSES] = cause;
 }
 
-/* Whether ranks of the job wait here for the node: it is the home, or was refused for that job. */
+/* Whether ranks here wait for the node: it is their coordinator, or was refused for their job. */
 static bool needs(const sfd_job_t *job, int32_t node)
 {
   return job->state == SFD_JOB_JOINING && job->coordinator_knows &&
@@ -108,7 +108,8 @@ static bool is_needed(const sfd_server_t *server, int32_t node)
   return job != NULL;
 }
 
-/* A job whose ranks here wait for the node, one that the node was refused for, or one that others may wait for. */
+/* Digest of the job to name when connecting to the node: one that waits for the node, one for which the node was
+ * refused, or one about which the node is asked. 0: none. */
 static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
@@ -137,7 +138,7 @@ void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const
   sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
   sfd_coordinator_t *coordinator = find(server, cause);
   uint64_t now_ms = uv_now(server->loop);
-  /* Where both connect at once one of the connections ends without more ado. */
+  /* when both connect at once, one connection ends without a reason to warn */
   bool tell = sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED &&
               (claims->warned_ms == 0 || now_ms - claims->warned_ms >= WARN_EVERY_MS);
   sfd_log(SFD_LOG_NETWORK, tell ? SFD_WARN : SFD_DEBUG, "%s", detail);
@@ -150,7 +151,7 @@ void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const
     sfd_network_open(server, node);
 }
 
-/* The first node that was refused for the job of late, or -1. */
+/* -1: none. */
 static int32_t find_claimer(const sfd_server_t *server, uint64_t cause)
 {
   for (int32_t node = 0; node < sfd_network_nnodes(server); node++)
@@ -192,7 +193,8 @@ void sfd_refusal_ask(sfd_coordinator_t *coordinator)
     sfd_network_open(server, (here + i) % nnodes);
 }
 
-/* Of the job that the node was told of; of all jobs if the fabric tells nothing. Whether others wait for the node. */
+/* Dismisses the ranks of the job named to the node, or, if the fabric sends no digests, of all jobs that wait for it.
+ * Returns whether other jobs wait for the node. */
 static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
@@ -213,7 +215,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
   return others;
 }
 
-/* Likewise of one for which the node was refused: it hears why only from the attempt that told it of the job. */
+/* The same for coordinated jobs for which the node was refused. */
 static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
   char text[SFD_TEXT_SIZE];

@@ -39,7 +39,7 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   bool refused = is_refusal(status);
   note_loss(&network->losses[node], uv_now(network->server->loop), detail);
   if (refused)
-    network->losses[node].ms = 0; /* it is there, and stays the home of jobs */
+    network->losses[node].ms = 0; /* the node is there, and still coordinates jobs */
   sfd_early_messages_forget(&network->early, node);
   bool needed = network->ops->node_lost(network->server, node, status, refused, detail);
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
