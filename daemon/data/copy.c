@@ -1,5 +1,4 @@
-/* Workers: see copy.h. Any of them at any time; nothing here is written by two, but for routes under their lock.
- */
+/* Copies by workers: see copy.h. Any worker at any time; only routes are written, under their locks. */
 #include "daemon/data/copy.h"
 
 #include <stdlib.h>
@@ -49,7 +48,7 @@ static void set_paths(sfd_route_t *route)
   route->to_max = bcast ? edges->leaves.max : edges->roots.max;
 }
 
-/* Checks the whole list, the leaves included, which are to be written. That roots are in the buffer is seen later. */
+/* Checks the whole list, including the leaves. Roots are checked against the buffer later. */
 static sf_status_t open_edges(sfd_route_t *route)
 {
   int64_t bad_leaf, bad_root;
@@ -89,7 +88,7 @@ static bool is_within(const sfd_copy_t *copy, size_t unit_bytes)
          holds(&copy->target, copy->route->to_max, unit_bytes);
 }
 
-/* The last piece is done: the writer's buffer is free again, and the reader has everything. */
+/* The last piece is done: tells writer and reader. */
 static void wake_writer(const sfd_copy_t *copy)
 {
   uint32_t piece;
@@ -110,7 +109,7 @@ uint64_t sfd_copy_run(const sfd_copy_t *copy)
     return 0;
   const sfshm_paths_t *paths = &copy->route->paths;
   sfshm_pieces_t pieces = sfshm_pieces(paths->nvalues, unit_bytes);
-  /* Counted here as well: the word is the reader's to write. */
+  /* counted here as well, as the reader can write the word */
   for (uint32_t left = pieces.npieces; left > 0; left--) {
     if (!sfshm_claim_take(copy->reader.claim, copy->reader.ticket, pieces.npieces, &piece))
       break;

@@ -1,5 +1,5 @@
-/* What the daemon's workers do: copying from one rank's memory to another's along the edges of a graph, in pieces that
- * they take by claims. See match_offers.h. */
+/* Copies of the daemon's workers: from one rank's memory to another's along the edges of a graph, in pieces that
+ * workers and the reader claim. See match_offers.h. */
 #ifndef SFD_DATA_COPY_H
 #define SFD_DATA_COPY_H
 
@@ -14,17 +14,16 @@
 #include "shm/lane/message.h"
 #include "shm/region/wait.h"
 
-/* The edges between two ranks, ready for copying in one direction. Opened by the first worker that needs it: that takes
- * long for long lists. */
+/* Edges between two ranks, for copying in one direction. Opened at first use by a worker, as long lists take long. */
 typedef struct sfd_route {
-  int64_t uses; /* the daemon's thread counts */
+  int64_t uses; /* counted by the daemon's thread */
   sfd_shared_mapping_t *list;
   uint64_t offset; /* of the block */
   int64_t nedges;
   int64_t nvalues;
   sfshm_operation_t operation;
 
-  pthread_mutex_t lock; /* opening */
+  pthread_mutex_t lock; /* for opening */
   bool tried;
   sf_status_t status;
   sfshm_edges_t edges;
@@ -33,7 +32,7 @@ typedef struct sfd_route {
   int64_t to_max;
 } sfd_route_t;
 
-/* Takes over the list, for one use of the route. NULL without memory, and the list stays the caller's. */
+/* Takes over the list. NULL without memory; then the list stays the caller's. */
 sfd_route_t *sfd_route_create(sfd_shared_mapping_t *list, uint64_t offset, int64_t nedges, int64_t nvalues,
                               sfshm_operation_t operation);
 void sfd_route_release(sfd_route_t *route); /* NULL is accepted */
@@ -45,13 +44,13 @@ typedef struct sfd_claimant {
   sfshm_wake_t *wake;
 } sfd_claimant_t;
 
-/* A buffer: vertex 0 at base, and so many bytes from there on. */
+/* A buffer: vertex 0 is at base, bytes is its length. */
 typedef struct sfd_extent {
   char *base;
   uint64_t bytes;
 } sfd_extent_t;
 
-/* All that a worker needs; everything in it is held until it is done. */
+/* A copy; everything in it is held until it is done. */
 typedef struct sfd_copy {
   sfd_route_t *route;
   sfshm_unit_t unit;
@@ -62,7 +61,7 @@ typedef struct sfd_copy {
   sfd_claimant_t reader;
 } sfd_copy_t;
 
-/* Takes and does pieces until none is left. Returns the bytes copied. Any thread. */
+/* Copies pieces until none is left. Returns the bytes copied. Any thread. */
 uint64_t sfd_copy_run(const sfd_copy_t *copy);
 
 #endif

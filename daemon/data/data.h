@@ -1,4 +1,4 @@
-/* What a daemon keeps for payload, beside what ranks and graphs have. */
+/* State of the daemon for payload, besides that of ranks and graphs. */
 #ifndef SFD_DATA_DATA_H
 #define SFD_DATA_DATA_H
 
@@ -14,8 +14,8 @@ LIST_HEAD(sfd_account_list, sfd_account);
 typedef struct sfd_data {
   struct sfd_submit_ring_list submit_rings;
   struct sfd_account_list accounts; /* of users, see slots.c */
-  struct sfd_trunks **arriving;     /* by node: of which a message is arriving now, or NULL; NULL: alone */
-  int64_t nlists;                   /* edge lists that are mapped for workers: routes.h */
+  struct sfd_trunks **arriving;     /* by node: trunks of which a message is arriving, or NULL; NULL: alone */
+  int64_t nlists;                   /* edge lists mapped for workers: routes.h */
 } sfd_data_t;
 
 #endif

@@ -1,4 +1,4 @@
-/* Blocks of an edge list: see edge_block.h. The daemon's thread. */
+/* Edge blocks: see edge_block.h. The daemon's thread. */
 #include "daemon/data/edge_block.h"
 
 #include <inttypes.h>

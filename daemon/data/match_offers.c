@@ -1,4 +1,4 @@
-/* Matching what writers and readers offer: see match_offers.h. The daemon's thread. */
+/* Matching of offers for offloading: see match_offers.h. The daemon's thread. */
 #include "daemon/data/match_offers.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "shm/region/inbox.h"
 #include "shm/trunk/trunk.h"
 
-/* Jobs of a reader that are not over: as many as it has claims. */
+/* unfinished jobs of a reader: one per claim */
 #define MAX_JOBS ((int32_t)SFSHM_CLAIMS)
 
 /* ---- Ranks ------------------------------------------------------------------------------------------------------- */
@@ -104,9 +104,9 @@ struct sfd_offers {
   void *pairs; /* tsearch */
 };
 
-/* What one rank has said of an operation. */
+/* A rank's offer for an operation. */
 typedef struct offer {
-  uint64_t sequence; /* 0: nothing */
+  uint64_t sequence; /* 0: no offer */
   uint64_t desc;
   uint64_t segment;
   uint64_t offset;
@@ -114,19 +114,18 @@ typedef struct offer {
   uint32_t claim;
 } offer_t;
 
-/* The edges between two ranks and the operations on them, in one direction. What is offered last wins: who is so much
- * behind will not be matched any more. */
+/* The edges between two ranks, in one direction, and the latest offers on them. Older ones will not be matched. */
 typedef struct pair {
   uint64_t key;   /* first */
-  int32_t writer; /* places in the group */
+  int32_t writer; /* group ranks */
   int32_t reader;
-  sfd_route_t *route; /* the lists'; NULL: not known yet */
+  sfd_route_t *route; /* of the lists; NULL: not found yet */
   offer_t sources[SFSHM_LANE_SLOTS];
   offer_t targets[SFSHM_LANE_SLOTS];
 } pair_t;
 
-/* Made at first use; NULL without memory. */
-static sfd_offers_t *offload_of(sfd_graph_t *graph)
+/* Created at first use; NULL without memory. */
+static sfd_offers_t *offers_of(sfd_graph_t *graph)
 {
   if (graph->offers != NULL)
     return graph->offers;
@@ -158,7 +157,7 @@ void sfd_offers_handle_edges(sfd_session_t *session, const Sfproto__Message *mes
                             edges->graph);
     return;
   }
-  sfd_offers_t *offers = offload_of(graph);
+  sfd_offers_t *offers = offers_of(graph);
   sf_status_t status = offers != NULL ? sfd_routes_add_list(offers->lists, group_rank, edges, fds[0]) : SF_ERR_NOMEM;
   if (status == SF_OK)
     sfd_session_send_done(session, message->request);
@@ -178,7 +177,7 @@ void sfd_offers_free(sfd_offers_t *offers)
   free(offers);
 }
 
-/* The pair of an operation, made at first use; NULL without memory. */
+/* Created at first use; NULL without memory. */
 static pair_t *find_pair(sfd_offers_t *offers, int32_t writer, int32_t reader, sfshm_operation_t operation)
 {
   uint64_t key = sfd_routes_key(writer, reader, operation);
@@ -231,7 +230,7 @@ static void end_job(sfd_work_t *work)
   free_job(job);
 }
 
-/* Where an offer's buffer is, if it is in memory of the rank that the daemon has mapped. */
+/* The buffer of an offer, if it is in memory of the rank that the daemon has mapped. */
 static bool find_extent(const sfd_rank_t *rank, const offer_t *offer, sfd_shared_mapping_t **mapping_p,
                         sfd_extent_t *extent_p)
 {
@@ -281,7 +280,7 @@ static void submit_job(sfd_server_t *server, const pair_t *pair, const sfd_rank_
 
 /* ---- Offers ------------------------------------------------------------------------------------------------------ */
 
-/* Both have offered the operation: unless they mean different things, which they will find out themselves. */
+/* Both have offered the operation. If they differ, the ranks find out themselves. */
 static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writer, offer_t *source,
                   const sfd_rank_t *reader, offer_t *target)
 {
@@ -293,7 +292,7 @@ static void match(const sfd_graph_t *graph, pair_t *pair, const sfd_rank_t *writ
   source->sequence = target->sequence = 0;
 }
 
-/* Whether the descriptor is one of something that can be offloaded, and of that number. */
+/* Whether the entry's operation can be offloaded, and has the number of its descriptor. */
 static bool is_sound(const sfshm_ring_entry_t *entry)
 {
   sfshm_unit_t unit = sfshm_desc_unit(entry->desc);
@@ -303,7 +302,7 @@ static bool is_sound(const sfshm_ring_entry_t *entry)
          entry->message != 0 && entry->b < SFSHM_CLAIMS;
 }
 
-/* The rank of this node at that place of the group, if it offers work. */
+/* The local rank with that group rank, if it offers work. */
 static const sfd_rank_t *find_offering(const sfd_group_t *group, uint32_t group_rank)
 {
   if (group_rank >= (uint32_t)group->size || sfd_group_local(group, (int32_t)group_rank) < 0)
@@ -326,7 +325,7 @@ void sfd_offers_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_graph_t *graph = sfd_graph_find(rank->job, entry->graph);
   if (graph == NULL || graph->state != SFD_GRAPH_READY || rank->offers == NULL || !is_sound(entry) ||
-      offload_of(graph) == NULL)
+      offers_of(graph) == NULL)
     return;
   int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
   const sfd_rank_t *other = find_offering(graph->group, entry->a);

@@ -1,4 +1,4 @@
-/* Trunks: what other nodes send arrives in slots. The daemon's thread. */
+/* Trunk messages that arrive from other nodes. The daemon's thread. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ sfd_trunk_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const
   return &trunks->sides[low];
 }
 
-/* 0: the payload is not that of any unit. */
+/* 0: not the size of any unit. */
 static uint64_t unit_bytes_of(const sfd_trunk_side_t *side, const sfd_message_head_t *head)
 {
   uint64_t values = (uint64_t)side->told.receive_values;
@@ -128,7 +128,7 @@ sf_status_t sfd_trunks_awaited(sfd_server_t *server, int32_t node, const sfd_mes
   return SF_OK;
 }
 
-/* The descriptor of the last message that has arrived; 0: none has. */
+/* 0: none. */
 static uint64_t last_arrived(const sfd_trunk_side_t *side)
 {
   return side->arrived > 0

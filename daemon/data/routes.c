@@ -10,12 +10,12 @@
 #include "daemon/jobs.h"
 #include "shm/base/error.h"
 
-/* Of all graphs of the daemon: the kernel allows a process 65530 mappings, and others need some. */
+/* of all graphs: the kernel allows 65530 mappings per process, and others need some */
 #define MAPPED_MAX 16384
 
-/* The edges of one member of this node. */
+/* Edge list of one member of this node. */
 typedef struct list {
-  sfd_shared_mapping_t *mapping; /* NULL: not given */
+  sfd_shared_mapping_t *mapping; /* NULL: not sent */
   sfd_edge_block_t *blocks;
   int32_t nblocks;
 } list_t;
@@ -29,7 +29,7 @@ struct sfd_routes {
   const sfd_group_t *group;
   void *ways; /* tsearch */
   int32_t n;
-  list_t of[]; /* by member of this node */
+  list_t of[]; /* by local member */
 };
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ void sfd_routes_free(sfd_routes_t *lists)
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-/* Workers open and check the blocks that they use. */
+/* Checks the message; workers open and check the blocks that they use. */
 static sf_status_t check(const sfd_routes_t *lists, const list_t *list, int32_t group_rank,
                          const Sfproto__GraphEdges *edges, int fd)
 {

@@ -1,5 +1,5 @@
-/* Trunks: what ranks submit goes to the other nodes. What a rank says is checked; the worst that a false number can do
- * is to fail the graph that it names, of the rank's own job. The daemon's thread. */
+/* Trunk messages that ranks submit. Everything that a rank says is checked; a false number can at worst fail the graph
+ * that it names, of the rank's own job. The daemon's thread. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static void on_sent(void *context, sf_status_t status)
   const sfd_departure_t *departure = context;
   sfd_trunks_t *trunks = departure->trunks;
   sfd_trunk_side_t *side = &trunks->sides[departure->side];
-  (void)status; /* the channel's end fails the job */
+  (void)status; /* a lost channel fails the job */
   side->done++;
   grant(trunks, side);
   sfd_trunks_departed(trunks);
@@ -54,7 +54,7 @@ static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submit
   sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
 }
 
-/* Where the message is, on a device or not. */
+/* The slot of a message, on the host or on a device. */
 static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t unit_bytes, uint64_t message,
                              const char **slot_p)
 {
@@ -69,7 +69,7 @@ static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t uni
   return SF_OK;
 }
 
-/* Sends what is next, as far as it has been submitted. */
+/* Sends submitted messages in order. */
 static void advance(sfd_trunks_t *trunks, uint32_t number)
 {
   sfd_trunk_side_t *side = &trunks->sides[number];
@@ -153,8 +153,8 @@ static void on_question_sent(void *context, sf_status_t status)
   sfd_trunks_release(trunks);
 }
 
-/* The other node keeps the last question only, so no more than one waits here, however often ranks ask: the channel is
- * that of others, too, and ends when too much waits for it. */
+/* Only the last question counts, so that at most one waits in the channel, which other jobs use too and which ends when
+ * too much waits. */
 static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 {
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
@@ -167,13 +167,12 @@ static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 
 /* ---- Credits ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the other node now and then what has been consumed, if possible along with data: so often that the last of its
- * slots can't be waited for. */
+/* Sends credit from time to time, with data if possible; often enough that no slot is waited for in vain. */
 static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
   if (entry->message <= side->consumed)
-    return; /* the rings of two ranks are not read in the order of what they say */
+    return; /* the rings of two ranks are read in any order */
   if (entry->message > side->arrived) {
     fail(trunks, rank, SF_ERR_PROTO, "consumption of message", entry->message);
     return;
@@ -216,7 +215,7 @@ void sfd_trunks_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   sfd_trunks_t *trunks = graph != NULL ? graph->trunks : NULL;
   if (trunks == NULL || graph->state == SFD_GRAPH_FAILED || trunks->letting_go ||
       sfd_group_rank_of(graph->group, rank->number) < 0)
-    return; /* it may have been failed meanwhile */
+    return; /* the graph may have failed meanwhile */
   if (entry->a >= trunks->nsides) {
     fail(trunks, rank, SF_ERR_PROTO, "something for side", entry->a);
     return;

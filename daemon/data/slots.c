@@ -15,7 +15,7 @@
 
 /* ---- What users have --------------------------------------------------------------------------------------------- */
 
-/* All exchanges of one user's jobs; gone when there are none. */
+/* Memory of all exchanges of a user; freed when there is none. */
 struct sfd_account {
   LIST_ENTRY(sfd_account) entry;
   uid_t uid;
@@ -45,7 +45,7 @@ static void settle(struct sfd_account *account, uint64_t bytes)
   free(account);
 }
 
-/* Where all have one daemon, each leaves something to the others. */
+/* If users share the daemon, each leaves something to others. */
 static uint64_t quota_of(const sfd_server_t *server)
 {
   int64_t mib = server->options->max_exchange_memory;
@@ -54,7 +54,7 @@ static uint64_t quota_of(const sfd_server_t *server)
   return server->uid == 0 ? (uint64_t)sysconf(_SC_PHYS_PAGES) * sfshm_page_bytes() / 2 : UINT64_MAX;
 }
 
-/* Counts it for the user. SF_ERR_LIMIT, SF_ERR_NOMEM. */
+/* Counts bytes for the user. SF_ERR_LIMIT, SF_ERR_NOMEM. */
 static sf_status_t take(const sfd_job_t *job, uint64_t bytes, struct sfd_account **account_p)
 {
   uint64_t quota = quota_of(job->server);
@@ -151,7 +151,7 @@ static bool is_class(uint64_t class_bytes)
   return class_bytes <= INT64_MAX && sfshm_exchange_class((size_t)class_bytes) == class_bytes;
 }
 
-/* The descriptor of what is asked for. */
+/* Descriptor of the exchange. */
 static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p)
 {
   sfd_exchange_t *exchange = NULL;

@@ -14,7 +14,7 @@
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 
-/* What woke the loop is all that matters; the rings are read before it sleeps again. */
+/* It wakes the loop, which reads the rings before it sleeps. */
 static void on_doorbell(uv_poll_t *poll, int status, int events)
 {
   const sfd_submit_ring_t *submit_ring = poll->data;
@@ -22,7 +22,7 @@ static void on_doorbell(uv_poll_t *poll, int status, int events)
   (void)status;
   (void)events;
   if (read(submit_ring->doorbell, &rung, sizeof rung) < 0)
-    return; /* somebody else emptied it */
+    return; /* already emptied */
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -1,5 +1,5 @@
-/* Surveying trunks: see survey.h. Reads the map, which was checked when it was made and can't have changed. The
- * daemon's thread. */
+/* Survey of trunks: see survey.h. Reads the map, which was checked when it was made and cannot change. The daemon's
+ * thread. */
 #include "daemon/data/survey.h"
 
 #include "daemon/data/device_slots.h"
@@ -15,7 +15,7 @@ static int64_t contiguous(const sfshm_stored_pattern_t *pattern)
   return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED ? pattern->n : 0;
 }
 
-/* As many, if the indices are those of a box, so that kernels of devices need none. */
+/* The number of values, if their indices form a box: then kernels of devices need no index array. */
 static int64_t in_box(const sfd_trunks_t *trunks, uint64_t image, const sfshm_stored_pattern_t *stored)
 {
   sfshm_pattern_t pattern = {.kind = (sfshm_pattern_kind_t)stored->kind, .n = stored->n};

@@ -1,4 +1,4 @@
-/* Pool of shared regions for trunk maps and trunk boards: see trunk_regions.h. The daemon's thread. */
+/* Pool of regions: see trunk_regions.h. The daemon's thread. */
 #include "daemon/data/trunk_regions.h"
 
 #include <stdlib.h>
@@ -8,27 +8,27 @@
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 
-#define BOARD_PARTS 16u /* of a region for boards, the first of which is for the header */
-#define SLACK 16        /* the region of a map is longer than its first map by this fraction */
+#define BOARD_PARTS 16u /* of a region for boards; the first one has the header */
+#define SLACK 16        /* the region of a map is longer than its first map by 1/16 */
 
 typedef enum kind { MAP, BOARDS } kind_t;
 
-/* A region is handed out in parts: a map's has one part, and a region for boards BOARD_PARTS of one page or more. */
+/* A region is used in parts: one part for a map; for boards BOARD_PARTS parts of at least one page. */
 struct sfd_trunk_region {
   TAILQ_ENTRY(sfd_trunk_region) entry;
   sfd_trunk_regions_t *pool;
   kind_t kind;
   uint64_t number;
   size_t part_bytes;
-  uint64_t used; /* parts, as bits, without the header's */
+  uint64_t used; /* bits of parts, without the header's */
   sfshm_region_t region;
 };
 
 struct sfd_trunk_regions {
   sfd_server_t *server;
-  sfd_job_t *job;                            /* for which descriptors are counted; NULL: it is over */
+  sfd_job_t *job;                            /* counts the descriptor; NULL: the job has ended */
   int32_t nholders;                          /* the job, and each map and board */
-  TAILQ_HEAD(, sfd_trunk_region) regions[2]; /* by kind; the latest created or given back first */
+  TAILQ_HEAD(, sfd_trunk_region) regions[2]; /* by kind; the last created or given back first */
 };
 
 static void destroy(sfd_trunk_region_t *region)
@@ -65,7 +65,7 @@ static size_t divide_up(size_t bytes, size_t by)
   return (bytes + by - 1) / by;
 }
 
-/* The first parts in a row that are not used and hold so many bytes, or 0. A map serves only what needs half of it. */
+/* The first unused parts in a row with so many bytes, or 0. A map must need half of its region. */
 static uint64_t find_parts(const sfd_trunk_region_t *region, size_t bytes)
 {
   size_t n = divide_up(bytes, region->part_bytes);
@@ -79,7 +79,7 @@ static uint64_t find_parts(const sfd_trunk_region_t *region, size_t bytes)
   return 0;
 }
 
-/* The shortest region that may serve, or NULL. */
+/* The shortest region that fits, or NULL. */
 static sfd_trunk_region_t *find_region(const sfd_trunk_regions_t *pool, kind_t kind, size_t bytes)
 {
   sfd_trunk_region_t *found = NULL, *region;
@@ -181,7 +181,7 @@ sf_status_t sfd_trunk_regions_take_board(sfd_job_t *job, size_t length_bytes, sf
 
 /* ---- Giving back ------------------------------------------------------------------------------------------------- */
 
-/* An unused region that is too much beside those given back later, or too long, or NULL. */
+/* An unused region beyond the limit, or too long, or NULL. */
 static sfd_trunk_region_t *find_superfluous(const sfd_trunk_regions_t *pool, kind_t kind)
 {
   sfd_trunk_region_t *region;

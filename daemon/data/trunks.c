@@ -1,4 +1,4 @@
-/* Trunks: their regions, members and end. The daemon's thread. */
+/* Trunks of graphs: creation, members, end. The daemon's thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void copy_piece(const sfshm_region_piece_t *piece, void *to)
   memcpy((char *)to + piece->offset, piece->bytes, piece->length_bytes);
 }
 
-/* A region for all who read it, or for a short one memory of the daemon's own: that is copied quicker than mapped. */
+/* Short maps stay in private memory: copying one takes less time than mapping. */
 static sf_status_t compose_map(sfd_trunks_t *trunks, const sfshm_region_piece_t pieces[], size_t npieces,
                                uint64_t bytes)
 {
@@ -90,7 +90,7 @@ static sf_status_t make_map(sfd_trunks_t *trunks, const sfd_trunk_source_t sourc
 
 /* ---- Members ----------------------------------------------------------------------------------------------------- */
 
-/* Who takes part in a side. */
+/* Group ranks here that take part in a side. */
 static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source_t *source, int32_t **members_p)
 {
   sfshm_image_t image;
@@ -111,7 +111,6 @@ static sf_status_t find_members(const sfd_group_t *group, const sfd_trunk_source
   return SF_OK;
 }
 
-/* A way to wake each member. */
 static sf_status_t find_wakes(const sfd_trunks_t *trunks)
 {
   sf_status_t status = SF_OK;
@@ -190,7 +189,7 @@ static void free_trunks(sfd_trunks_t *trunks)
   free(trunks);
 }
 
-/* Everything but what the plan knows. */
+/* All but the plan. */
 static sfd_trunks_t *alloc_trunks(sfd_graph_t *graph, uint32_t nsides)
 {
   sfd_trunks_t *trunks = calloc(1, sizeof *trunks + nsides * sizeof trunks->sides[0]);
@@ -322,7 +321,7 @@ static void release_streams(const sfd_trunks_t *trunks)
     sfshm_flow_release(trunks->sides[i].flow, trunks->sides[i].sent, trunks->sides[i].arrived);
 }
 
-/* Other boards stay as they are: who looks at them would take what isn't there. */
+/* Only after a failure: other boards must not look released. */
 void sfd_trunks_departed(sfd_trunks_t *trunks)
 {
   const sfshm_trunk_board_t *board = trunks->board.base;

@@ -1,11 +1,11 @@
-/* What the files of trunks share. */
+/* Shared by the files of trunks. */
 #ifndef SFD_DATA_TRUNKS_INTERNAL_H
 #define SFD_DATA_TRUNKS_INTERNAL_H
 
 #include "daemon/data/trunk_regions.h"
 #include "daemon/data/trunks.h"
 
-/* A message that ranks have submitted: it goes when those before it have gone. */
+/* A submitted message; messages are sent in order. */
 typedef struct sfd_submitted {
   bool waiting;
   uint64_t unit_bytes;
@@ -14,94 +14,90 @@ typedef struct sfd_submitted {
 
 struct sfd_trunk_plan {
   int32_t nholders;
-  sfd_trunk_memory_t map; /* a short one is private memory */
+  sfd_trunk_memory_t map; /* a short one is in private memory */
   uint32_t nsides;
-  int32_t *members[]; /* by side of the map: group ranks here that take part, ascending */
+  int32_t *members[]; /* by side: group ranks here that take part, ascending */
 };
 
-/* For the done of a message under way. */
+/* Context of a message under way. */
 typedef struct sfd_departure {
   struct sfd_trunks *trunks;
   uint32_t side;
 } sfd_departure_t;
 
-/* One side. Messages are numbered from 1; of those sent: done <= sent, credited <= sent, sent < granted; of those
- * received: consumed <= arrived <= consumed + SFSHM_TRUNK_SLOTS. */
+/* A side. Messages are numbered from 1. Sent ones: done <= sent, credited <= sent, sent < granted; received ones:
+ * consumed <= arrived <= consumed + SFSHM_TRUNK_SLOTS. */
 typedef struct sfd_trunk_side {
-  sfshm_trunk_side_t told; /* as in the map */
-  const int32_t *members;  /* the plan's */
+  sfshm_trunk_side_t told; /* header, as in the map */
+  const int32_t *members;  /* of the plan */
   sfshm_flow_t *flow;
   sfd_submitted_t submitted[SFSHM_TRUNK_SLOTS];
   uint64_t sent;     /* given to the channel */
-  uint64_t done;     /* their slots are no longer needed */
-  uint64_t credited; /* the other node has consumed them */
+  uint64_t done;     /* have left their slots */
+  uint64_t credited; /* consumed by the other node */
   uint64_t arrived;
   uint64_t consumed;     /* by the members */
-  uint64_t credits_sent; /* what the other node knows of it */
-  uint64_t awaited_desc; /* what members have asked about last: see SFSHM_SUBMIT_AWAIT */
-  bool is_asking;        /* a question is on its way to the channel's end */
+  uint64_t credits_sent; /* sent to the other node */
+  uint64_t awaited_desc; /* of the last question of members: see SFSHM_SUBMIT_AWAIT */
+  bool is_asking;        /* a question is on its way */
   bool asks_again;       /* members have asked since */
 } sfd_trunk_side_t;
 
-/* Slots for one class of units. */
+/* Slots for one class of unit sizes. */
 typedef struct sfd_exchange {
   struct sfd_exchange *next;
   uint64_t class_bytes;
   sfshm_region_t region;
-  struct sfd_account *account; /* of the user, with: */
+  struct sfd_account *account; /* of the user; counts: */
   uint64_t taken_bytes;
   sfshm_side_slots_t slots[]; /* by side */
 } sfd_exchange_t;
 
 struct sfd_trunks {
-  sfd_graph_t *graph; /* NULL: retired, and here only for what is under way */
+  sfd_graph_t *graph; /* NULL: retired, waits for messages under way */
   sfd_server_t *server;
-  bool letting_go;    /* the graph has failed: nothing is sent or taken any more */
-  int32_t nunder_way; /* messages leaving or arriving: they need exchanges and board */
+  bool letting_go;    /* the graph has failed: nothing is sent or received */
+  int32_t nunder_way; /* messages leaving or arriving, which need exchanges and board */
   sfd_trunk_plan_t *plan;
   sfd_trunk_memory_t board;
   sfd_exchange_t *exchanges;
-  struct sfd_trunk_devices *devices; /* NULL: nobody has asked for slots on a device */
+  struct sfd_trunk_devices *devices; /* NULL: no slots on devices */
   sfd_departure_t *departures;       /* by side */
   uint32_t nsides;
   sfd_trunk_side_t sides[]; /* by (node, role) */
 };
 
-/* The side of a graph that a message from a node concerns; head->flags is the role here. NULL: there is no such graph
- * (any more). */
+/* The side to which a node's message belongs; head->flags is the role here. NULL: no such graph. */
 sfd_trunk_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                        sfd_trunks_t **trunks_p);
 
-/* Messages up to this may be written by members: the other node has consumed what was in their slots, and it has left.
- */
+/* The last message that members may write: its slot has left, and was consumed on the other node. */
 static inline uint64_t sfd_trunk_side_granted(const sfd_trunk_side_t *side)
 {
   return (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
 }
 
-/* The exchange of a class, made at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
+/* The exchange of a class, created at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
 sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p);
 
-/* Something is under way, or no longer: the last one frees retired trunks. */
+/* One more message under way, or one less: the last frees retired trunks. */
 void sfd_trunks_hold(sfd_trunks_t *trunks);
 void sfd_trunks_release(sfd_trunks_t *trunks);
 
-/* A message has left: see sfd_trunks_let_go. */
+/* A message has left its slot. */
 void sfd_trunks_departed(sfd_trunks_t *trunks);
 
-/* Wakes the members of a side that sleep. */
 void sfd_trunk_side_wake(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side);
 
 /* Fails the graph on all nodes. */
 void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detail);
 
-/* The full number of a message of which the lower 32 bits are known, next to a number that it is not far from. */
+/* Full number of a message from its lower 32 bits and a number near it. */
 static inline uint64_t sfd_message_number(uint32_t low, uint64_t near)
 {
   return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
 }
 
-/* The other end's role. */
 static inline uint16_t sfd_other_role(uint32_t role)
 {
   return role == SFSHM_AS_ROOT ? SFSHM_AS_LEAF : SFSHM_AS_ROOT;
