@@ -14,12 +14,12 @@
 #define TOOLS_RESERVE 32 /* connections */
 #define ACCEPT_RETRY_MS 1000
 
-#define SESSION_FDS 8        /* that a session has open at most */
-#define LARGEST_READ_FDS 256 /* that one read may bring */
+#define SESSION_FDS 8        /* of a session, at most */
+#define LARGEST_READ_FDS 256 /* received by one read */
 
 /* ---- Descriptors ---- */
 
-/* The kernel gives the lowest descriptor that is free: those below are in use. */
+/* The kernel hands out the lowest free descriptor, so all below are in use. */
 bool sfd_session_is_out_of_fds(const sfd_session_t *session)
 {
   const sfd_server_t *server = session->server;
@@ -51,7 +51,7 @@ static void on_accept_retry(uv_timer_t *timer)
   resume_accepting(timer->data);
 }
 
-/* Out of something: until a connection closes, or, if it is others who use it up, for a second. */
+/* Pauses accepting until a connection closes, or for a second. */
 static void out_of_resources(sfd_clients_t *clients)
 {
   sfd_log(SFD_LOG_SESSION, SFD_WARN, "cannot accept connections for now: %s", strerror(errno));
@@ -69,7 +69,7 @@ static int64_t count_sessions(const sfd_server_t *server, uid_t uid)
   return count;
 }
 
-/* Above max-clients there are some for tools of root and of the daemon's user. The session counts already. */
+/* Some connections above max-clients are for tools of root and of the daemon's user. The session is counted already. */
 static void check_room(sfd_server_t *server, sfd_session_t *session)
 {
   int64_t most = server->options->max_clients, others = server->clients->nsessions - 1;
@@ -102,13 +102,13 @@ static void begin_session(sfd_server_t *server, int fd)
   check_room(server, session);
 }
 
-/* Whether there may be more to accept. */
+/* Returns whether more connections may wait. */
 static bool accept_one(sfd_server_t *server)
 {
   int fd = accept4(server->clients->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd >= 0) {
     if (server->stopping)
-      sfd_deferred_close_connection(fd); /* who comes now is not to wait for a daemon that ends */
+      sfd_deferred_close_connection(fd); /* the daemon is about to end */
     else
       begin_session(server, fd);
     return true;
@@ -157,7 +157,7 @@ sf_status_t sfd_clients_create(sfd_server_t *server, int listen_fd,
   uv_timer_init(server->loop, &clients->retry);
   TAILQ_INIT(&clients->sessions);
   TAILQ_INIT(&clients->attention);
-  LIST_INIT(&clients->strangers);
+  LIST_INIT(&clients->unadmitted);
   clients->listen_poll.data = clients->retry.data = server;
   server->clients = clients;
   return SF_OK;

@@ -1,4 +1,4 @@
-/* Counting strangers: a walk over all of them for each that comes, as they are few. The daemon's thread. */
+/* Admission: see admission.h. Walks over all unadmitted connections, which are few. The daemon's thread. */
 #include "daemon/clients/admission.h"
 
 #include "daemon/clients/accept.h"
@@ -16,7 +16,7 @@ static int64_t limit(const sfd_server_t *server)
   return limit < MOST ? limit : MOST;
 }
 
-/* Some of the strangers. */
+/* Some of the unadmitted connections. */
 typedef struct sfd_crowd {
   int64_t count;
   sfd_session_t *oldest;
@@ -36,18 +36,18 @@ static sfd_session_t *choose(const sfd_crowd_t *crowd)
   return crowd->oldest_sibling != NULL ? crowd->oldest_sibling : crowd->oldest;
 }
 
-/* Processes whose pid can't be seen from here are not told apart, so they count as different ones. */
+/* Processes without visible pid count as different ones. */
 static bool same_process(const sfd_session_t *a, const sfd_session_t *b)
 {
   return a->uid == b->uid && a->pid == b->pid && a->pid != 0;
 }
 
-/* Who has to go now that the newest is there. */
+/* The connection that must go for the newest. */
 static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *newest)
 {
   sfd_crowd_t all = {0}, of_user = {0}, of_process = {0};
   sfd_session_t *session;
-  LIST_FOREACH (session, &server->clients->strangers, admission_entry) {
+  LIST_FOREACH (session, &server->clients->unadmitted, admission_entry) {
     bool sibling = session != newest && same_process(session, newest);
     if (sibling)
       session->has_sibling = newest->has_sibling = true;
@@ -68,10 +68,10 @@ static sfd_session_t *find_surplus(const sfd_server_t *server, sfd_session_t *ne
 sfd_session_t *sfd_admission_add(sfd_session_t *session)
 {
   session->is_unadmitted = true;
-  LIST_INSERT_HEAD(&session->server->clients->strangers, session, admission_entry);
+  LIST_INSERT_HEAD(&session->server->clients->unadmitted, session, admission_entry);
   sfd_session_t *surplus = find_surplus(session->server, session);
   if (surplus != NULL)
-    sfd_admission_remove(surplus); /* the next one to come must not find it again */
+    sfd_admission_remove(surplus); /* so that it is not found again */
   return surplus;
 }
 

@@ -1,4 +1,4 @@
-/* Asking the kernel about sockets and processes. No state. */
+/* Credentials of sockets and processes. No state. */
 #include "daemon/clients/credentials.h"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/* The daemon's listening socket and the lock that guards its path. Runs on the daemon's only thread. */
+/* Listening socket and its lock: see listen.h. The daemon's thread. */
 #include "daemon/clients/listen.h"
 
 #include <assert.h>
@@ -19,15 +19,15 @@
 #include "shm/base/error.h"
 
 #define LOCK_SUFFIX ".lock"
-#define LOCK_ATTEMPTS 100 /* each but the last met a daemon that was just ending */
+#define LOCK_ATTEMPTS 100 /* each failed attempt met a daemon that was ending */
 
-/* The one socket of this process. */
+/* The socket of this process. */
 static struct {
-  int lock_fd;  /* -1: none, also when the socket was passed */
-  int peers_fd; /* -1: none; of a socket that was passed beside it */
+  int lock_fd;  /* -1: none, as for a passed socket */
+  int peers_fd; /* -1: none; passed with the socket */
   struct sockaddr_un address;
   char lock_path[sizeof((struct sockaddr_un *)0)->sun_path + sizeof LOCK_SUFFIX];
-  dev_t device; /* of the socket's file, with inode */
+  dev_t device; /* of the socket file */
   ino_t inode;
 } listener = {.lock_fd = -1, .peers_fd = -1};
 
@@ -36,7 +36,7 @@ static bool is_denied(int code)
   return code == EACCES || code == EPERM || code == EROFS;
 }
 
-/* The detail is the action, the path and errno's text. */
+/* Detail: action, path, errno. */
 static sf_status_t path_error(const char *action, const char *path)
 {
   return sfshm_error_errno(is_denied(errno) ? SF_ERR_PERM : SF_ERR_SYS, "cannot %s %s", action, path);
@@ -44,7 +44,7 @@ static sf_status_t path_error(const char *action, const char *path)
 
 /* ---- The lock ---- */
 
-/* Somebody's ordinary file that only happens to have the lock's name must not be removed at the end. */
+/* Refuses ordinary files of that name, which would be removed at the end. */
 static sf_status_t check_lock_file(const struct stat *file)
 {
   if (file->st_uid != geteuid())
@@ -60,7 +60,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Opens and locks whatever file is at the path now. */
+/* Opens and locks the file at the path. */
 static sf_status_t open_lock(int *fd_p, struct stat *file_p)
 {
   int fd = open(listener.lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, S_IRUSR | S_IWUSR);
@@ -97,13 +97,13 @@ static sf_status_t acquire_lock(void)
       listener.lock_fd = fd;
       return SF_OK;
     }
-    close(fd); /* its last holder has removed it since we opened it */
+    close(fd); /* removed by its last holder meanwhile */
   }
   return sfshm_error(SF_ERR_EXISTS, "the lock %s was replaced %d times while being taken", listener.lock_path,
                      LOCK_ATTEMPTS);
 }
 
-/* Removing comes first: see listen.h. A file that replaced ours by hand is left alone. */
+/* Removes the file first, see listen.h, unless it was replaced by hand. */
 static void release_lock(void)
 {
   struct stat locked, current;
@@ -124,7 +124,7 @@ static sf_status_t make_socket(int *fd_p)
   return SF_OK;
 }
 
-/* Text on who answered; the kernel tells which process began to listen. */
+/* The detail names the process that began to listen. */
 static sf_status_t served_by_other(int fd)
 {
   struct ucred peer;
@@ -135,7 +135,7 @@ static sf_status_t served_by_other(int fd)
   return sfshm_error(SF_ERR_EXISTS, "%s is in use: another process serves there", path);
 }
 
-/* SF_OK if nobody serves at the socket that is there. */
+/* SF_OK: no daemon serves at the socket. */
 static sf_status_t check_stale(void)
 {
   int fd = -1;
@@ -152,7 +152,7 @@ static sf_status_t check_stale(void)
   return status;
 }
 
-/* Makes the path free, or says why it is not. */
+/* Removes a stale socket. */
 static sf_status_t clear_path(void)
 {
   const char *path = listener.address.sun_path;
@@ -169,7 +169,7 @@ static sf_status_t clear_path(void)
 
 /* ---- A new socket ---- */
 
-/* What no file gets: see listen.h. */
+/* Mode bits that files must not have: see listen.h. */
 static mode_t closed_bits(void)
 {
   return geteuid() == 0 ? S_IXUSR | S_IXGRP | S_IXOTH : S_IXUSR | S_IRWXG | S_IRWXO;
@@ -232,7 +232,7 @@ static sf_status_t listen_anew(const char *path, int *fd_p)
 
 /* ---- A socket that was passed ---- */
 
-/* Two names of one file are as good as the same name. */
+/* Compares files, not names. */
 static sf_status_t check_given_path(const char *path)
 {
   struct stat given, passed;
@@ -247,7 +247,7 @@ static sf_status_t check_given_path(const char *path)
 static sf_status_t check_passed(const char *path, int fd)
 {
   struct sockaddr_un address = {0};
-  socklen_t size = sizeof address - 1; /* it may come without a zero at its end */
+  socklen_t size = sizeof address - 1; /* may come without a final zero */
   if (sd_is_socket_unix(fd, SOCK_STREAM, 1, NULL, 0) <= 0 || getsockname(fd, (struct sockaddr *)&address, &size) != 0 ||
       address.sun_path[0] == '\0')
     return sfshm_error(SF_ERR_ARG, "what the service manager passed is not a listening Unix stream socket with a path");
@@ -255,7 +255,7 @@ static sf_status_t check_passed(const char *path, int fd)
   return check_given_path(path);
 }
 
-/* Listening again makes the daemon, instead of who made the socket, what the other end sees by SO_PEERCRED. */
+/* Listens again, so that SO_PEERCRED at the other end shows the daemon and not the process that created the socket. */
 static sf_status_t take_passed(const char *path, int fd)
 {
   sf_status_t status = check_passed(path, fd);
@@ -272,7 +272,7 @@ static bool is_for_peers(int fd)
   return sd_is_socket_inet(fd, AF_UNSPEC, SOCK_STREAM, 1, 0) > 0;
 }
 
-/* One for clients, and perhaps one at which daemons of other nodes connect, in any order. */
+/* One for clients, and perhaps one for daemons of other nodes, in any order. */
 static sf_status_t listen_passed(const char *path, int count, int *fd_p)
 {
   int first = SD_LISTEN_FDS_START, peers = -1, clients = first;
@@ -328,7 +328,7 @@ void sfd_listen_close(int fd)
 {
   if (fd < 0)
     return;
-  if (listener.lock_fd < 0) { /* it was passed */
+  if (listener.lock_fd < 0) { /* passed */
     close(fd);
     return;
   }

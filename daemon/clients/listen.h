@@ -1,44 +1,41 @@
-/* The socket at which the daemon serves, and that only one daemon at a time serves there.
+/* Listening socket of the daemon, at which only one daemon serves at a time.
  *
- * A service manager may pass the socket: sd_listen_fds(3). Then path and mode are its business, it starts no second
- * daemon on the same socket, and what follows does not concern it.
+ * A service manager may pass the socket: sd_listen_fds(3). Then path and mode are its business, and it starts one
+ * daemon.
  *
- * Ownership of PATH is the exclusive flock of the file PATH.lock: empty, ours, and existing only while a daemon lives
- * (or after one was killed: then it is taken over). Removing a lock file is the usual mistake: another daemon may have
- * opened it before, would then lock a file that is no longer there, and a third one would make and lock a new one. Two
- * rules exclude it:
- *   - only who holds the lock of the file that is now at PATH.lock removes it, and does so before releasing the lock;
- *   - who gets the lock looks whether the file that it locked is still the one at PATH.lock, else begins again.
- * So from that look on until the holder itself removes it the name leads to the locked file, and nobody else can pass.
+ * Otherwise the owner of PATH holds the exclusive flock of the file PATH.lock: empty, of this user, and existing only
+ * while a daemon lives (or after one was killed: then it is taken over). Removing a lock file is delicate: another
+ * daemon may have opened it before, would lock a file that is gone, and a third one would create and lock a new one.
+ * Two rules prevent that:
+ *   - only the holder of the lock of the file now at PATH.lock removes it, before it releases the lock;
+ *   - after locking, a daemon checks that its file is still the one at PATH.lock, and else starts again.
+ * From that check on, until the holder removes it, the name leads to the locked file, and no other daemon can pass.
  *
- * The holder alone removes and makes the socket, hence one that refuses connections is stale and not one that another
- * daemon has bound but does not listen on yet. One that takes connections is respected even under our lock: somebody
- * may have deleted the lock file of a live daemon by hand. */
+ * As only the holder creates and removes the socket, a socket that refuses connections is stale. A socket that accepts
+ * connections is respected even with the lock held: the lock file of a live daemon may have been deleted by hand. */
 #ifndef SFD_CLIENTS_LISTEN_H
 #define SFD_CLIENTS_LISTEN_H
 
 #include <sf/sf_status.h>
 
-/* Gets the listening stream socket, non-blocking and close-on-exec: the one that a service manager passed, which must
- * be that of path if a path is given; else a new one at the address that sfproto_address finds for path. A new one has
- * mode 0600, or if this is root's daemon 0666: that one serves all users, whom the kernel tells apart by SO_PEERCRED;
- * its directory decides who comes near. One at a time per process, before other threads begin (umask and environment
- * change); a process that is forked and not executed afterwards shares the lock. A stale socket is replaced; nothing
- * else is ever deleted. SF_ERR_EXISTS: another daemon serves, begins or ends there, or the path is no socket;
- * SF_ERR_PERM: the directory or what is there belongs to somebody else; SF_ERR_ARG: what was passed is not one
- * listening Unix stream socket with a path, and at most one TCP socket beside it, or another path was given;
- * SF_ERR_SYS; and what sfproto_address returns. */
+/* Returns the listening stream socket, non-blocking and close-on-exec: the one that a service manager passed, which
+ * must be at path if a path is given; else a new one at the address that sfproto_address finds for path, with mode
+ * 0600, or 0666 for root's daemon, which serves all users (SO_PEERCRED tells them apart; access to its directory limits
+ * them). Once per process, before other threads begin (umask and environment change); a forked process shares the lock.
+ * Replaces a stale socket, deletes nothing else. SF_ERR_EXISTS: another daemon serves, begins or ends there, or the
+ * path is no socket; SF_ERR_PERM: directory or file belong to another user; SF_ERR_ARG: the service manager did not
+ * pass one listening Unix stream socket with a path and at most one TCP socket, or passed another path; SF_ERR_SYS;
+ * errors of sfproto_address. */
 sf_status_t sfd_listen(const char *path, int *fd_p) __attribute__((warn_unused_result));
 
-/* The bound TCP socket for daemons of other nodes that a service manager passed beside the other one; -1: none. The
- * caller's from then on. */
+/* The bound TCP socket for daemons of other nodes that a service manager passed; -1: none. The caller owns it then. */
 int sfd_listen_peers_fd(void);
 
-/* The path of the socket, until sfd_listen_close. */
+/* Path of the socket, until sfd_listen_close. */
 const char *sfd_listen_path(void);
 
-/* Removes the socket, if it is still the one that sfd_listen made, and the lock, and closes both; one that was passed
- * is only closed. -1 is accepted. */
+/* Removes socket and lock, if they are those of sfd_listen, and closes both; a passed socket is only closed. -1 is
+ * accepted. */
 void sfd_listen_close(int fd);
 
 #endif

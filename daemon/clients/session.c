@@ -1,4 +1,4 @@
-/* Connections: their handles, output and end. The daemon's thread. */
+/* Sessions: handles, input, end. The daemon's thread. */
 #include "daemon/clients/session.h"
 
 #include <errno.h>
@@ -17,12 +17,12 @@
 
 #define LINGER_MS 1000
 #define MAX_CLOSING ((size_t)1024)
-#define CLIENT_FDS 3 /* of Hello; nothing else that comes here has more */
+#define CLIENT_FDS 3 /* of Hello; other messages have fewer */
 #define MAX_QUEUED_BYTES ((size_t)8 << 20)
 #define MAX_QUEUED_ALERT_BYTES ((size_t)1 << 20)
 #define MAX_QUEUED_FDS (4 * SFPROTO_MAX_FDS)
 
-/* A process that died may have left this many full reads in its socket, the last of which may be its Goodbye. */
+/* full reads that a dead process may have left in its socket, the last with its Goodbye */
 #define LAST_READS 32
 
 /* ---- Ending ---- */
@@ -105,8 +105,8 @@ void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t s
     return;
   sfd_text_printable(session->reason, sizeof session->reason, detail);
   session->state = SFD_SESSION_ENDING;
-  shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* who is blocked in sending goes on to read the last word */
-  uv_update_time(session->timer.loop);               /* this turn of the loop may have taken longer than that */
+  shutdown(sfproto_conn_fd(session->conn), SHUT_RD); /* a client blocked in sending goes on to read the last message */
+  uv_update_time(session->timer.loop);               /* this turn of the loop may have taken longer than the time-out */
   uv_timer_start(&session->timer, on_timeout, LINGER_MS, 0);
   sfd_session_mark(session);
 }
@@ -128,8 +128,8 @@ void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t st
 
 /* ---- Input ---- */
 
-/* Whether the user has sent so many descriptors that can only be closed slowly that nothing more is to be received for
- * now. Members of jobs may have more, so that strangers do not stop those. */
+/* Whether nothing more is received for now, as the user sent too many descriptors that close slowly. Members of jobs
+ * may send more, so that unadmitted connections do not stop them. */
 static bool must_pause(sfd_session_t *session)
 {
   size_t most = session->state == SFD_SESSION_NEW ? MAX_CLOSING : 4 * MAX_CLOSING;
@@ -168,7 +168,7 @@ static void receive(sfd_session_t *session)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
   sfd_session_t *session = poll->data;
-  bool broken = status < 0; /* libuv has stopped the handle; what was sent before is still there */
+  bool broken = status < 0; /* libuv has stopped the handle; received data is still there */
   for (int i = 0; i < (broken ? LAST_READS : 1) && session->state < SFD_SESSION_LOST; i++)
     if (broken || (events & UV_READABLE))
       receive(session);
@@ -212,7 +212,7 @@ bool sfd_sessions_need_attention(const sfd_server_t *server)
   return !TAILQ_EMPTY(&server->clients->attention);
 }
 
-/* Writes what can be written and waits for the rest. */
+/* Writes what is possible, and waits for the rest. */
 static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes, const char *name)
 {
   if (session->state >= SFD_SESSION_LOST)
@@ -230,7 +230,7 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
   sfd_session_lose_for(session, reason);
 }
 
-/* Whether the socket's becoming writable is worth waiting for. */
+/* Whether to wait until the socket is writable. */
 static bool has_output(const sfproto_conn_t *conn)
 {
   return sfproto_conn_queued_bytes(conn) > 0 && !sfproto_conn_crowded(conn);
@@ -312,8 +312,8 @@ static sf_status_t init_poll(sfd_session_t *session, uv_poll_t *poll, int fd, co
   return SF_OK;
 }
 
-/* Ends a stranger for whom there is no room. It is sent the reason, but gets no time to take it, in which it would go
- * on using up a place. There may be thousands a second: too many for the log. */
+/* Ends an unadmitted connection, with a message but no time to read it. Not logged, as there may be thousands a second.
+ * */
 static void crowd_out(sfd_session_t *session)
 {
   sfd_log(SFD_LOG_SESSION, SFD_DEBUG, "no room for pid %d, uid %u, which says no Hello", (int)session->pid,
@@ -364,7 +364,7 @@ err_free:
   return status;
 }
 
-/* A process of another pid namespace, or a kernel without pidfds, leaves the socket to tell of its death. */
+/* Without pidfd (other pid namespaces, old kernels) the socket shows the process's end. */
 static void watch_process(sfd_session_t *session)
 {
   int fd = sfd_credentials_pidfd(session->pid);

@@ -1,11 +1,11 @@
-/* Connections: what is sent over them, see session.h. The daemon's thread. */
+/* Output of sessions: see session.h. The daemon's thread. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "daemon/clients/session_internal.h"
 #include "shm/base/error.h"
 
-/* So many alerts that nobody waits for, and so long, before a client's listener is woken for them. */
+/* limits of alerts held, in number and time */
 #define HELD_ALERTS 16
 #define HOLD_MS 20
 
@@ -13,7 +13,7 @@ static const char *queue(sfproto_conn_t *conn, const Sfproto__Message *message, 
 {
   if (sfproto_conn_queue(conn, message, fds, nfds) != SF_OK)
     return sfshm_error_detail();
-  /* Descriptors are not kept in the queue longer than necessary. An error shows again when attended to. */
+  /* Sends descriptors soon. An error will show when attended to. */
   if (nfds > 0)
     (void)sfproto_conn_flush(conn);
   return NULL;
@@ -59,7 +59,7 @@ void sfd_session_send_errorf(sfd_session_t *session, uint64_t request, sf_status
   sfd_session_send_error(session, request, status, detail);
 }
 
-/* Behind those that are held. */
+/* After the held ones. */
 static void queue_alert(sfd_session_t *session, Sfproto__Alert *alert)
 {
   if (!sfd_session_serves(session) || session->alerts == NULL)
@@ -97,7 +97,7 @@ void sfd_session_retry_in(sfd_session_t *session, uint64_t ms)
     uv_timer_start(&session->retry, on_retry, ms, 0);
 }
 
-/* What has been queued without being held does not wait for this one. */
+/* Alerts that are queued without being held don't wait for this one. */
 void sfd_session_hold_alert(sfd_session_t *session, Sfproto__Alert *alert)
 {
   bool urgent = session->nheld == 0 && session->alerts != NULL && sfproto_conn_queued_bytes(session->alerts) > 0;

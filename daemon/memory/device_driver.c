@@ -1,4 +1,4 @@
-/* Allocating memory of devices: see device_driver.h. */
+/* Device memory: see device_driver.h. */
 #include "daemon/memory/device_driver.h"
 
 #include <inttypes.h>
@@ -15,18 +15,18 @@
 #include "shm/base/thread.h"
 #include "shm/device/device_load.h"
 
-#define LOOK_MS 100 /* how often it is looked whether the thread takes too long */
+#define LOOK_MS 100 /* interval of checks whether the thread takes too long */
 
 struct sfd_device_memory {
-  STAILQ_ENTRY(sfd_device_memory) entry; /* of the list that it is in */
+  STAILQ_ENTRY(sfd_device_memory) entry; /* of its present list */
   sfshm_device_identity_t identity;
   uint64_t wanted_bytes;
   sfd_device_done_fn_t done;
   void *context;
-  bool is_made;  /* the thread is not at work on it */
-  bool unwanted; /* it is to be released, or is being */
+  bool is_made;  /* false while the thread works on it */
+  bool unwanted; /* is released, or waits for that */
 
-  /* The thread's, while it is at work on it. */
+  /* The thread's, while it works on it. */
   sf_status_t status;
   char detail[SFD_TEXT_SIZE];
   sfshm_device_range_t range; /* base NULL: not allocated */
@@ -34,24 +34,24 @@ struct sfd_device_memory {
 };
 STAILQ_HEAD(memory_list, sfd_device_memory);
 
-/* The thread and what it has to do. Fields up to lock belong to the loop's thread, those behind to the lock. */
+/* The thread and its work. Fields up to lock belong to the loop's thread, those after it to the lock. */
 struct sfd_devices {
   uv_async_t finished_some;
   uv_timer_t grace;
   uv_timer_t patience;
   sfd_server_t *server;
   pthread_t thread;
-  int64_t nbusy; /* given to the thread and not done */
+  int64_t nbusy; /* pieces of work not finished */
   bool stopping;
   int nopen; /* handles of the loop */
   pthread_mutex_t lock;
   pthread_cond_t more;
   bool ending;
-  bool abandoned; /* the thread frees nothing, and says nothing */
+  bool abandoned; /* the thread frees nothing and reports nothing */
   struct memory_list waiting;
   struct memory_list finished;
-  sfd_device_memory_t *at_work; /* on this; NULL: on none */
-  uint64_t since_ns;            /* when that began */
+  sfd_device_memory_t *at_work; /* the thread's present work; NULL: none */
+  uint64_t since_ns;            /* when it began */
 };
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static sf_status_t allocate(sfd_device_memory_t *memory)
   return status;
 }
 
-/* What has been allocated is released, all else allocated. */
+/* Releases what has been allocated, allocates all else. */
 static void work_on(sfd_device_memory_t *memory)
 {
   if (memory->range.base != NULL) {
@@ -115,7 +115,7 @@ static void *run_thread(void *opaque)
 
 /* ---- Patience ---------------------------------------------------------------------------------------------------- */
 
-/* Whether memory of that device has been allocated before: its context is there, and takes no more time. */
+/* Whether the device has been used before: then its context exists. */
 static bool is_started(const sfd_started_devices_t *started, const sfshm_device_identity_t *device)
 {
   for (int32_t i = 0; i < started->n; i++)
@@ -124,15 +124,15 @@ static bool is_started(const sfd_started_devices_t *started, const sfshm_device_
   return false;
 }
 
-/* Those for which there is no room are granted the time to start for ever. */
+/* Devices without room here always get the time to start. */
 static void note_started(sfd_started_devices_t *started, const sfshm_device_identity_t *device)
 {
   if (started->n < SFD_MAX_STARTED && !is_started(started, device))
     started->device[started->n++] = *device;
 }
 
-/* SF_ERR_TIMEOUT if the thread has been at one piece of work for too long: at *at_work_p, which only the caller's
- * thread frees if it ends now. */
+/* SF_ERR_TIMEOUT: the thread works on *at_work_p for too long. If it finishes now, only the caller's thread frees that.
+ * */
 static sf_status_t check_patience(sfd_devices_t *devices, sfd_device_memory_t **at_work_p)
 {
   uint64_t limit_ms = 0, ms = 0;
@@ -150,7 +150,7 @@ static sf_status_t check_patience(sfd_devices_t *devices, sfd_device_memory_t **
                      (double)limit_ms / 1000);
 }
 
-/* Those that somebody waits for, out of what the thread has not begun. */
+/* Takes the allocations that the thread has not begun. */
 static void take_request(sfd_devices_t *devices, struct memory_list *wanted)
 {
   struct memory_list all = STAILQ_HEAD_INITIALIZER(all);
@@ -166,7 +166,7 @@ static void take_request(sfd_devices_t *devices, struct memory_list *wanted)
   pthread_mutex_unlock(&devices->lock);
 }
 
-/* Nobody waits for it any more; what the thread makes of it is released. */
+/* No rank waits any more; the result will be released. */
 static void give_up(sfd_device_memory_t *memory, const char *detail)
 {
   if (memory == NULL || memory->unwanted)
@@ -224,7 +224,7 @@ static void end(sfd_devices_t *devices)
   close_handles(devices);
 }
 
-/* What belongs to a thread that has not come back is never freed. */
+/* The memory of a thread that hangs is never freed. */
 static void on_grace_over(uv_timer_t *timer)
 {
   sfd_devices_t *devices = timer->data;
@@ -256,7 +256,7 @@ void sfd_devices_stop(sfd_server_t *server)
 
 static bool submit(sfd_server_t *server, sfd_device_memory_t *memory);
 
-/* The thread is done with it, and whoever wanted it may have gone. */
+/* The thread has finished; the result may be unwanted. */
 static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
 {
   if (memory->status == SF_OK)
@@ -313,7 +313,7 @@ static sfd_devices_t *begin(sfd_server_t *server)
   return NULL;
 }
 
-/* False: there can be no thread. */
+/* False: no thread. */
 static bool submit(sfd_server_t *server, sfd_device_memory_t *memory)
 {
   sfd_devices_t *devices = server->memory->devices;
@@ -369,7 +369,7 @@ sf_status_t sfd_device_check_quota(const sfd_job_t *job, uint64_t more)
                      (long long)job->server->options->max_device_memory, used, more);
 }
 
-/* Without a thread the memory stays the driver's until the daemon ends. */
+/* Without a thread the memory stays allocated until the daemon ends. */
 void sfd_device_free(sfd_server_t *server, sfd_device_memory_t *memory)
 {
   memory->unwanted = true;

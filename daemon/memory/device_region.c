@@ -9,7 +9,7 @@
 #include "daemon/memory/device_driver.h"
 #include "shm/base/error.h"
 
-#define MEMORY_CUDA 1u /* as clients call it: sf_memory_kind_t */
+#define MEMORY_CUDA 1u /* as in sf_memory_kind_t */
 
 static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 {
@@ -106,7 +106,7 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
   free(region);
 }
 
-/* The owner has been waiting for that. */
+/* Answers the owner's RegionRemove. */
 static void end_removal(sfd_rank_t *rank, sfd_region_t *region)
 {
   uint64_t request = region->remove_request;
@@ -125,7 +125,7 @@ static void drop_holder(sfd_rank_t *owner, sfd_region_t *region, int32_t number)
     end_removal(owner, region);
 }
 
-/* The rank holds nothing of others any more. */
+/* The rank has no region of others open any more. */
 static void release_all(sfd_rank_t *rank)
 {
   sfd_job_t *job = rank->job;
@@ -161,7 +161,7 @@ void sfd_regions_free(sfd_rank_t *rank)
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-/* That rank's region, or NULL, having answered. */
+/* A region of that rank; NULL: none, and the request has been answered. */
 static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t number, uint64_t region_number)
 {
   const sfd_job_t *job = session->rank->job;
@@ -189,7 +189,7 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
   sfd_session_send(session, &reply, NULL, 0);
 }
 
-/* More may have been allocated than was wanted: what is used counts. */
+/* Counts what was allocated beyond what was wanted. */
 static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
 {
   sfd_job_t *job = region->rank->job;
@@ -200,7 +200,7 @@ static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
   return status;
 }
 
-/* The daemon's own memory of a region is there, or not. */
+/* Result of the allocation for a region. */
 static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
                          uint64_t taken_bytes)
 {
@@ -301,7 +301,7 @@ void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *me
   sfd_session_send_done(session, message->request);
 }
 
-/* What others have open: it goes when the last one has closed it, for which the owner may wait. */
+/* Revokes a region that others have open: it goes when the last one has closed it, for which the owner may wait. */
 static void revoke_region(sfd_rank_t *rank, sfd_region_t *region, uint64_t request, bool wait)
 {
   region->revoked = true;

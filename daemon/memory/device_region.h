@@ -1,6 +1,6 @@
-/* Regions that ranks have registered. Of most the daemon keeps what sfctl shows; those of devices come with a handle by
- * which other ranks of the node open the memory: the daemon hands it out, notes who has it, and lets a region go only
- * when nobody has it open any more. Or it allocates the memory itself. */
+/* Registered regions of ranks. For most the daemon only keeps what sfctl shows. Regions on devices have a handle by
+ * which other ranks open them: the daemon hands it out, records the holders, and removes a region when nobody has it
+ * open. The daemon can also allocate the memory (device_driver.h). */
 #ifndef SFD_MEMORY_DEVICE_REGION_H
 #define SFD_MEMORY_DEVICE_REGION_H
 
@@ -15,37 +15,36 @@
 
 /* MAKING ---the daemon has allocated it---> OPEN
  *
- * OPEN ---RegionRemove, nobody has it---> gone
- *  |                                        ^
+ * OPEN ---RegionRemove, nobody has it open---> gone
+ *  |                                             ^
  *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone
  *
- * Memory of the daemon's own is revoked also when its rank leaves or dies: it goes when nobody has it open any more.
- * Its rank may also not wait for that (at_once). */
+ * Memory of the daemon's own is also revoked when its rank leaves or dies. A rank need not wait for the removal
+ * (at_once). */
 typedef struct sfd_region {
   uint64_t number; /* first: the key */
   TAILQ_ENTRY(sfd_region) entry;
   uint64_t length;
   uint32_t kind;
   uint32_t method;
-  size_t handle_bytes; /* 0: it has none */
+  size_t handle_bytes; /* 0: no handle */
   uint8_t handle[SFD_MAX_HANDLE_BYTES];
   uint64_t offset;
-  sfd_holders_t holders; /* who has it open */
+  sfd_holders_t holders; /* ranks that have it open */
   bool revoked;
-  bool abandoned;          /* then: the rank is gone, or does not wait */
-  uint64_t remove_request; /* else: to be answered */
+  bool abandoned;          /* REVOKED: the rank is gone, or does not wait */
+  uint64_t remove_request; /* REVOKED: else the request to answer */
 
-  struct sfd_device_memory *memory; /* the daemon's own; NULL: the rank's */
-  uint64_t taken;                   /* bytes of the job's quota: what is wanted, then what was allocated for it */
+  struct sfd_device_memory *memory; /* NULL: the rank's memory */
+  uint64_t taken;                   /* bytes counted for the job: wanted, then allocated */
   bool making;                      /* MAKING; make_request is to be answered */
   uint64_t make_request;
   sfd_rank_t *rank;
 } sfd_region_t;
 
-/* A rank that leaves, or is lost: it holds nothing of others any more, and who holds something of it is told. */
+/* A rank leaves or is lost: it closes regions of others, and holders of its regions are alerted. */
 void sfd_regions_leave(sfd_rank_t *rank);
 
-/* Frees all bookkeeping of a rank's regions, silently. */
 void sfd_regions_free(sfd_rank_t *rank);
 
 void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message);

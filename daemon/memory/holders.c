@@ -1,4 +1,4 @@
-/* Ranks that have something of another one: see holders.h. */
+/* Holders: see holders.h. */
 #include "daemon/memory/holders.h"
 
 #include <stdlib.h>

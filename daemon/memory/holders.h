@@ -1,4 +1,4 @@
-/* Which ranks of a job have something of one of them, to be told when it goes. The daemon's thread. */
+/* Holders: ranks of a job that have something of another rank and are alerted when it goes. The daemon's thread. */
 #ifndef SFD_MEMORY_HOLDERS_H
 #define SFD_MEMORY_HOLDERS_H
 
@@ -8,17 +8,17 @@
 #include "daemon/jobs.h"
 
 typedef struct sfd_holders {
-  uint8_t *bits; /* bit r: job rank r; NULL: nobody ever had it */
+  uint8_t *bits; /* bit r: job rank r; NULL: none yet */
   int32_t n;
 } sfd_holders_t;
 
-/* Again changes nothing. False: there is no memory. */
+/* False: no memory. */
 bool sfd_holders_add(sfd_holders_t *holders, const sfd_rank_t *rank);
 
-/* Whether it was there. */
+/* Whether the rank was a holder. */
 bool sfd_holders_remove(sfd_holders_t *holders, int32_t number);
 
-/* Sends the alert, which says that it is about the owner, to those that are connected. */
+/* Sends the alert, with the owner's rank, to connected holders. */
 void sfd_holders_send_alert(const sfd_holders_t *holders, const sfd_rank_t *owner, Sfproto__Alert *alert);
 
 void sfd_holders_free(sfd_holders_t *holders);

@@ -1,4 +1,4 @@
-/* What a daemon keeps for memory of devices, beside the memory. */
+/* State of the daemon for device memory. */
 #ifndef SFD_MEMORY_MEMORY_H
 #define SFD_MEMORY_MEMORY_H
 
@@ -17,9 +17,9 @@ typedef struct sfd_started_devices {
 } sfd_started_devices_t;
 
 typedef struct sfd_memory {
-  sfd_devices_t *devices;        /* NULL: no work for their driver; see device_driver.h */
-  bool lost;                     /* it did not come back */
-  sfd_started_devices_t started; /* the next time they take less long */
+  sfd_devices_t *devices;        /* NULL: no work; see device_driver.h */
+  bool lost;                     /* the thread hangs */
+  sfd_started_devices_t started; /* these take less time */
 } sfd_memory_t;
 
 #endif

@@ -1,4 +1,4 @@
-/* Bookkeeping of the ranks' memory. The daemon's thread. */
+/* Segments of ranks: see segment.h. The daemon's thread. */
 #include "daemon/memory/segment.h"
 
 #include <inttypes.h>
@@ -39,8 +39,8 @@ static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
   free(segment);
 }
 
-/* Maps memory of sf_alloc for the workers, which has to be done before it gets its last seal. Where that does not work
- * the ranks do without workers: NULL. */
+/* Maps sf_alloc memory for workers, before the segment gets its last seal. NULL: not possible; then workers don't copy
+ * there. */
 static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
 {
   sfshm_region_t region;
@@ -53,7 +53,7 @@ static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox,
   return mapping;
 }
 
-/* A segment in the rank's tables, without its descriptor. */
+/* Enters a segment without its descriptor. */
 static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox,
                                  sfd_segment_t **segment_p)
 {
@@ -137,7 +137,7 @@ void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *mess
   const Sfproto__SegmentAdd *add = message->segment_add;
   (void)nfds;
   if (add->inbox)
-    sfd_session_release_alerts(session); /* the rank is short of what others may have let go of */
+    sfd_session_release_alerts(session); /* the rank may need what others have released */
   sf_status_t status = sfd_segment_add(session->rank, add->segment, add->length, add->inbox, fds[0]);
   if (status != SF_OK) {
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());

@@ -23,7 +23,7 @@ static void setup(void)
 static void teardown(void)
 {
   sftest_daemon_expect_idle(&daemon_);
-  ck_assert(LIST_EMPTY(&daemon_.server->clients->strangers));
+  ck_assert(LIST_EMPTY(&daemon_.server->clients->unadmitted));
   sftest_daemon_stop(&daemon_);
 }
 
@@ -118,7 +118,7 @@ START_TEST(siblings_know_of_each_other)
   ck_assert(!TAILQ_FIRST(&daemon_.server->clients->sessions)->has_sibling);
   sftest_connect(&daemon_, &clients[1]);
   sftest_daemon_settle(&daemon_);
-  LIST_FOREACH (session, &daemon_.server->clients->strangers, admission_entry)
+  LIST_FOREACH (session, &daemon_.server->clients->unadmitted, admission_entry)
     ck_assert(session->has_sibling);
   sftest_drop_all(clients, 2);
 }
@@ -141,7 +141,7 @@ START_TEST(who_has_said_hello_is_no_stranger)
     sftest_tool(&daemon_, &clients[i]);
   sftest_join(&daemon_, &clients[ALL], "job", 0, 2); /* waits for the other rank */
   sftest_daemon_settle(&daemon_);
-  ck_assert(LIST_EMPTY(&daemon_.server->clients->strangers));
+  ck_assert(LIST_EMPTY(&daemon_.server->clients->unadmitted));
   expect_sessions(ALL + 1);
   sftest_drop_all(clients, ALL + 1);
 }
