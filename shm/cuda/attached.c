@@ -137,6 +137,20 @@ static void remove_freed(const sfshm_device_range_t *range, bool imported)
       remove_attached(&state.attached[i]);
 }
 
+/* Kernels run in the primary context, which other contexts' memory is not part of: the first one to touch it would be
+ * the end of that. Memory of pools and of reserved addresses is of no context. */
+static sf_status_t check_context(const sfshm_device_range_t *range, const sfshm_cuda_device_t *device)
+{
+  CUcontext context = NULL;
+  CUresult result = cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, (CUdeviceptr)(uintptr_t)range->base);
+  if (result != CUDA_SUCCESS || context == NULL || context == device->context)
+    return SF_OK;
+  return sfshm_error(SF_ERR_UNSUPPORTED,
+                     "CUDA: memory at %p was allocated in a context that is not the primary one of device %d, whose "
+                     "kernels can't use it",
+                     range->base, range->device);
+}
+
 sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool imported)
 {
   sfshm_cuda_device_t *device;
@@ -146,9 +160,10 @@ sf_status_t sfshm_cuda_attach_as(const sfshm_device_range_t *range, bool importe
   sf_status_t status = sfshm_cuda_enter(range->device, &device); /* what can't work is to be known now */
   if (status == SF_OK) {
     sfshm_cuda_leave();
-    if (attached != NULL)
+    status = imported ? SF_OK : check_context(range, device);
+    if (status == SF_OK && attached != NULL)
       attach_again(attached, range->serial);
-    else
+    else if (status == SF_OK)
       status = insert(range, imported);
   }
   sfshm_cuda_unlock();

@@ -99,6 +99,33 @@ sfshm_cuda_device_t *sfshm_cuda_device(int32_t number)
   return &state.devices[number];
 }
 
+static _Thread_local struct {
+  int depth;
+  CUstreamCaptureMode mode; /* outside */
+} relaxed;
+
+void sfshm_cuda_relax(void)
+{
+  if (relaxed.depth++ > 0)
+    return;
+  relaxed.mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  cuThreadExchangeStreamCaptureMode(&relaxed.mode);
+}
+
+void sfshm_cuda_unrelax(void)
+{
+  if (--relaxed.depth == 0)
+    cuThreadExchangeStreamCaptureMode(&relaxed.mode);
+}
+
+static sf_status_t push(CUcontext context)
+{
+  sf_status_t status = sfshm_cuda_status(cuCtxPushCurrent(context), "cuCtxPushCurrent");
+  if (status == SF_OK)
+    sfshm_cuda_relax();
+  return status;
+}
+
 /* Contexts stay: other parts of the process may have taken them as theirs. */
 sf_status_t sfshm_cuda_enter_context(int32_t number)
 {
@@ -107,7 +134,7 @@ sf_status_t sfshm_cuda_enter_context(int32_t number)
   sf_status_t status = sfshm_cuda_status(cuDeviceGet(&handle, number), "cuDeviceGet");
   if (status == SF_OK && device->context == NULL)
     status = sfshm_cuda_status(cuDevicePrimaryCtxRetain(&device->context, handle), "cuDevicePrimaryCtxRetain");
-  return status == SF_OK ? sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent") : status;
+  return status == SF_OK ? push(device->context) : status;
 }
 
 /* The device's context is current afterwards. */
@@ -126,8 +153,7 @@ static sf_status_t open_device(sfshm_cuda_device_t *device, int32_t number)
 sf_status_t sfshm_cuda_enter(int32_t number, sfshm_cuda_device_t **device_p)
 {
   sfshm_cuda_device_t *device = &state.devices[number];
-  sf_status_t status = device->is_open ? sfshm_cuda_status(cuCtxPushCurrent(device->context), "cuCtxPushCurrent")
-                                       : open_device(device, number);
+  sf_status_t status = device->is_open ? push(device->context) : open_device(device, number);
   if (status == SF_OK)
     *device_p = device;
   return status;
@@ -136,5 +162,6 @@ sf_status_t sfshm_cuda_enter(int32_t number, sfshm_cuda_device_t **device_p)
 void sfshm_cuda_leave(void)
 {
   CUcontext context;
+  sfshm_cuda_unrelax();
   cuCtxPopCurrent(&context);
 }

@@ -89,6 +89,11 @@ sfshm_cuda_device_t *sfshm_cuda_device(int32_t number);
 sf_status_t sfshm_cuda_enter(int32_t device, sfshm_cuda_device_t **device_p);
 void sfshm_cuda_leave(void);
 
+/* Around calls that a driver forbids while some thread of the application captures a stream into a graph, though they
+ * have nothing to do with that: in a pair, which may have others within. enter and leave, below and above, are such. */
+void sfshm_cuda_relax(void);
+void sfshm_cuda_unrelax(void);
+
 /* The same for who launches no kernels there: nothing is made on the device but its context. */
 sf_status_t sfshm_cuda_enter_context(int32_t device);
 

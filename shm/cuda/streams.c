@@ -12,6 +12,7 @@
 struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;
+  unsigned long long id; /* of the stream that was chosen: handles are used again, or mean another one in each thread */
   bool has_memops;
   unsigned flush; /* flag of memory operations that wait for words behind other devices' stores, if there is one */
   bool is_marked;
@@ -30,8 +31,24 @@ static sf_status_t enter(const sfshm_streams_t *streams)
 
 static sf_status_t leave(sf_status_t status)
 {
-  sfshm_cuda_leave();
+  CUcontext context;
+  cuCtxPopCurrent(&context);
   return status;
+}
+
+/* The same for what a driver forbids while streams are captured. */
+static sf_status_t enter_relaxed(const sfshm_streams_t *streams)
+{
+  sf_status_t status = enter(streams);
+  if (status == SF_OK)
+    sfshm_cuda_relax();
+  return status;
+}
+
+static sf_status_t leave_relaxed(sf_status_t status)
+{
+  sfshm_cuda_unrelax();
+  return leave(status);
 }
 
 /* ---- Which device ------------------------------------------------------------------------------------------------ */
@@ -73,11 +90,21 @@ static sf_status_t device_of(CUcontext context, int32_t *device_p)
   return status;
 }
 
+/* A default stream: that of the queue's context. */
+static sf_status_t find_id(const sfshm_streams_t *streams, CUstream stream, unsigned long long *id_p)
+{
+  sf_status_t status = enter(streams);
+  return status == SF_OK ? leave(sfshm_cuda_status(cuStreamGetId(stream, id_p), "cuStreamGetId")) : status;
+}
+
 static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 {
   CUcontext context = NULL;
+  unsigned long long id = 0;
   sf_status_t status = refuse_captured(stream);
-  if (status != SF_OK || stream == streams->view.stream)
+  if (status == SF_OK)
+    status = find_id(streams, stream, &id);
+  if (status != SF_OK || (stream == streams->view.stream && id == streams->id))
     return status;
   status = context_of(stream, &context);
   if (status == SF_OK && context != streams->view.context && (context != NULL || !is_default(stream)))
@@ -89,8 +116,10 @@ static sf_status_t choose(sfshm_streams_t *streams, void *stream)
     return status;
   if (streams->is_marked)
     status = sfshm_cuda_status(cuStreamWaitEvent(stream, streams->tail, 0), "cuStreamWaitEvent");
-  if (status == SF_OK)
+  if (status == SF_OK) {
     streams->view.stream = stream;
+    streams->id = id;
+  }
   return leave(status);
 }
 
@@ -146,6 +175,8 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
       status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the stream is not of its device's primary context");
     if (status == SF_OK)
       status = fill_in(streams, device, use_memops);
+    if (status == SF_OK)
+      status = sfshm_cuda_status(cuStreamGetId(stream, &streams->id), "cuStreamGetId");
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
@@ -161,7 +192,7 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
 static void close_streams(sfshm_streams_t *streams)
 {
   sfshm_cuda_lock();
-  if (enter(streams) == SF_OK) {
+  if (enter_relaxed(streams) == SF_OK) {
     sfshm_cuda_watch_close(&streams->view);
     sfshm_cuda_plans_drop(&streams->view.plans, NULL, SIZE_MAX, false);
     free(streams->view.plans.buckets);
@@ -169,7 +200,7 @@ static void close_streams(sfshm_streams_t *streams)
       sfshm_cuda_moves_free(streams->moves[i]);
     sfshm_cuda_slots_free(&streams->slots);
     cuEventDestroy(streams->tail);
-    sfshm_cuda_leave();
+    leave_relaxed(SF_OK);
   }
   sfshm_cuda_unlock();
   sfshm_cuda_calls_free(&streams->calls);
@@ -199,7 +230,7 @@ static bool sees_adapters(const sfshm_streams_t *streams)
 static sf_status_t pin(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p)
 {
   CUdeviceptr seen_at = 0;
-  sf_status_t status = enter(streams);
+  sf_status_t status = enter_relaxed(streams);
   if (status != SF_OK)
     return status;
   status = sfshm_cuda_status(
@@ -211,15 +242,15 @@ static sf_status_t pin(sfshm_streams_t *streams, void *address, size_t len_bytes
       cuMemHostUnregister(address);
   }
   *seen_at_p = (char *)(uintptr_t)seen_at;
-  return leave(status);
+  return leave_relaxed(status);
 }
 
 static void unpin(sfshm_streams_t *streams, void *address)
 {
-  if (enter(streams) != SF_OK)
+  if (enter_relaxed(streams) != SF_OK)
     return;
   cuMemHostUnregister(address);
-  sfshm_cuda_leave();
+  leave_relaxed(SF_OK);
 }
 
 static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target)
@@ -228,13 +259,13 @@ static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *patt
   sfshm_cuda_plan_t *plan = NULL;
   if (pattern->n == 0)
     return SF_OK;
-  sf_status_t status = enter(streams);
+  sf_status_t status = enter_relaxed(streams);
   if (status != SF_OK)
     return status;
   status = sfshm_cuda_plan(&streams->view, pattern, &device_pattern, &plan);
   if (status == SF_OK && plan != NULL && is_target)
     status = sfshm_cuda_plan_order(&streams->view, plan, pattern);
-  return leave(status);
+  return leave_relaxed(status);
 }
 
 static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p)
@@ -243,9 +274,9 @@ static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t move
   if (larger == NULL)
     return sfshm_error(SF_ERR_NOMEM, "CUDA: moves on streams");
   streams->moves = larger;
-  sf_status_t status = enter(streams);
+  sf_status_t status = enter_relaxed(streams);
   if (status == SF_OK)
-    status = leave(sfshm_cuda_moves_make(&streams->view, moves, nmoves, &larger[streams->nmoves]));
+    status = leave_relaxed(sfshm_cuda_moves_make(&streams->view, moves, nmoves, &larger[streams->nmoves]));
   if (status == SF_OK)
     *number_p = streams->nmoves++;
   return status;
@@ -253,8 +284,8 @@ static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t move
 
 static sf_status_t prepare_fetch(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root)
 {
-  sf_status_t status = enter(streams);
-  return status == SF_OK ? leave(sfshm_cuda_slots_make(&streams->view, slot_root, &streams->slots)) : status;
+  sf_status_t status = enter_relaxed(streams);
+  return status == SF_OK ? leave_relaxed(sfshm_cuda_slots_make(&streams->view, slot_root, &streams->slots)) : status;
 }
 
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
@@ -352,7 +383,7 @@ static void note(sfshm_streams_t *streams)
   if (enter(streams) != SF_OK)
     return;
   sfshm_cuda_watch_note(&streams->view);
-  sfshm_cuda_leave();
+  leave(SF_OK);
 }
 
 static sf_status_t mark(sfshm_streams_t *streams)
@@ -366,13 +397,13 @@ static sf_status_t mark(sfshm_streams_t *streams)
 
 static sf_status_t is_idle(sfshm_streams_t *streams, bool *idle_p)
 {
-  sf_status_t status = enter(streams);
+  sf_status_t status = enter_relaxed(streams);
   if (status != SF_OK)
     return status;
   CUresult result = cuEventQuery(streams->tail);
   sfshm_cuda_watch_tell(&streams->view);
   *idle_p = result != CUDA_ERROR_NOT_READY;
-  return leave(*idle_p ? sfshm_cuda_status(result, "work on streams") : SF_OK);
+  return leave_relaxed(*idle_p ? sfshm_cuda_status(result, "work on streams") : SF_OK);
 }
 
 const sfshm_streams_ops_t sfshm_cuda_streams = {

@@ -193,6 +193,7 @@ void sfshm_cuda_watch_tell(sfshm_cuda_device_t *device)
   sfshm_cuda_watch_t *watch = device->watch;
   if (watch == NULL)
     return;
+  sfshm_cuda_relax();
   pthread_mutex_lock(&watch->lock);
   while (watch->ntold < watch->ngiven) {
     sfshm_cuda_piece_t *piece = &watch->pieces[watch->ntold % PIECES];
@@ -207,6 +208,7 @@ void sfshm_cuda_watch_tell(sfshm_cuda_device_t *device)
     watch->ntold++;
   }
   pthread_mutex_unlock(&watch->lock);
+  sfshm_cuda_unrelax();
 }
 
 void sfshm_cuda_watch_drop(sfshm_cuda_device_t *device, const sfshm_trace_t *trace)

@@ -80,6 +80,7 @@ static CUresult copy(void *to, const void *from, size_t bytes)
 /* In the default stream, and no other stream that does not wait for that one knows when. */
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS || bytes > STAGED_BYTES)
     return result != CUDA_SUCCESS ? result : copy((void *)(uintptr_t)to, from, bytes);
@@ -93,12 +94,14 @@ CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 
 CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   return result != CUDA_SUCCESS ? result : copy(to, (const void *)(uintptr_t)from, bytes);
 }
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   return result != CUDA_SUCCESS ? result : copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
 }

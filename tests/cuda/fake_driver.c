@@ -239,9 +239,10 @@ CUresult cuCtxSetCurrent(CUcontext context)
   return CUDA_SUCCESS;
 }
 
-CUcontext sftest_cuda_context(int32_t device)
+CUcontext sftest_cuda_context(int32_t device, bool elsewhere)
 {
-  return &contexts[device];
+  static struct CUctx_st others[SFTEST_MAX_DEVICES];
+  return elsewhere ? &others[device] : &contexts[device];
 }
 
 CUcontext sftest_cuda_current(void)
@@ -265,6 +266,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
+  sftest_cuda_forbid_in_captures();
   uint32_t magic;
   memcpy(&magic, image, sizeof magic);
   CUresult result = sftest_cuda_enter();
@@ -322,6 +324,7 @@ void sftest_cuda_load(CUfunction function)
 
 CUresult cuFuncLoad(CUfunction function)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
@@ -333,6 +336,7 @@ CUresult cuFuncLoad(CUfunction function)
 
 CUresult cuModuleUnload(CUmodule module)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;

@@ -18,7 +18,8 @@
  * SFTEST_CUDA_MEMOPS=off, streams know no memory operations; SFTEST_CUDA_ORDER=off, no device has what adapters write
  * in order; SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
 
-/* SFTEST_CUDA_DEPTH, how much a stream takes before telling it more waits (1000), which holds up other calls, too. */
+/* CUDA_DEVICE_MAX_CONNECTIONS, the number of a device's queues, which streams share (8); SFTEST_CUDA_DEPTH, how much a
+ * queue takes before telling it more waits (1000), which holds up other calls, too. */
 
 /* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
 
@@ -26,6 +27,9 @@
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);
 typedef void sftest_cuda_free_fn_t(void *address);
 typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes);
+
+/* Memory of a context that is not the device's primary one. Not with a real driver. */
+typedef void *sftest_cuda_alloc_elsewhere_fn_t(int device, size_t len_bytes);
 
 /* How many devices there are. */
 typedef int sftest_cuda_count_fn_t(void);

@@ -46,8 +46,8 @@ extern CUresult sftest_cuda_sticky; /* of the first launch that failed */
 bool sftest_cuda_is_to_fail(const char *function);
 uint64_t sftest_cuda_chance(void);
 
-/* That of a device. */
-CUcontext sftest_cuda_context(int32_t device);
+/* That of a device: the primary one, or another. */
+CUcontext sftest_cuda_context(int32_t device, bool elsewhere);
 
 /* The thread's context; NULL: none. */
 CUcontext sftest_cuda_current(void);
@@ -56,6 +56,9 @@ CUcontext sftest_cuda_current(void);
  * CUDA_ERROR_NOT_INITIALIZED, if another process has called cuInit, of which this is a child. From within a function of
  * the host on a stream no call is allowed: that ends the process. */
 CUresult sftest_cuda_enter(void);
+
+/* Ends the process in calls that spoil the capture of a stream. */
+void sftest_cuda_forbid_in_captures(void);
 
 /* Around a function of the host on a stream, by the stream's thread. */
 void sftest_cuda_begin_call(void);

@@ -72,6 +72,7 @@ static bool reaches(int device)
 /* A process can't open its own handles, nor one twice: some drivers count, others refuse. */
 CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned flags)
 {
+  sftest_cuda_forbid_in_captures();
   char path[64];
   ticket_t ticket;
   CUresult result = sftest_cuda_enter();
@@ -105,6 +106,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, unsigne
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
@@ -145,7 +147,7 @@ static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr
   if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
     *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   else if (memory != NULL)
-    *(CUcontext *)data = memory->device < 0 ? NULL : sftest_cuda_context(memory->device);
+    *(CUcontext *)data = memory->device < 0 ? NULL : sftest_cuda_context(memory->device, memory->elsewhere);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }

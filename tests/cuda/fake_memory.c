@@ -71,7 +71,8 @@ bool sftest_cuda_can_touch(int device, const void *address)
 {
   for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device >= 0
-            ? is_within(address, memory->base, memory->length_bytes) && sftest_cuda_has_access(device, memory->device)
+            ? !memory->elsewhere && is_within(address, memory->base, memory->length_bytes) &&
+                  sftest_cuda_has_access(device, memory->device)
             : is_within(address, memory->alias != NULL ? memory->alias : memory->base, memory->length_bytes))
       return true;
   return false;
@@ -197,6 +198,7 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 
 CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
 {
+  sftest_cuda_forbid_in_captures();
   void *base = NULL;
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
@@ -224,12 +226,14 @@ static CUresult finish_and_free(uintptr_t address)
 
 CUresult cuMemFree(CUdeviceptr pointer)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   return result == CUDA_SUCCESS ? finish_and_free((uintptr_t)pointer) : result;
 }
 
 CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result == CUDA_SUCCESS && sftest_cuda_is_to_fail("cuMemsetD8")) /* without the lock: others need not hang, too */
     result = CUDA_ERROR_UNKNOWN;
@@ -246,6 +250,7 @@ CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
 
 CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS || (flags & CU_MEMHOSTALLOC_DEVICEMAP) == 0)
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
@@ -265,6 +270,7 @@ CUresult cuMemFreeHost(void *pointer)
  * that processes share only: the pages are mapped a second time. */
 CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   size_t page = page_bytes();
   if (result != CUDA_SUCCESS)
@@ -292,6 +298,7 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 
 CUresult cuMemHostUnregister(void *pointer)
 {
+  sftest_cuda_forbid_in_captures();
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
@@ -327,6 +334,7 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
 /* ---- For tests --------------------------------------------------------------------------------------------------- */
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
+sftest_cuda_alloc_elsewhere_fn_t sftest_cuda_alloc_elsewhere;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_length_fn_t sftest_cuda_length;
 
@@ -346,6 +354,15 @@ void *sftest_cuda_alloc(int device, size_t len_bytes)
   CUresult result = make_memory(device, len_bytes, &base);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result == CUDA_SUCCESS ? base : NULL;
+}
+
+void *sftest_cuda_alloc_elsewhere(int device, size_t len_bytes)
+{
+  char *memory = sftest_cuda_alloc(device, len_bytes);
+  pthread_mutex_lock(&sftest_cuda_lock);
+  (*sftest_cuda_find_memory((uintptr_t)memory))->elsewhere = true;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return memory;
 }
 
 void sftest_cuda_free(void *address)

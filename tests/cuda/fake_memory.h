@@ -19,6 +19,7 @@ typedef struct sftest_cuda_memory {
   int device; /* -1: pinned; -2: the host's, registered */
   int fd;
   bool imported;
+  bool elsewhere; /* allocated in a context that is not the primary one */
   uint64_t serial;
   char *alias;           /* registered: where devices see it */
   CUipcMemHandle handle; /* imported: by which */

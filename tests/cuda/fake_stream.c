@@ -1,5 +1,6 @@
-/* Streams of the stand-in for the CUDA driver: see fake_driver.h. Each is a thread that does what it is told, one after
- * the other, some of it a little late. */
+/* Work of streams of the stand-in for the CUDA driver: see fake_driver.h. A device has few queues, each of them a
+ * thread that does what it is told, one after the other, some of it a little late. Streams share them: what one of them
+ * waits for holds up all in its queue. */
 #include "tests/cuda/fake_driver.h"
 
 #include <stdatomic.h>
@@ -15,12 +16,14 @@
 #define LATE_ONE_IN 8    /* pieces of work */
 #define LATE_US 60       /* at most */
 #define LOOK_AGAIN_US 20 /* at a value that is waited for */
+#define MAX_QUEUES 32
 
 _Thread_local int64_t sftest_cuda_first;
 _Thread_local int64_t sftest_cuda_step;
 
 pthread_cond_t sftest_cuda_progress = PTHREAD_COND_INITIALIZER; /* some stream has done something */
-static CUstream streams;
+static sftest_line_t *lines;
+static sftest_queue_t queues[SFTEST_MAX_DEVICES][2][MAX_QUEUES]; /* of streams without priority, and with one */
 static bool is_calling; /* functions of the host are called one after the other, whatever their streams */
 static bool is_full;    /* a call waits for room in a stream */
 
@@ -141,16 +144,25 @@ static void do_work(const sftest_work_t *work)
   }
 }
 
-static void *run_stream(void *argument)
+static void drop_line(sftest_line_t *line)
 {
-  CUstream stream = argument;
+  if (!line->gone || line->done < line->told || line->holders > 0)
+    return;
+  sftest_line_t **link = &lines;
+  while (*link != line)
+    link = &(*link)->next;
+  *link = line->next;
+  free(line);
+}
+
+static void *run_queue(void *argument)
+{
+  sftest_queue_t *queue = argument;
   pthread_mutex_lock(&sftest_cuda_lock);
   for (;;) {
-    while (stream->first == NULL && !stream->stopping)
-      pthread_cond_wait(&stream->news, &sftest_cuda_lock);
-    sftest_work_t *work = stream->first;
-    if (work == NULL)
-      break;
+    while (queue->first == NULL)
+      pthread_cond_wait(&queue->news, &sftest_cuda_lock);
+    sftest_work_t *work = queue->first;
     if (work->staged != NULL || sftest_cuda_chance() % LATE_ONE_IN == 0) {
       uint64_t us = sftest_cuda_chance() % LATE_US;
       pthread_mutex_unlock(&sftest_cuda_lock);
@@ -159,42 +171,65 @@ static void *run_stream(void *argument)
     }
     do_work(work);
     sftest_mark_drop(work->mark);
-    stream->first = work->next;
-    if (stream->first == NULL)
-      stream->last = &stream->first;
+    queue->first = work->next;
+    if (queue->first == NULL)
+      queue->last = &queue->first;
+    queue->npending--;
+    work->line->done++;
+    drop_line(work->line);
     free(work->staged);
     free(work);
-    stream->done++;
     pthread_cond_broadcast(&sftest_cuda_progress);
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return NULL;
 }
 
-/* ---- Streams ----------------------------------------------------------------------------------------------------- */
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
 
-static CUstream make_stream(CUcontext context, bool blocking)
+/* As many as the driver is told to use, or 8; streams of another priority have their own. */
+static int count_queues(void)
 {
-  CUstream stream = calloc(1, sizeof *stream);
-  sftest_cuda_require(stream != NULL);
-  stream->context = context;
-  stream->blocking = blocking;
-  stream->last = &stream->first;
-  pthread_cond_init(&stream->news, NULL);
-  stream->next = streams;
-  streams = stream;
-  sftest_cuda_require(pthread_create(&stream->thread, NULL, run_stream, stream) == 0);
-  return stream;
+  const char *wanted = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  int n = wanted != NULL ? atoi(wanted) : 8;
+  return n < 1 ? 1 : n < MAX_QUEUES ? n : MAX_QUEUES;
 }
 
-CUstream sftest_find_stream(CUstream stream)
+/* The one with the fewest streams, from another one on each time. */
+static sftest_queue_t *choose_queue(int device, bool urgent)
 {
-  if (stream != NULL && stream != CU_STREAM_LEGACY)
-    return stream;
-  CUcontext context = sftest_cuda_current();
-  if (context->by_default == NULL)
-    context->by_default = make_stream(context, true);
-  return context->by_default;
+  static int last;
+  int n = count_queues(), first = ++last;
+  sftest_queue_t *all = queues[device][urgent], *queue = &all[first % n];
+  pthread_t thread;
+  for (int i = 1; i < n; i++)
+    if (all[(first + i) % n].nstreams < queue->nstreams)
+      queue = &all[(first + i) % n];
+  queue->nstreams++;
+  if (queue->last == NULL) {
+    queue->last = &queue->first;
+    pthread_cond_init(&queue->news, NULL);
+    sftest_cuda_require(pthread_create(&thread, NULL, run_queue, queue) == 0 && pthread_detach(thread) == 0);
+  }
+  return queue;
+}
+
+sftest_line_t *sftest_make_line(int device, bool blocking, bool urgent)
+{
+  static uint64_t last_id;
+  sftest_line_t *line = calloc(1, sizeof *line);
+  sftest_cuda_require(line != NULL);
+  line->id = ++last_id;
+  line->blocking = blocking;
+  line->queue = choose_queue(device, urgent);
+  line->next = lines;
+  return lines = line;
+}
+
+void sftest_end_line(sftest_line_t *line)
+{
+  line->gone = true;
+  line->queue->nstreams--;
+  drop_line(line);
 }
 
 sftest_work_t *sftest_make_work(sftest_kind_t kind)
@@ -217,11 +252,11 @@ void sftest_cuda_pass(void)
     pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
 }
 
-/* The whole context is held up while a call waits for room in a stream. */
-static void wait_for_room(const struct CUstream_st *stream)
+/* The whole context is held up while a call waits for room. */
+static void wait_for_room(const sftest_queue_t *queue)
 {
   sftest_cuda_pass();
-  while (stream->told - stream->done >= depth()) {
+  while (queue->npending >= depth()) {
     is_full = true;
     pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
   }
@@ -232,195 +267,37 @@ static void wait_for_room(const struct CUstream_st *stream)
 
 void sftest_tell(CUstream stream, sftest_work_t *work)
 {
-  wait_for_room(stream);
-  *stream->last = work;
-  stream->last = &work->next;
-  stream->told++;
-  pthread_cond_signal(&stream->news);
+  sftest_queue_t *queue = stream->line->queue;
+  work->line = stream->line;
+  work->line->holders++;
+  wait_for_room(queue);
+  work->line->holders--;
+  *queue->last = work;
+  queue->last = &work->next;
+  queue->npending++;
+  work->line->told++;
+  pthread_cond_signal(&queue->news);
 }
 
-static void finish_stream(const struct CUstream_st *stream)
+void sftest_finish_line(sftest_line_t *line)
 {
-  uint64_t told = stream->told;
-  while (stream->done < told)
+  uint64_t told = line->told;
+  line->holders++;
+  while (line->done < told)
     pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
+  line->holders--;
+  drop_line(line);
 }
 
 /* From the beginning after each wait: streams may have gone. */
 void sftest_cuda_finish(bool all)
 {
-  CUstream stream = streams;
-  while (stream != NULL)
-    if ((all || stream->blocking) && stream->done < stream->told) {
+  const sftest_line_t *line = lines;
+  while (line != NULL)
+    if ((all || line->blocking) && line->done < line->told) {
       pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
-      stream = streams;
+      line = lines;
     } else {
-      stream = stream->next;
+      line = line->next;
     }
-}
-
-CUresult cuStreamCreate(CUstream *stream, unsigned flags)
-{
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
-  *stream = make_stream(sftest_cuda_current(), (flags & CU_STREAM_NON_BLOCKING) == 0);
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-  *least = 0;
-  *greatest = -5;
-  return sftest_cuda_enter();
-}
-
-CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
-{
-  (void)priority;
-  return cuStreamCreate(stream, flags);
-}
-
-CUresult sftest_check_stream(CUstream stream)
-{
-  CUresult result = sftest_cuda_enter();
-  if (result == CUDA_SUCCESS && sftest_find_stream(stream)->context != sftest_cuda_current())
-    result = CUDA_ERROR_INVALID_HANDLE;
-  if (result == CUDA_SUCCESS && sftest_find_stream(stream)->captured)
-    result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return result;
-}
-
-CUresult cuStreamSynchronize(CUstream stream)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  CUresult result = sftest_check_stream(stream);
-  if (result == CUDA_SUCCESS)
-    finish_stream(sftest_find_stream(stream));
-  if (result == CUDA_SUCCESS)
-    result = sftest_cuda_is_to_fail("cuStreamSynchronize") ? CUDA_ERROR_UNKNOWN : sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-CUresult cuStreamDestroy(CUstream stream)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  stream->stopping = true;
-  pthread_cond_signal(&stream->news);
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  pthread_join(stream->thread, NULL);
-  pthread_mutex_lock(&sftest_cuda_lock);
-  CUstream *link = &streams;
-  while (*link != stream)
-    link = &(*link)->next;
-  *link = stream->next;
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  pthread_cond_destroy(&stream->news);
-  free(stream);
-  return CUDA_SUCCESS;
-}
-
-/* Of a default stream the current one. */
-CUresult cuStreamGetCtx(CUstream stream, CUcontext *context)
-{
-  bool by_default = stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-  *context = by_default ? sftest_cuda_current() : stream->context;
-  return *context != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-CUresult cuCtxSynchronize(void)
-{
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
-  sftest_cuda_finish(true);
-  result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-CUresult sftest_tell_if(CUresult result, CUstream stream, sftest_work_t *work)
-{
-  if (result == CUDA_SUCCESS)
-    result = sftest_check_stream(stream);
-  if (result == CUDA_SUCCESS)
-    result = sftest_cuda_sticky;
-  if (result == CUDA_SUCCESS) {
-    sftest_tell(sftest_find_stream(stream), work);
-  } else {
-    free(work->staged);
-    free(work);
-  }
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return result;
-}
-
-/* Its graph is nothing. */
-CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
-{
-  (void)mode;
-  stream->captured = true;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-  *graph = NULL;
-  stream->captured = false;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuGraphDestroy(CUgraph graph)
-{
-  (void)graph;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-  *status = stream->captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-
-/* ---- For tests --------------------------------------------------------------------------------------------------- */
-
-sftest_cuda_stream_create_fn_t sftest_cuda_stream_create;
-sftest_cuda_stream_fn_t sftest_cuda_stream_destroy;
-sftest_cuda_stream_fn_t sftest_cuda_stream_finish;
-sftest_cuda_stream_capture_fn_t sftest_cuda_stream_capture;
-
-void *sftest_cuda_stream_create(int device)
-{
-  CUdevice number;
-  CUcontext context;
-  CUstream stream = NULL;
-  sftest_cuda_require(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&number, device) == CUDA_SUCCESS &&
-                      cuDevicePrimaryCtxRetain(&context, number) == CUDA_SUCCESS);
-  pthread_mutex_lock(&sftest_cuda_lock);
-  stream = make_stream(context, false);
-  pthread_mutex_unlock(&sftest_cuda_lock);
-  return stream;
-}
-
-void sftest_cuda_stream_destroy(void *stream)
-{
-  cuStreamDestroy(stream);
-}
-
-void sftest_cuda_stream_capture(void *stream, int begin)
-{
-  CUgraph graph;
-  sftest_cuda_require((begin ? cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
-                             : cuStreamEndCapture(stream, &graph)) == CUDA_SUCCESS);
-}
-
-void sftest_cuda_stream_finish(void *stream)
-{
-  pthread_mutex_lock(&sftest_cuda_lock);
-  finish_stream(stream);
-  pthread_mutex_unlock(&sftest_cuda_lock);
 }

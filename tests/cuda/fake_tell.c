@@ -195,6 +195,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 
 CUresult cuEventQuery(CUevent event)
 {
+  sftest_cuda_forbid_in_captures();
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_pass();
   CUresult result = sftest_cuda_sticky;
@@ -223,6 +224,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 
 CUresult cuEventSynchronize(CUevent event)
 {
+  sftest_cuda_forbid_in_captures();
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_mark_t *mark = event->mark;
   if (mark != NULL) {

@@ -39,20 +39,36 @@ typedef struct work {
   const void *from;
   void *staged; /* what the host's memory held when it was told; else NULL */
   size_t bytes;
+  struct line *line;
 } sftest_work_t;
 
-struct CUstream_st {
-  CUstream next;
-  CUcontext context;
-  bool blocking; /* the default stream waits for it */
-  bool stopping;
-  bool captured; /* into a graph, of which nothing else is there: nothing may be given to it */
-  pthread_t thread;
+/* A queue of a device, which streams share. */
+typedef struct queue {
+  int nstreams;
+  uint64_t npending;
   pthread_cond_t news;
   sftest_work_t *first;
-  sftest_work_t **last;
+  sftest_work_t **last; /* NULL: nobody has used it yet */
+} sftest_queue_t;
+
+/* What a stream has been told, which is there as long as some of it is to be done. */
+typedef struct line {
+  struct line *next;
+  sftest_queue_t *queue;
+  uint64_t id;
+  bool blocking; /* the default stream waits for it */
+  bool gone;     /* the stream has been destroyed */
+  int holders;   /* calls that look at it */
   uint64_t told;
   uint64_t done;
+} sftest_line_t;
+
+struct CUstream_st {
+  CUstream next; /* of those not in use */
+  CUcontext context;
+  bool captured; /* into a graph, of which nothing else is there: nothing may be given to it */
+  CUstreamCaptureMode capture_mode;
+  sftest_line_t *line;
 };
 
 struct CUevent_st {
@@ -68,6 +84,11 @@ void sftest_cuda_require(bool condition);
 
 void sftest_mark_drop(sftest_mark_t *mark);
 
+/* What a stream is told. urgent: its queues are others. */
+sftest_line_t *sftest_make_line(int device, bool blocking, bool urgent);
+void sftest_end_line(sftest_line_t *line);
+void sftest_finish_line(sftest_line_t *line);
+
 /* What the application calls a stream; a default one is that of the current context. */
 CUstream sftest_find_stream(CUstream stream);
 
@@ -77,7 +98,7 @@ CUresult sftest_check_stream(CUstream stream);
 /* What waits for room in a stream holds up others: until nothing does. */
 void sftest_cuda_pass(void);
 
-/* A stream takes some 1,000 pieces of work, behind which telling waits. */
+/* The queue of a stream takes some 1,000 pieces of work, behind which telling waits. */
 sftest_work_t *sftest_make_work(sftest_kind_t kind); /* without the lock */
 void sftest_tell(CUstream stream, sftest_work_t *work);
 

@@ -152,7 +152,7 @@ void sftest_cuda_stream_capture(void *stream, int begin)
   CUgraph graph = NULL;
   enter_stream(stream);
   if (begin) {
-    require(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture");
+    require(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
   } else {
     require(cuStreamEndCapture(stream, &graph), "cuStreamEndCapture");
     require(cuGraphDestroy(graph), "cuGraphDestroy");

@@ -15,6 +15,7 @@
 static struct {
   bool tried;
   sftest_cuda_alloc_fn_t *alloc;
+  sftest_cuda_alloc_elsewhere_fn_t *alloc_elsewhere; /* NULL: a real driver */
   sftest_cuda_free_fn_t *free;
   sftest_cuda_copy_fn_t *copy;
   sftest_cuda_count_fn_t *count;
@@ -89,6 +90,7 @@ bool sftest_device_is_there(void)
     fake.tried = true;
     if (driver != NULL) {
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
+      fake.alloc_elsewhere = (sftest_cuda_alloc_elsewhere_fn_t *)dlsym(driver, "sftest_cuda_alloc_elsewhere");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
       fake.count = (sftest_cuda_count_fn_t *)dlsym(driver, "sftest_cuda_count");
       fake.length = (sftest_cuda_length_fn_t *)dlsym(driver, "sftest_cuda_length");
@@ -118,6 +120,11 @@ int sftest_device_instead(int device)
 void *sftest_device_alloc(int device, size_t len_bytes)
 {
   return fake.alloc(sftest_device_instead(device), len_bytes);
+}
+
+void *sftest_device_alloc_elsewhere(int device, size_t len_bytes)
+{
+  return fake.alloc_elsewhere(device, len_bytes);
 }
 
 void sftest_device_free(void *address)

@@ -32,6 +32,9 @@ int sftest_device_count(void);
 int sftest_device_instead(int device);
 
 void *sftest_device_alloc(int device, size_t len_bytes);
+
+/* In a context that is not the primary one; only where it can fail. */
+void *sftest_device_alloc_elsewhere(int device, size_t len_bytes);
 void sftest_device_free(void *address);
 
 /* How much is allocated, or open here, where the address is. */

@@ -63,7 +63,8 @@ sf_status_t sf_free(sf_context_t *context, void *address);
  * region return SF_ERR_RANGE. Other ranks read registered host memory directly (process_vm_readv) if a probe at joining
  * showed that this is permitted and faster; otherwise registering host memory only enables the range check.
  * SF_ERR_EXISTS: the range overlaps another region. SF_ERR_UNSUPPORTED: no driver, no device, or the plugin
- * libsf_cuda.so (path in SF_CUDA_PLUGIN, else beside the library) is missing. SF_ERR_ARG: the address is not device
+ * libsf_cuda.so (path in SF_CUDA_PLUGIN, else beside the library) is missing; or the memory was allocated in a context
+ * that is not the primary one of its device. SF_ERR_ARG: the address is not device
  * memory, or the allocation ends before address + len_bytes. */
 SF_CHECK_RESULT sf_status_t sf_register(sf_context_t *context, void *address, size_t len_bytes, sf_memory_kind_t kind,
                                         sf_region_t **region_p);

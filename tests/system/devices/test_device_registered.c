@@ -52,6 +52,21 @@ static int register_badly(sftest_rank_t *self)
   return 0;
 }
 
+/* No kernel could use it. */
+static int register_of_another_context(sftest_rank_t *self)
+{
+  double values[UNITS] = {0};
+  sf_region_t *region = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  char *device = sftest_device_alloc_elsewhere(0, sizeof values);
+  SFTEST_EXPECT(self, sf_register(context, device, sizeof values, SF_MEMORY_CUDA, &region), SF_ERR_UNSUPPORTED);
+  SFTEST_DETAIL(self, "in a context that is not the primary one of device 0");
+  SFTEST_OK(self, sf_finalize(context));
+  sftest_device_free(device);
+  return 0;
+}
+
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
 /* A device's data must be registered, and must not end before the last vertex. */
@@ -236,6 +251,12 @@ START_TEST(test_register)
 }
 END_TEST
 
+START_TEST(test_another_context)
+{
+  sftest_run_alone(1, register_of_another_context, NULL);
+}
+END_TEST
+
 START_TEST(test_use)
 {
   sftest_run_alone(1, use_badly, NULL);
@@ -287,6 +308,7 @@ int main(void)
   if (sftest_device_is_there() && sftest_device_can_fail()) {
     tcase_add_test(tests, test_kernels_fail);
     tcase_add_test(tests, test_no_memory);
+    tcase_add_test(tests, test_another_context);
   }
   if (!sftest_device_is_there())
     printf("note: the CUDA plugin was not built: only its absence is tested\n");

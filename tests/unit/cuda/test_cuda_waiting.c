@@ -1,6 +1,7 @@
 /* The CUDA plugin while a stream waits for a word that only this process can raise: what has to go on meanwhile does,
  * or the test is at its limit of time. And streams that it refuses. On the stand-in for the driver, or on a real one.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -112,6 +113,107 @@ START_TEST(test_captured)
 }
 END_TEST
 
+/* While the application captures a stream all else goes on, in any thread. */
+static void *go_on(void *argument)
+{
+  sfshm_streams_t *streams = argument;
+  sftest_array_t from = sftest_array_make(800, -1), to = sftest_array_make(800, -1);
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, 100);
+  page_t page = pin_page(streams);
+  ck_assert_int_eq(device->streams->raise(streams, page.words, page.seen_at, 1), SF_OK);
+  ck_assert_int_eq(device->streams->mark(streams), SF_OK);
+  bool idle = false;
+  while (!idle)
+    ck_assert_int_eq(device->streams->is_idle(streams, &idle), SF_OK);
+  device->kernels(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, from.actual, &all, to.actual, 0, 100);
+  ck_assert_int_eq(device->check(0), SF_OK);
+  unpin_page(streams, &page);
+  sftest_array_free(&from);
+  sftest_array_free(&to);
+  return NULL;
+}
+
+START_TEST(test_beside_captured)
+{
+  void *captured = cuda.stream_create(0), *stream = cuda.stream_create(0);
+  sfshm_streams_t *streams = open_on(stream);
+  pthread_t thread;
+  cuda.stream_capture(captured, 1);
+  go_on(streams);
+  ck_assert_int_eq(pthread_create(&thread, NULL, go_on, streams), 0);
+  ck_assert_int_eq(pthread_join(thread, NULL), 0);
+  cuda.stream_capture(captured, 0);
+  device->streams->close(streams);
+  cuda.stream_destroy(stream);
+  cuda.stream_destroy(captured);
+}
+END_TEST
+
+/* Streams with the handle of an earlier one, and yet others. */
+static _Atomic int done;
+
+static void note_done(void *unused)
+{
+  (void)unused;
+  atomic_store(&done, 1);
+}
+
+static void note_order(void *found)
+{
+  **(int **)found = atomic_load(&done);
+}
+
+static void note_on(sfshm_streams_t *streams, void *stream, int *found)
+{
+  ck_assert_int_eq(device->streams->choose(streams, stream), SF_OK);
+  ck_assert_int_eq(device->streams->call(streams, note_order, &found, sizeof found), SF_OK);
+  ck_assert_int_eq(device->streams->mark(streams), SF_OK);
+}
+
+typedef struct elsewhere {
+  sfshm_streams_t *streams;
+  void *stream;
+  int *found;
+} elsewhere_t;
+
+static void *note_elsewhere(void *argument)
+{
+  elsewhere_t *elsewhere = argument;
+  note_on(elsewhere->streams, elsewhere->stream, elsewhere->found);
+  return NULL;
+}
+
+START_TEST(test_same_handle)
+{
+  bool by_thread = _i == 1;
+  int found = -1;
+  void *stream = by_thread ? (void *)2 /* CU_STREAM_PER_THREAD */ : cuda.stream_create(0);
+  sfshm_streams_t *streams = open_on(stream);
+  page_t page = pin_page(streams);
+  ck_assert_int_eq(device->streams->await(streams, page.seen_at, 1, false), SF_OK);
+  ck_assert_int_eq(device->streams->call(streams, note_done, "", 1), SF_OK);
+  ck_assert_int_eq(device->streams->mark(streams), SF_OK);
+  if (by_thread) {
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, note_elsewhere, &(elsewhere_t){streams, stream, &found}), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+  } else {
+    cuda.stream_destroy(stream);
+    stream = cuda.stream_create(0);
+    note_on(streams, stream, &found);
+  }
+  usleep(20000); /* for what must not happen */
+  atomic_store(page.words, 1);
+  for (bool idle = false; !idle;)
+    ck_assert_int_eq(device->streams->is_idle(streams, &idle), SF_OK);
+  ck_assert_int_eq(found, 1);
+  unpin_page(streams, &page);
+  device->streams->close(streams);
+  if (!by_thread)
+    cuda.stream_destroy(stream);
+}
+END_TEST
+
 int main(void)
 {
   if (!sftest_cuda_load())
@@ -121,5 +223,7 @@ int main(void)
   tcase_set_timeout(tests, LIMIT_S);
   tcase_add_test(tests, test_others_go_on);
   tcase_add_test(tests, test_captured);
+  tcase_add_test(tests, test_beside_captured);
+  tcase_add_loop_test(tests, test_same_handle, 0, 2);
   return sftest_run(suite);
 }
