@@ -30,7 +30,7 @@ _sfctl_command() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
     case $word in
-    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
+    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --nodes | --fields | --radius | --distances | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;
@@ -48,7 +48,7 @@ _sfctl_argument() {
   local program=$1 command=$2 at=$3 i nth=1
   for ((i = at + 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --distribution | --unit | --threshold | --output)
+    --socket | --timeout | --node | --iterations | -n | --delay | -d | --sort | --graph | --by | --format | --count | --interval | --matrix | --grid | --stencil | --parts | --ranks | --per-node | --nodes | --fields | --radius | --distances | --distribution | --unit | --threshold | --output)
       [[ ${COMP_WORDS[i + 1]-} == = ]] && ((i++))
       ((i++))
       ;;

@@ -82,11 +82,16 @@ static const row_t rows[] = {
     {"node", "NUMBER", "ask the daemon of that node instead, through this one", KIND_NODE, FIELD(node), WITH_NODES},
     {"all-nodes", NULL, "ask the daemons of all nodes, through this one", KIND_FLAG, FIELD(all_nodes), WITH_ALL_NODES},
     {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", KIND_TEXT, FIELD(matrix), " plan "},
-    {"grid", "AxBxC", "plan for a grid of so many points", KIND_TEXT, FIELD(grid), " plan "},
+    {"grid", "AxBxC", "plan for a grid of so many points, or A,B,C", KIND_TEXT, FIELD(grid), " plan "},
     {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 3, 5 or 7", KIND_INTEGER, FIELD(stencil), " plan "},
     {"parts", "boxes|rows", "how the grid is dealt out; default boxes", KIND_CHOICE, FIELD(parts), " plan "},
     {"ranks", "COUNT", "ranks to plan for", KIND_INTEGER, FIELD(ranks), " plan "},
     {"per-node", "COUNT", "of these on a node", KIND_INTEGER, FIELD(per_node), " plan "},
+    {"nodes", "COUNT", "of the grid: divide it as sf_grid does, between nodes", KIND_INTEGER, FIELD(nodes), " plan "},
+    {"fields", "COUNT", "with --nodes: that travel together; default 1", KIND_INTEGER, FIELD(fields), " plan "},
+    {"radius", "POINTS", "with --nodes: of the stencil; default 1", KIND_INTEGER, FIELD(radius), " plan "},
+    {"periodic", NULL, "with --nodes: all axes are closed to rings", KIND_FLAG, FIELD(periodic), " plan "},
+    {"distances", "FILE", "with --nodes: matrix of the places of a node", KIND_TEXT, FIELD(distances), " plan "},
     {"distribution", "block|cyclic", "which of them; default block", KIND_CHOICE, FIELD(distribution), " plan "},
     {"unit", "BYTES", "size of a value; default 8", KIND_INTEGER, FIELD(unit), " plan "},
     {"pairs", NULL, "with plan: each pair, too: of a graph of ranks, else of nodes", KIND_FLAG, FIELD(pairs), " plan "},
@@ -339,15 +344,25 @@ static sf_status_t check_plan(const parser_t *parser)
         SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it; or --matrix or --grid");
   if (given > 1)
     return sfshm_error(SF_ERR_ARG, "plan: only one of GRAPH, --matrix and --grid can be given");
-  if (parser->nwords == 0 && (options->ranks == 0 || options->per_node == 0))
-    return sfshm_error(SF_ERR_ARG, "plan: --ranks and --per-node say what to plan for");
+  if (parser->nwords == 0 && ((options->ranks == 0) == (options->nodes == 0) || options->per_node == 0))
+    return sfshm_error(SF_ERR_ARG,
+                       "plan: --ranks and --per-node say what to plan for; of a grid also --nodes and --per-node");
+  if (options->nodes > MAX_INTEGER / (options->per_node > 0 ? options->per_node : 1))
+    return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
   for (size_t i = 0; i < NROWS; i++) {
     bool of_plan = parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0;
-    bool of_grid = rows[i].offset == FIELD(stencil) || rows[i].offset == FIELD(parts);
+    bool of_nodes = rows[i].offset == FIELD(fields) || rows[i].offset == FIELD(radius) ||
+                    rows[i].offset == FIELD(periodic) || rows[i].offset == FIELD(distances);
+    bool of_ranks = rows[i].offset == FIELD(parts) || rows[i].offset == FIELD(distribution);
+    bool of_grid = of_nodes || rows[i].offset == FIELD(nodes) || rows[i].offset == FIELD(stencil) ||
+                   rows[i].offset == FIELD(parts);
     if (of_plan && parser->nwords > 0 && rows[i].offset != FIELD(pairs))
       return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", rows[i].name);
     if (of_plan && of_grid && options->matrix != NULL)
       return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --grid, not with --matrix", rows[i].name);
+    if (of_plan && (options->nodes > 0 ? of_ranks : of_nodes))
+      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with %s, not with %s", rows[i].name,
+                         of_nodes ? "--nodes" : "--ranks", of_nodes ? "--ranks" : "--nodes");
   }
   return SF_OK;
 }
@@ -385,6 +400,8 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
                                  .format = "text",
                                  .count = "bytes",
                                  .unit = 8,
+                                 .fields = 1,
+                                 .radius = 1,
                                  .parts = "boxes",
                                  .distribution = "block"}};
   const sfctl_options_t *options = &parser.options;

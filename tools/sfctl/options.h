@@ -47,6 +47,10 @@ typedef struct sfctl_options {
   const char *distribution; /* block or cyclic */
   int64_t stencil;          /* 0: across faces */
   int64_t ranks, per_node, unit;
+  /* of a grid: as the library divides it, if nodes is not 0 */
+  int64_t nodes, fields, radius;
+  bool periodic;
+  const char *distances; /* NULL: all places of a node are equally far */
   bool pairs;
   /* TOP */
   bool batch;

@@ -21,12 +21,12 @@ static sf_status_t parse(const char *text, sfctl_grid_t *grid, int *ndims_p)
     char *end;
     errno = 0;
     long long n = ndims < 3 && *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
-    if (n < 1 || errno != 0 || n > MAX_POINTS / total || (*end != '\0' && *end != 'x'))
+    if (n < 1 || errno != 0 || n > MAX_POINTS / total || (*end != '\0' && *end != 'x' && *end != ','))
       return sfshm_error(
           SF_ERR_ARG, "--grid \"%.80s\": expected points along up to three axes, as 1024x1024x512, 2^50 at most", text);
     grid->points[ndims] = n;
     total *= n;
-    more = *end == 'x';
+    more = *end != '\0';
     at = end + 1;
   }
   *ndims_p = ndims;

@@ -8,6 +8,7 @@
 #include "tools/sfctl/plan/forecast.h"
 #include "tools/sfctl/plan/grid.h"
 #include "tools/sfctl/plan/mtx.h"
+#include "tools/sfctl/plan/stencil.h"
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/table.h"
 
@@ -22,6 +23,7 @@ typedef struct way {
 
 typedef struct summary {
   const sfctl_options_t *options;
+  const sfctl_stencil_t *stencil; /* NULL: none */
   const sfctl_forecast_t *forecast;
   way_t ways[3];
 } summary_t;
@@ -133,6 +135,8 @@ static sf_status_t print_text(const summary_t *summary, FILE *file)
   sf_status_t status = sfctl_table_print(&table, 0, file);
   sfctl_table_clear(&table);
   print_ratio(summary, file);
+  if (status == SF_OK && summary->stencil != NULL)
+    return sfctl_stencil_print(summary->stencil, options->pairs, file);
   return status == SF_OK && options->pairs ? print_pairs(summary, file) : status;
 }
 
@@ -150,7 +154,7 @@ static void print_load(sfctl_json_t *json, const summary_t *summary, const way_t
   sfctl_json_end_object(json);
 }
 
-static void print_json(const summary_t *summary, FILE *file)
+static sf_status_t print_json(const summary_t *summary, FILE *file)
 {
   const sfctl_options_t *options = summary->options;
   sfctl_json_t json = {.file = file};
@@ -176,23 +180,29 @@ static void print_json(const summary_t *summary, FILE *file)
   }
   if (options->pairs)
     sfctl_json_end_array(&json);
+  sf_status_t status = SF_OK;
+  if (summary->stencil != NULL)
+    status = sfctl_stencil_write(summary->stencil, options->pairs, &json);
   sfctl_json_end_object(&json);
+  return status;
+}
+
+/* Frees the forecast. */
+static sf_status_t print(const sfctl_options_t *options, const sfctl_stencil_t *stencil, sfctl_forecast_t *forecast,
+                         FILE *file)
+{
+  summary_t summary = {.options = options, .stencil = stencil, .forecast = forecast};
+  sum_up(&summary);
+  sf_status_t status = options->json ? print_json(&summary, file) : print_text(&summary, file);
+  sfctl_forecast_free(forecast);
+  return status;
 }
 
 static sf_status_t report(const sfctl_options_t *options, const sfctl_problem_t *problem, FILE *file)
 {
   sfctl_forecast_t forecast;
   sf_status_t status = sfctl_forecast_make(problem, &forecast);
-  if (status != SF_OK)
-    return status;
-  summary_t summary = {.options = options, .forecast = &forecast};
-  sum_up(&summary);
-  if (options->json)
-    print_json(&summary, file);
-  else
-    status = print_text(&summary, file);
-  sfctl_forecast_free(&forecast);
-  return status;
+  return status == SF_OK ? print(options, NULL, &forecast, file) : status;
 }
 
 /* ---- Problems ---- */
@@ -215,6 +225,24 @@ static sf_status_t plan_grid(const sfctl_options_t *options, sfctl_problem_t *pr
   problem->wants = wants_of_grid;
   problem->context = &grid;
   return status == SF_OK ? report(options, problem, file) : status;
+}
+
+/* As the library divides it. Values of all fields travel together. */
+static sf_status_t plan_stencil(const sfctl_options_t *options, FILE *file)
+{
+  sfctl_options_t of_points = *options;
+  sfctl_forecast_t forecast;
+  sfctl_stencil_t stencil;
+  of_points.ranks = options->nodes * options->per_node;
+  of_points.unit = options->unit * options->fields;
+  sf_status_t status = sfctl_stencil_init(options, &stencil);
+  if (status != SF_OK)
+    return status;
+  status = sfctl_stencil_forecast(&stencil, &forecast);
+  if (status == SF_OK)
+    status = print(&of_points, &stencil, &forecast, file);
+  sfctl_stencil_free(&stencil);
+  return status;
 }
 
 static sf_status_t plan_matrix(const sfctl_options_t *options, sfctl_problem_t *problem, FILE *file)
@@ -241,5 +269,7 @@ sf_status_t sfctl_plan(const sfctl_options_t *options, FILE *file)
   sfctl_problem_t problem = {.nranks = (int32_t)options->ranks,
                              .per_node = (int32_t)options->per_node,
                              .cyclic = strcmp(options->distribution, "cyclic") == 0};
+  if (options->nodes > 0)
+    return plan_stencil(options, file);
   return options->grid != NULL ? plan_grid(options, &problem, file) : plan_matrix(options, &problem, file);
 }
