@@ -11,7 +11,7 @@
 
 #include "client/core.h"
 
-#define SFC_DERIVE_ARRAYS 24 /* more than any function needs */
+#define SFC_DERIVE_ARRAYS 40 /* more than any function needs */
 
 /* Edges as arrays. */
 typedef struct sfc_derive_edges {

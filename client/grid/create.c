@@ -1,0 +1,253 @@
+/* Creation of grids with the other ranks. */
+#include <stdlib.h>
+
+#include "client/grid/grid.h"
+#include "shm/base/error.h"
+
+static void *take_memory(sfc_derive_t *derive, int64_t n, size_t bytes)
+{
+  void *memory = calloc((size_t)n + 1, bytes);
+  if (memory == NULL)
+    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "grid: table of %lld entries", (long long)n), -1);
+  return memory;
+}
+
+/* ---- Places ------------------------------------------------------------------------------------------------------ */
+
+static sfc_grid_node_t *find_node(sf_grid_t *grid, int32_t *index_of, int32_t node, int32_t rank)
+{
+  if (index_of[node] == 0) {
+    grid->nodes[grid->nnodes++] = (sfc_grid_node_t){.node = node, .leader = rank};
+    index_of[node] = grid->nnodes;
+  }
+  return &grid->nodes[index_of[node] - 1];
+}
+
+/* Numbers the places of all ranks: by node, in the order of their lowest ranks, and by rank. */
+static void number_places(sf_grid_t *grid, const int64_t told[], int32_t *index_of)
+{
+  int32_t size = grid->group->size;
+  int64_t next = 0;
+  for (int32_t rank = 0; rank < size; rank++) {
+    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
+    find_node(grid, index_of, (int32_t)of[SFC_GRID_TOLD_NODE], rank)->n += (int32_t)of[SFC_GRID_TOLD_SUBDOMAINS];
+  }
+  for (int32_t i = 0; i < grid->nnodes; i++) {
+    grid->nodes[i].first = next;
+    next += grid->nodes[i].n;
+    grid->nodes[i].n = 0;
+  }
+  for (int32_t rank = 0; rank < size; rank++) {
+    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
+    sfc_grid_node_t *node = find_node(grid, index_of, (int32_t)of[SFC_GRID_TOLD_NODE], rank);
+    grid->first_place[rank] = node->first + node->n;
+    for (int32_t own = 0; own < of[SFC_GRID_TOLD_SUBDOMAINS]; own++)
+      grid->places[node->first + node->n++] = (sfc_grid_place_t){.rank = rank, .own = own};
+  }
+  grid->here = index_of[told[(int64_t)grid->group->rank * SFC_GRID_TOLD + SFC_GRID_TOLD_NODE]] - 1;
+}
+
+/* Nodes with different numbers of places have no common division of their shares: then the grid is divided between all
+ * places at once, and nodes take consecutive subdomains. */
+static void divide(sf_grid_t *grid)
+{
+  bool equal = true;
+  for (int32_t i = 1; i < grid->nnodes; i++)
+    equal = equal && grid->nodes[i].n == grid->nodes[0].n;
+  grid->partition = sfc_partition_make(grid->options.points, grid->options.periodic, equal ? grid->nnodes : 1,
+                                       equal ? grid->nodes[0].n : (int32_t)grid->count);
+  for (int64_t i = 0; i < grid->count; i++)
+    grid->places[i].number = i;
+}
+
+static void make_places(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[])
+{
+  int32_t size = grid->group->size, highest = 0;
+  for (int32_t rank = 0; rank < size; rank++) {
+    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
+    grid->count += of[SFC_GRID_TOLD_SUBDOMAINS];
+    highest = of[SFC_GRID_TOLD_NODE] > highest ? (int32_t)of[SFC_GRID_TOLD_NODE] : highest;
+  }
+  if (grid->count > INT32_MAX) {
+    sfc_derive_note(derive, sfshm_error(SF_ERR_ARG, "%lld subdomains", (long long)grid->count), -1);
+    return;
+  }
+  grid->places = take_memory(derive, grid->count, sizeof *grid->places);
+  grid->place_of = take_memory(derive, grid->count, sizeof *grid->place_of);
+  grid->first_place = take_memory(derive, size, sizeof *grid->first_place);
+  grid->nodes = take_memory(derive, size, sizeof *grid->nodes);
+  int32_t *index_of = take_memory(derive, highest, sizeof *index_of);
+  if (derive->status == SF_OK) {
+    number_places(grid, told, index_of);
+    divide(grid);
+  }
+  free(index_of);
+}
+
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+/* One array for each device that is named, in the order in which they are. */
+static void make_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int32_t devices[])
+{
+  grid->nown = grid->options.subdomains;
+  grid->devices = take_memory(derive, grid->nown, sizeof *grid->devices);
+  grid->units = take_memory(derive, grid->nown, sizeof *grid->units);
+  for (int32_t i = 0; i < grid->nown && derive->status == SF_OK; i++) {
+    int32_t device = devices != NULL && devices[i] >= 0 ? devices[i] : -1, array = 0;
+    while (array < grid->narrays && grid->devices[array] != device)
+      array++;
+    grid->devices[array] = device;
+    grid->narrays += array == grid->narrays;
+  }
+}
+
+static int32_t array_of(const sf_grid_t *grid, int32_t device)
+{
+  int32_t array = 0;
+  while (array < grid->narrays - 1 && grid->devices[array] != (device < 0 ? -1 : device))
+    array++;
+  return array;
+}
+
+/* Has all ranks know in which arrays the subdomains of all others lie. */
+static void tell_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[], const int32_t devices[])
+{
+  int64_t most = 0;
+  for (int32_t rank = 0; rank < grid->group->size; rank++) {
+    int64_t n = told[(int64_t)rank * SFC_GRID_TOLD + SFC_GRID_TOLD_SUBDOMAINS];
+    most = n > most ? n : most;
+  }
+  int64_t *mine = sfc_derive_array(derive, most, sizeof *mine);
+  for (int32_t i = 0; mine != NULL && i < grid->nown && derive->status == SF_OK; i++)
+    mine[i] = array_of(grid, devices != NULL ? devices[i] : -1);
+  const int64_t *arrays = sfc_derive_allgather(derive, most, mine);
+  for (int64_t i = 0; arrays != NULL && i < grid->count; i++) {
+    sfc_grid_place_t *place = &grid->places[i];
+    place->array = (int32_t)arrays[place->rank * most + place->own];
+    if (place->array >= grid->narrays_most)
+      grid->narrays_most = place->array + 1;
+  }
+}
+
+/* Where the subdomains of all ranks lie in their arrays, which have the rank's subdomains one after the other. */
+static void lay_out(sfc_derive_t *derive, sf_grid_t *grid)
+{
+  int64_t *units = sfc_derive_array(derive, grid->narrays_most, sizeof *units);
+  for (int64_t i = 0; units != NULL && i < grid->count; i++) {
+    sfc_grid_place_t *place = &grid->places[i];
+    for (int32_t k = 0; place->own == 0 && k < grid->narrays_most; k++)
+      units[k] = 0;
+    int64_t length = sfc_grid_units(grid, place->number, &place->origin);
+    place->origin += units[place->array];
+    units[place->array] += length;
+    if (place->rank == grid->group->rank)
+      grid->units[place->array] = units[place->array];
+    grid->place_of[place->number] = i;
+  }
+}
+
+/* ---- All --------------------------------------------------------------------------------------------------------- */
+
+static void free_grid(sf_grid_t *grid)
+{
+  if (grid == NULL)
+    return;
+  free(grid->places);
+  free(grid->place_of);
+  free(grid->first_place);
+  free(grid->nodes);
+  free(grid->devices);
+  free(grid->units);
+  free(grid->graphs);
+  free(grid);
+}
+
+static void prepare(sfc_derive_t *derive, sf_grid_t *grid, const sf_grid_options_t *options)
+{
+  const sf_grid_options_t *own = &grid->options;
+  const int32_t *devices = options != NULL ? options->devices : NULL;
+  bool same = true, on_devices = false;
+  const int64_t mine[SFC_GRID_TOLD] = {
+      [SFC_GRID_TOLD_OPTIONS] = sfc_grid_options_hash(own),
+      [SFC_GRID_TOLD_NODE] = sfc_group_node_of(grid->group, grid->group->rank),
+      [SFC_GRID_TOLD_SUBDOMAINS] = own->subdomains,
+      [SFC_GRID_TOLD_DEVICES] = devices != NULL,
+  };
+  const int64_t *told = sfc_derive_allgather(derive, SFC_GRID_TOLD, mine);
+  if (told == NULL)
+    return;
+  for (int32_t rank = 0; rank < grid->group->size; rank++) {
+    same = same && told[(int64_t)rank * SFC_GRID_TOLD] == told[0];
+    on_devices = on_devices || told[(int64_t)rank * SFC_GRID_TOLD + SFC_GRID_TOLD_DEVICES] != 0;
+  }
+  if (!same) {
+    sfc_grid_options_compare(derive, own);
+    return;
+  }
+  make_places(derive, grid, told);
+  make_arrays(derive, grid, devices);
+  grid->narrays_most = 1;
+  if (on_devices)
+    tell_arrays(derive, grid, told, devices);
+  sfc_grid_place(derive, grid, devices, on_devices);
+  if (derive->status == SF_OK)
+    lay_out(derive, grid);
+}
+
+/* The graphs of all pairs of arrays. derive: with what has been found before. */
+static sf_status_t make_graphs(sfc_derive_t *derive, sf_grid_t *grid)
+{
+  int32_t n = derive->status == SF_OK && grid->narrays_most > 0 ? grid->narrays_most : 1; /* 0: another rank fails */
+  sf_status_t status = SF_OK;
+  if (derive->status == SF_OK)
+    grid->graphs = take_memory(derive, (int64_t)n * n, sizeof *grid->graphs);
+  for (int32_t i = 0; i < n * n && status == SF_OK; i++) {
+    sf_graph_t *graph = NULL;
+    if (derive->status == SF_OK && grid->narrays_most > 0)
+      sfc_grid_edges(derive, grid, i / n, i % n);
+    status = sfc_derive_end(derive, &graph);
+    if (status == SF_OK)
+      grid->graphs[i] = graph;
+    for (int32_t k = 0; k < i && status != SF_OK; k++)
+      (void)sf_graph_destroy(grid->graphs[k]);
+    sfc_derive_begin(derive, derive->caller, grid->group, SF_GRAPH_DEFAULT);
+  }
+  return status;
+}
+
+sf_status_t sf_grid_create(sf_group_t *group, const sf_grid_options_t *options, sf_grid_t **grid_p)
+{
+  sfc_derive_t derive;
+  sf_status_t status = sfc_derive_check_group(__func__, group);
+  if (status != SF_OK)
+    return status;
+  sfc_derive_begin(&derive, __func__, group, SF_GRAPH_DEFAULT);
+  sfc_derive_check_output(&derive, grid_p);
+  sf_grid_t nothing = {.group = group}, *grid = take_memory(&derive, 1, sizeof *grid);
+  sf_grid_t *working = grid != NULL ? grid : &nothing; /* the other ranks learn of it */
+  working->group = group;
+  sfc_derive_note(&derive, sfc_grid_options_take(options, &working->options, &working->halo), -1);
+  prepare(&derive, working, options);
+  status = make_graphs(&derive, working);
+  if (status != SF_OK) {
+    free_grid(grid);
+    return status;
+  }
+  *grid_p = grid;
+  return SF_OK;
+}
+
+sf_status_t sf_grid_destroy(sf_grid_t *grid)
+{
+  if (grid == NULL)
+    return SF_OK;
+  if (grid->nexchanges > 0)
+    return sfshm_error(SF_ERR_STATE, "%s: %d exchanges have not been destroyed", __func__, grid->nexchanges);
+  sf_status_t first = SF_OK;
+  for (int32_t i = 0; i < grid->narrays_most * grid->narrays_most; i++) {
+    sf_status_t status = sf_graph_destroy(grid->graphs[i]);
+    first = first == SF_OK ? status : first;
+  }
+  free_grid(grid);
+  return first;
+}

@@ -1,0 +1,77 @@
+/* Exchanges of the halos of fields. Runs in the threads that call it, as the operations that it consists of. */
+#include <stdlib.h>
+
+#include "client/core.h"
+#include "client/grid/grid.h"
+#include "shm/base/error.h"
+
+struct sf_grid_exchange {
+  sf_grid_t *grid;
+  int32_t nrequests;
+  sf_request_t *requests[]; /* by graph and field */
+};
+
+static void *array_of(const sf_grid_t *grid, const sf_grid_field_t *field, int32_t array)
+{
+  return array < grid->narrays && field->arrays != NULL ? field->arrays[array] : NULL;
+}
+
+sf_status_t sf_grid_exchange_create(sf_grid_t *grid, int32_t nfields, const sf_grid_field_t fields[],
+                                    sf_grid_exchange_t **exchange_p)
+{
+  if (grid == NULL || fields == NULL || exchange_p == NULL || nfields < 1)
+    return sfshm_error(SF_ERR_ARG, "%s: grid %p, %d fields %p, place for the result %p", __func__, (void *)grid,
+                       nfields, (const void *)fields, (void *)exchange_p);
+  int32_t n = grid->narrays_most;
+  sf_grid_exchange_t *exchange =
+      calloc(1, sizeof *exchange + (size_t)n * (size_t)n * (size_t)nfields * sizeof *exchange->requests);
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%s: %d fields", __func__, nfields);
+  exchange->grid = grid;
+  grid->nexchanges++;
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < n * n && status == SF_OK; i++)
+    for (int32_t f = 0; f < nfields && status == SF_OK; f++) {
+      status = sf_bcast_init(grid->graphs[i], fields[f].unit, array_of(grid, &fields[f], i / n),
+                             array_of(grid, &fields[f], i % n), SF_REPLACE, &exchange->requests[exchange->nrequests]);
+      exchange->nrequests += status == SF_OK;
+    }
+  if (status == SF_OK)
+    *exchange_p = exchange;
+  else
+    (void)sf_grid_exchange_destroy(exchange);
+  return status;
+}
+
+sf_status_t sf_grid_exchange_begin(sf_grid_exchange_t *exchange)
+{
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: exchange is NULL", __func__);
+  return sf_start_all(exchange->nrequests, exchange->requests);
+}
+
+sf_status_t sf_grid_exchange_end(sf_grid_exchange_t *exchange)
+{
+  if (exchange == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: exchange is NULL", __func__);
+  return sf_wait_all(exchange->nrequests, exchange->requests);
+}
+
+sf_status_t sf_grid_exchange(sf_grid_exchange_t *exchange)
+{
+  sf_status_t status = sf_grid_exchange_begin(exchange);
+  return status == SF_OK ? sf_grid_exchange_end(exchange) : status;
+}
+
+sf_status_t sf_grid_exchange_destroy(sf_grid_exchange_t *exchange)
+{
+  for (int32_t i = 0; exchange != NULL && i < exchange->nrequests; i++) {
+    sf_status_t status = sf_request_free(&exchange->requests[i]);
+    if (status != SF_OK)
+      return status;
+  }
+  if (exchange != NULL)
+    exchange->grid->nexchanges--;
+  free(exchange);
+  return SF_OK;
+}
