@@ -12,7 +12,7 @@ typedef sf_status_t take_option_t(sfperf_options_t *options, const char *text);
 
 static take_option_t take_json, take_spread, take_reps, take_sample_ms, take_no_pin, take_sizes, take_random,
     take_contiguous, take_overlapping, take_grid, take_stencil, take_partition, take_matrix, take_edges,
-    take_send_order, take_memory;
+    take_send_order, take_memory, take_fields, take_radius;
 
 static const struct {
   const char *name, *ranks, *summary;
@@ -25,6 +25,7 @@ static const struct {
     {"incast", "N", "all nodes send to one"},
     {"collective", "N", "patterns beside the collectives of MPI"},
     {"watched", "2", "what sfctl top costs the job that it shows"},
+    {"stencil", "N", "halos of several fields on a periodic grid"},
 };
 
 enum { NBENCHES = sizeof benches / sizeof benches[0] };
@@ -48,12 +49,14 @@ static const struct {
     {"contiguous", "N", take_contiguous, " exchange ", "each rank N leaves on the first N roots of the next"},
     {"overlapping", "N", take_overlapping, " exchange ",
      "each rank N roots, and leaves on half of those of all others"},
-    {"grid", "NX,NY,NZ", take_grid, " exchange ", "ghost points of a grid"},
+    {"grid", "NX,NY,NZ", take_grid, " exchange stencil ", "ghost points of a grid"},
     {"stencil", "7|27", take_stencil, " exchange ", "of --grid (27)"},
     {"partition", "slab|rcb", take_partition, " exchange ", "of --grid: slabs along z, or boxes (slab)"},
     {"matrix", "FILE.mtx", take_matrix, " exchange ", "off-diagonal columns of a Matrix Market file"},
     {"send-order", "distance|number", take_send_order, NULL, "in which order nodes send: nearest first, or by number"},
     {"memory", "host|device", take_memory, " pingpong exchange ", "where the vectors are (host)"},
+    {"fields", "LIST", take_fields, " stencil ", "fields in an exchange (4)"},
+    {"radius", "N", take_radius, " stencil ", "width of halos (3)"},
     {"edges", "LIST", take_edges, " setup ", "edges of each rank (100,1000,10000,100000)"},
 };
 
@@ -154,6 +157,23 @@ static sf_status_t take_edges(sfperf_options_t *options, const char *text)
   for (int i = 0; good && i < options->nedges; i++)
     good = options->edges[i] <= 10000000;
   return good ? SF_OK : refuse("edges", text, "up to 32 numbers from 1 to 10000000, separated by commas");
+}
+
+static sf_status_t take_fields(sfperf_options_t *options, const char *text)
+{
+  bool good = parse_list(text, 1, SFPERF_MAX_CASES, options->fields, &options->nfields);
+  for (int i = 0; good && i < options->nfields; i++)
+    good = options->fields[i] <= 64;
+  return good ? SF_OK : refuse("fields", text, "up to 32 numbers from 1 to 64, separated by commas");
+}
+
+static sf_status_t take_radius(sfperf_options_t *options, const char *text)
+{
+  int64_t number;
+  if (!parse_number(text, 1, 1000, &number))
+    return refuse("radius", text, "a number from 1 to 1000");
+  options->radius = (int)number;
+  return SF_OK;
 }
 
 static sf_status_t add_case(sfperf_options_t *options, const sfperf_case_t *one)
@@ -271,13 +291,20 @@ static void set_defaults(sfperf_options_t *options, const char *bench)
       .edges = {100, 1000, 10000, 100000},
       .stencil = 27,
       .partition = SFPERF_SLABS,
+      .nfields = 1,
+      .fields = {4},
+      .radius = 3,
   };
   set_sizes(options, bench);
 }
 
-/* What exchange measures when no pattern is named. */
-static void default_cases(sfperf_options_t *options)
+/* What exchange or stencil measures when no pattern is named. */
+static void default_cases(sfperf_options_t *options, const char *bench)
 {
+  if (strcmp(bench, "stencil") == 0) {
+    options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_GRID, .points = {256, 256, 256}};
+    return;
+  }
   for (int64_t nleaves = 100; nleaves <= 100000; nleaves *= 10)
     options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_RANDOM, .nleaves = nleaves};
   options->cases[options->ncases++] = (sfperf_case_t){.kind = SFPERF_CASE_CONTIGUOUS, .nleaves = 10000};
@@ -328,7 +355,7 @@ sf_status_t sfperf_options_parse(int argc, char *argv[], sfperf_options_t *optio
   if (optind < argc)
     return sfshm_error(SF_ERR_ARG, "unexpected argument %s", argv[optind]);
   if (options.ncases == 0)
-    default_cases(&options);
+    default_cases(&options, argv[0]);
   *options_p = options;
   return SF_OK;
 }

@@ -44,6 +44,9 @@ typedef struct sfperf_options {
   bool on_device; /* pingpong, exchange: --memory device */
   sfperf_case_t cases[SFPERF_MAX_CASES];
   int stencil; /* of all grids */
+  int nfields; /* of the benchmark stencil */
+  int64_t fields[SFPERF_MAX_CASES];
+  int radius;
   sfperf_partition_t partition;
 } sfperf_options_t;
 

@@ -26,5 +26,6 @@ void sfperf_overlap(const sfperf_job_t *job);
 void sfperf_incast(const sfperf_job_t *job);
 void sfperf_collective(const sfperf_job_t *job);
 void sfperf_watched(const sfperf_job_t *job);
+void sfperf_stencil(const sfperf_job_t *job);
 
 #endif
