@@ -33,13 +33,22 @@ typedef struct composites {
   sfc_composite_t *unused; /* kept for the next operation */
 } composites_t;
 
-/* Operations in flight on a graph that has failed may be at the end of the context: their threads know them still. */
+static void leave_thread(sfc_composite_t *composite)
+{
+  sfc_thread_remove(composite->thread, &composite->continuation);
+  composite->thread = NULL;
+}
+
+/* sf_finalize leaves operations of a failed graph in flight. The continuations of other threads are not touched: they
+ * keep their composites. */
 static void free_composites(sfc_attachment_t *attachment)
 {
   composites_t *composites = (composites_t *)attachment;
   for (sfc_composite_t *at = composites->all, *next; at != NULL; at = next) {
     next = at->sibling;
-    if (!at->waiting)
+    if (at->thread == sfc_thread_self())
+      leave_thread(at);
+    if (at->thread == NULL)
       free_composite(at);
   }
   free(composites);
@@ -80,12 +89,6 @@ static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
-static void leave_thread(sfc_composite_t *composite, sfc_thread_t *thread)
-{
-  sfc_thread_remove(thread, &composite->continuation);
-  composite->waiting = false;
-}
-
 /* Lets the contributions that have come meet the target, and the second request go. */
 static void combine(sfc_composite_t *composite)
 {
@@ -97,7 +100,7 @@ static void combine(sfc_composite_t *composite)
   composite->first->awaited = composite->second;
 }
 
-static bool advance(sfc_continuation_t *self, sfc_thread_t *thread)
+static bool advance(sfc_continuation_t *self)
 {
   sfc_composite_t *composite = (sfc_composite_t *)self;
   sf_request_t *first = composite->first;
@@ -108,7 +111,7 @@ static bool advance(sfc_continuation_t *self, sfc_thread_t *thread)
     combine(composite);
   if (composite->second != NULL && !sfc_request_is_complete(composite->second))
     return !combined;
-  leave_thread(composite, thread);
+  leave_thread(composite);
   first->receives_left = 0;
   return true;
 }
@@ -322,10 +325,10 @@ static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
     status = begin_parts(composite, thread);
   if (status != SF_OK)
     return status;
-  composite->waiting = true;
+  composite->thread = thread;
   composite->combined = false;
   sfc_thread_add(thread, &composite->continuation);
-  (void)advance(&composite->continuation, thread); /* what is all here already */
+  (void)advance(&composite->continuation); /* what is all here already */
   (void)sfc_thread_send_eagerly(thread);
   return SF_OK;
 }
@@ -344,8 +347,8 @@ static sf_status_t composite_end(sf_request_t *request, sf_status_t status)
 {
   sfc_composite_t *composite = request->whole;
   status = check_devices(composite, status);
-  if (composite->waiting)
-    leave_thread(composite, request->graph->user.thread);
+  if (composite->thread != NULL)
+    leave_thread(composite);
   if (composite->second != NULL)
     sfc_finish(composite->second);
   sfc_finish(request);

@@ -30,7 +30,7 @@ typedef struct sfc_composite {
   struct sfc_composite *next;    /* of the graph's that are not in use */
   struct sfc_composite *sibling; /* of all of the graph */
   sfshm_call_t call;
-  bool waiting; /* among the thread's continuations */
+  sfc_thread_t *thread; /* of whose continuations it is one; NULL: none */
   bool combined;
   bool persistent;
   sf_request_t *first;

@@ -33,9 +33,25 @@ static void retire(sfc_attachment_t *attachment)
     sfc_eager_retire(&graph->lanes[i]);
 }
 
+/* Drops operations in flight, which only a failed graph has here, at sf_finalize. Another thread's list of graphs is
+ * not touched. */
+static void drop_in_flight(sf_graph_t *graph)
+{
+  for (uint64_t i = 0; graph->in_flight > 0 && i <= graph->flight.table_mask; i++) {
+    sf_request_t *request = graph->flight.table[i];
+    if (request != NULL && !request->persistent && graph->requests.recent[request->operation] != request)
+      free_request(request);
+  }
+  if (graph->user.thread != sfc_thread_self())
+    return;
+  graph->user.thread->in_flight -= (uint32_t)graph->in_flight;
+  sfc_in_flight_detach(graph);
+}
+
 static void free_operations(sfc_attachment_t *attachment)
 {
   sf_graph_t *graph = attachment->graph;
+  drop_in_flight(graph);
   free_requests(graph->requests.unused);
   free_requests(graph->requests.persistent);
   free_request(graph->requests.recent[0]);

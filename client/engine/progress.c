@@ -101,7 +101,7 @@ bool sfc_thread_progress(sfc_thread_t *thread)
     moved |= progress_graph(graph);
   for (sfc_continuation_t *work = thread->continuations, *next; work != NULL; work = next) {
     next = work->next;
-    moved |= work->advance(work, thread);
+    moved |= work->advance(work);
   }
   sfc_thread_flush(thread);
   return moved;

@@ -13,7 +13,7 @@
 /* Work that goes on when messages have come: a member of the struct that it belongs to. */
 typedef struct sfc_continuation {
   struct sfc_continuation *next;
-  bool (*advance)(struct sfc_continuation *self, sfc_thread_t *thread); /* whether something could be done */
+  bool (*advance)(struct sfc_continuation *self); /* whether something could be done */
 } sfc_continuation_t;
 
 struct sfc_thread {
