@@ -163,7 +163,7 @@ void sfc_derive_reduce(sfc_derive_t *derive, sf_graph_t *graph, const sf_type_t 
 static sf_status_t make(const sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges, uint32_t flags,
                         sf_graph_t **graph_p)
 {
-  sfc_setup_caller_t finding = {derive->caller, derive->status, derive->bad_leaf, derive->detail};
+  sfc_setup_caller_t finding = {derive->caller, derive->status, derive->bad_leaf, derive->detail, 0};
   sfc_edge_input_t input = {nroots, edges->n, edges->leaf, edges->root_rank, edges->root, true};
   if (derive->status != SF_OK)
     input = (sfc_edge_input_t){.wide = true};

@@ -89,6 +89,11 @@ bool sfc_peer_can_read(sfc_peers_t *peers, sfc_peer_t *peer)
   return peer->can_read;
 }
 
+static sfshm_region_kind_t kind_of(const Sfproto__Segment *segment)
+{
+  return segment->inbox ? SFSHM_REGION_INBOX : segment->array ? SFSHM_REGION_ARRAY : SFSHM_REGION_ALLOC;
+}
+
 static sf_status_t map_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, sfc_mapped_t **mapped_p)
 {
   Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
@@ -102,10 +107,10 @@ static sf_status_t map_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t nu
   sf_status_t status = sfc_daemon_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_SEGMENT, &incoming);
   if (status != SF_OK)
     goto err_free;
-  bool inbox = incoming.message->segment->inbox;
+  sfshm_region_kind_t kind = kind_of(incoming.message->segment);
   if (incoming.nfds == 1)
-    status = sfshm_region_map(incoming.fds[0], inbox ? SFSHM_REGION_INBOX : SFSHM_REGION_ALLOC, MAX_SEGMENT_BYTES,
-                              inbox ? SFSHM_READ_WRITE : SFSHM_READ_ONLY, &mapped->region);
+    status = sfshm_region_map(incoming.fds[0], kind, MAX_SEGMENT_BYTES,
+                              kind != SFSHM_REGION_ALLOC ? SFSHM_READ_WRITE : SFSHM_READ_ONLY, &mapped->region);
   else
     status = sfshm_error(SF_ERR_PROTO, "segment %llu of rank %d: 1 descriptor expected, %d found",
                          (unsigned long long)number, peer->rank, incoming.nfds);

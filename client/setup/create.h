@@ -15,6 +15,7 @@ typedef struct sfc_setup_caller {
   sf_status_t status;
   int64_t leaf;
   const char *detail;
+  uint32_t own_flags; /* of the graph, that applications cannot give */
 } sfc_setup_caller_t;
 
 /* As sf_graph_create; an error that was found becomes the error of all ranks. */

@@ -163,12 +163,12 @@ static char *rank_state(const sfd_rank_t *rank)
 
 static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
 {
-  static char inbox[] = "inbox", slots[] = "slots", alloc[] = "alloc", in_place[] = "in-place";
+  static char inbox[] = "inbox", slots[] = "slots", alloc[] = "alloc", array[] = "array", in_place[] = "in-place";
   Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
   info.region = segment->number;
   info.length = segment->length;
-  info.kind = segment->inbox ? inbox : alloc;
-  info.method = segment->inbox ? slots : in_place;
+  info.kind = segment->kind == SFSHM_REGION_INBOX ? inbox : segment->kind == SFSHM_REGION_ARRAY ? array : alloc;
+  info.method = segment->kind == SFSHM_REGION_INBOX ? slots : in_place;
   return info;
 }
 

@@ -307,7 +307,7 @@ static sf_status_t take_fds(sfd_session_t *session, sfd_rank_t *rank, int fds[])
   fds[0] = -1;
   sf_status_t status = sfd_session_watch_client(session, alert_fd);
   if (status == SF_OK)
-    status = sfd_segment_add(rank, 0, 0, true, fds[1]);
+    status = sfd_segment_add(rank, 0, 0, SFSHM_REGION_INBOX, fds[1]);
   if (status != SF_OK)
     return status;
   fds[1] = -1;

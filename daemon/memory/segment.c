@@ -18,9 +18,8 @@ static bool has_room(const sfd_rank_t *rank)
   return rank->nsegments < rank->job->server->options->max_segments;
 }
 
-static sf_status_t verify(uint64_t number, uint64_t length, bool inbox, int fd, size_t *length_p)
+static sf_status_t verify(uint64_t number, uint64_t length, sfshm_region_kind_t kind, int fd, size_t *length_p)
 {
-  sfshm_region_kind_t kind = inbox ? SFSHM_REGION_INBOX : SFSHM_REGION_ALLOC;
   sf_status_t status = sfshm_region_verify(fd, kind, SFD_MAX_REGION_BYTES, length_p);
   if (status == SF_OK && length != 0 && *length_p != length)
     return sfshm_error(SF_ERR_ARG, "segment %" PRIu64 " has %zu bytes, not %" PRIu64 " as said", number, *length_p,
@@ -41,10 +40,10 @@ static void free_segment(sfd_rank_t *rank, sfd_segment_t *segment)
 
 /* Maps sf_alloc memory for workers, before the segment gets its last seal. NULL: not possible; then workers don't copy
  * there. */
-static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox, int fd)
+static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, sfshm_region_kind_t kind, int fd)
 {
   sfshm_region_t region;
-  if (inbox || !sfd_server_offloads(rank->job->server) ||
+  if (kind != SFSHM_REGION_ALLOC || !sfd_server_offloads(rank->job->server) ||
       sfshm_region_map_last(fd, SFSHM_REGION_ALLOC, SFD_MAX_REGION_BYTES, &region) != SF_OK)
     return NULL;
   sfd_shared_mapping_t *mapping = sfd_shared_mapping_create(&region);
@@ -54,13 +53,13 @@ static sfd_shared_mapping_t *map_for_workers(const sfd_rank_t *rank, bool inbox,
 }
 
 /* Enters a segment without its descriptor. */
-static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox,
+static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t length, sfshm_region_kind_t kind,
                                  sfd_segment_t **segment_p)
 {
   sfd_segment_t *segment = calloc(1, sizeof *segment);
   if (segment == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
-  *segment = (sfd_segment_t){.number = number, .length = length, .inbox = inbox, .fd = -1};
+  *segment = (sfd_segment_t){.number = number, .length = length, .kind = kind, .fd = -1};
   if (!sfd_id_map_insert(&rank->segments_by_number, segment)) {
     free(segment);
     return sfshm_error(SF_ERR_NOMEM, "no memory for segment %" PRIu64, number);
@@ -71,7 +70,7 @@ static sf_status_t enter_segment(sfd_rank_t *rank, uint64_t number, uint64_t len
   return SF_OK;
 }
 
-sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox, int fd)
+sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, sfshm_region_kind_t kind, int fd)
 {
   if (sfd_segment_find(rank, number) != NULL)
     return sfshm_error(SF_ERR_EXISTS, "segment %" PRIu64 " exists", number);
@@ -80,10 +79,10 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
                        (long long)rank->job->server->options->max_segments);
   size_t found = 0;
   sfd_segment_t *segment = NULL;
-  sfd_shared_mapping_t *mapping = map_for_workers(rank, inbox, fd);
-  sf_status_t status = verify(number, length, inbox, fd, &found);
+  sfd_shared_mapping_t *mapping = map_for_workers(rank, kind, fd);
+  sf_status_t status = verify(number, length, kind, fd, &found);
   if (status == SF_OK)
-    status = enter_segment(rank, number, found, inbox, &segment);
+    status = enter_segment(rank, number, found, kind, &segment);
   if (status != SF_OK) {
     sfd_shared_mapping_release(mapping);
     return status;
@@ -125,7 +124,7 @@ void sfd_segments_leave(sfd_rank_t *rank)
 {
   for (sfd_segment_t *segment = TAILQ_FIRST(&rank->segments), *next; segment != NULL; segment = next) {
     next = TAILQ_NEXT(segment, entry);
-    if (segment->inbox)
+    if (segment->kind == SFSHM_REGION_INBOX)
       continue;
     alert_holders(rank, segment);
     free_segment(rank, segment);
@@ -135,10 +134,11 @@ void sfd_segments_leave(sfd_rank_t *rank)
 void sfd_segment_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
   const Sfproto__SegmentAdd *add = message->segment_add;
+  sfshm_region_kind_t kind = add->inbox ? SFSHM_REGION_INBOX : add->array ? SFSHM_REGION_ARRAY : SFSHM_REGION_ALLOC;
   (void)nfds;
   if (add->inbox)
     sfd_session_release_alerts(session); /* the rank may need what others have released */
-  sf_status_t status = sfd_segment_add(session->rank, add->segment, add->length, add->inbox, fds[0]);
+  sf_status_t status = sfd_segment_add(session->rank, add->segment, add->length, kind, fds[0]);
   if (status != SF_OK) {
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
     return;
@@ -164,7 +164,8 @@ static void send_segment(sfd_session_t *session, uint64_t request, const sfd_seg
 {
   Sfproto__Segment answer = SFPROTO__SEGMENT__INIT;
   answer.length = segment->length;
-  answer.inbox = segment->inbox;
+  answer.inbox = segment->kind == SFSHM_REGION_INBOX;
+  answer.has_array = answer.array = segment->kind == SFSHM_REGION_ARRAY;
   Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT, segment, &answer);
   message.request = request;
   sfd_session_send(session, &message, &segment->fd, 1);

@@ -8,19 +8,20 @@
 #include <sys/queue.h>
 
 #include "daemon/memory/holders.h"
+#include "shm/region/region.h"
 
 typedef struct sfd_segment {
   uint64_t number; /* chosen by the rank; first: the key */
   TAILQ_ENTRY(sfd_segment) entry;
   uint64_t length;
-  bool inbox;
+  sfshm_region_kind_t kind; /* inbox, alloc or array */
   int fd;
   struct sfd_shared_mapping *mapping; /* for workers; NULL: none */
   sfd_holders_t holders;              /* ranks that asked for it */
 } sfd_segment_t;
 
 /* Checks and keeps a segment; on failure the descriptor stays the caller's. length 0: any. */
-sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, bool inbox, int fd);
+sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, sfshm_region_kind_t kind, int fd);
 sfd_segment_t *sfd_segment_find(const sfd_rank_t *rank, uint64_t number);
 
 /* A rank leaves: holders of its segments are alerted. Inboxes stay, as other ranks still write into them at the end of

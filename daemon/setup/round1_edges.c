@@ -15,7 +15,7 @@ static sf_status_t check_in_inbox(const Sfproto__EdgeBlock *block, const sfd_ran
                                   uint64_t left)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
-  if (segment == NULL || !segment->inbox)
+  if (segment == NULL || segment->kind != SFSHM_REGION_INBOX)
     return sfshm_error(SF_ERR_PROTO,
                        "GraphCreate of group rank %d: block in segment %" PRIu64 ", which is no inbox of it",
                        group_rank, block->segment);

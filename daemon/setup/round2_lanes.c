@@ -12,7 +12,7 @@
 static sf_status_t check_memory(const char *message, const Sfproto__LaneEnd *lane, const sfd_rank_t *rank)
 {
   const sfd_segment_t *segment = sfd_segment_find(rank, lane->segment);
-  if (segment == NULL || !segment->inbox)
+  if (segment == NULL || segment->kind != SFSHM_REGION_INBOX)
     return sfshm_error(SF_ERR_PROTO, "%s of rank %d: segment %" PRIu64 " is no inbox of it", message, rank->number,
                        lane->segment);
   if (lane->slots >= segment->length || lane->control >= segment->length)

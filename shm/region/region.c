@@ -24,8 +24,8 @@
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
-  static const char *const names[] = {"?",    "inbox",     "alloc",       "counters", "edges", "board",
-                                      "ring", "trunk map", "trunk board", "exchange", "claims"};
+  static const char *const names[] = {"?",    "inbox",     "alloc",       "counters", "edges",  "board",
+                                      "ring", "trunk map", "trunk board", "exchange", "claims", "array"};
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
@@ -41,6 +41,7 @@ static int required_seals(sfshm_region_kind_t kind)
   case SFSHM_REGION_TRUNK_BOARD:
   case SFSHM_REGION_EXCHANGE:
   case SFSHM_REGION_CLAIMS:
+  case SFSHM_REGION_ARRAY:
     return seals;
   default:
     return seals | F_SEAL_FUTURE_WRITE;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "proto/conn.h"
+#include "shm/array/layout.h"
 #include "shm/edges/edges.h"
 #include "shm/lane/lane.h"
 #include "shm/lane/message.h"
@@ -40,6 +41,19 @@ START_TEST(inboxes)
   expect_size(sfshm_wake_t, 128);
   expect_offset(sfshm_wake_t, word, 0);
   ck_assert_uint_eq(SFSHM_WAKE_ARMED, 1);
+}
+END_TEST
+
+START_TEST(arrays)
+{
+  ck_assert_int_eq(SFSHM_REGION_ARRAY, 11);
+  ck_assert_uint_eq(SFSHM_ARRAY_DATA, 4096);
+  ck_assert_uint_eq(sfshm_array_segment(7), UINT64_C(0x8000000000000007));
+  ck_assert_int_eq(SFSHM_ARRAY_WAYS, 3);
+  ck_assert_int_eq(SFSHM_ARRAY_ACCESSES, 4);
+  expect_offset(sfshm_array_head_t, counters, 128);
+  expect_offset(sfshm_array_counters_t, bytes, 96);
+  expect_size(sfshm_array_counters_t, 192);
 }
 END_TEST
 
@@ -354,6 +368,7 @@ static Suite *layout_suite(void)
   TCase *tcase = tcase_create("layout");
   tcase_add_test(tcase, region_headers);
   tcase_add_test(tcase, inboxes);
+  tcase_add_test(tcase, arrays);
   tcase_add_test(tcase, lanes);
   tcase_add_test(tcase, messages);
   tcase_add_test(tcase, edge_lists);

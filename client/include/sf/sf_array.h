@@ -1,0 +1,186 @@
+/* One-sided arrays: arrays distributed over the ranks of a group, of which any rank reads, writes and updates any patch
+ * at any time, while the owner of the elements computes. Part of sf.h, which is what to include. docs/onesided.md has
+ * the memory model, and these functions beside those of Global Arrays and Elemental.
+ *
+ * The model is that of Global Arrays and of the RMAInterface and EL::DA of S. Ghosh et al., "One-Sided Interface for
+ * Matrix Operations using MPI-3 RMA" (ICPP 2016), cited as [RMA]. An array is created once and used until it is
+ * destroyed: there are no epochs.
+ *
+ * Conventions, besides those of sf.h
+ *  - Arrays have 1 to 4 dimensions and are row-major: the last index is the fastest. An array of Elemental or Fortran
+ * is one with its dimensions in reverse order.
+ *  - A patch has the indices lo[d] .. lo[d] + extent[d] - 1 along each dimension. Extents may be 0. Its elements are in
+ *    a buffer of the caller's, in any memory of the host: element (i0, i1, i2, i3) of the patch is at
+ *    ((i0 * ld[0] + i1) * ld[1] + i2) * ld[2] + i3, with ld[d] >= extent[d + 1]. ld has ndims - 1 elements; NULL: the
+ *    buffer has no gaps.
+ *  - Operations are complete *locally* when the caller may use its buffer again, and *remotely* when their effect is
+ *    in the array. Blocking functions return when they are complete locally.
+ *  - On one node the origin accesses the memory of the owner directly. All operations are then complete remotely, too,
+ *    when the function returns.
+ *  - Operations of one thread that concern elements of the same rank take effect in the order of the calls.
+ *  - Accumulation, fetch_op and compare_swap are atomic for each element (for each part of a complex number) with
+ *    respect to each other. An element that is put while another rank accesses it has an undefined value, unless it is
+ *    an aligned integer or real number of at most 8 bytes on the reader's node.
+ *  - Threads: any threads may call the blocking one-sided functions on an array at the same time. Collective functions
+ *    and functions with requests follow the rule of graphs: one thread at a time.
+ *  - Errors of all one-sided operations: SF_ERR_ARG: a required pointer is NULL. SF_ERR_RANGE: the patch or an index
+ *    is not within the array, or ld is too small; nothing has been accessed. SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST:
+ *    the job has failed; the detail names the rank. */
+#ifndef SF_ARRAY_H
+#define SF_ARRAY_H
+
+#include <sf/sf.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sf_array sf_array_t; /* array distributed over a group */
+
+/* Most dimensions of an array. */
+#define SF_ARRAY_MAX_DIMS 4
+
+/* In place of a rank: all ranks of the array. */
+#define SF_ARRAY_ALL_RANKS (-1)
+
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
+
+/* How the elements are dealt to the ranks, by dimension. All fields 0: the library chooses a grid, and gives each rank
+ * one block. The ranks of the group form a grid in row-major order: rank (c0 * grid[1] + c1) * grid[2] + c2 ... has the
+ * coordinates (c0, c1, c2, ...). */
+typedef struct sf_array_distribution {
+  int32_t grid[SF_ARRAY_MAX_DIMS]; /* ranks along the dimension. Their product is the size of the group. 0: chosen so
+                                      that the blocks become as even as possible */
+
+  /* Indices in a block: block k of the dimension belongs to coordinate k % grid. 0: one block for each coordinate, of
+   * extent / grid indices, rounded up. 1 along all dimensions: Elemental's distribution MC x MR. */
+  int64_t block[SF_ARRAY_MAX_DIMS];
+
+  /* Irregular blocks: coordinate c has the indices bounds[d][c] .. bounds[d][c + 1] - 1. grid[d] + 1 ascending numbers
+   * from 0 to the extent; requires grid[d] > 0. Read by sf_array_create only. NULL: by block. */
+  const int64_t *bounds[SF_ARRAY_MAX_DIMS];
+} sf_array_distribution_t;
+
+/* Creates an array of ndims dimensions with extent[d] >= 1 indices each, whose elements are zero. unit: a predefined
+ * number (SF_INT8 to SF_DOUBLE_COMPLEX). distribution: NULL, or see above. All arguments are the same on all ranks;
+ * they are not needed after the call. Each rank allocates the memory of its own elements, which other ranks of its node
+ * map. Collective and blocking over the group. The caller owns the array; sf_finalize frees the rest. Errors are
+ * agreed: all ranks return one. SF_ERR_ARG: an argument is out of range. SF_ERR_MISMATCH: arguments differ between
+ * ranks; the detail has both. SF_ERR_NOMEM, SF_ERR_LIMIT: a rank lacks memory, or segments (the daemon's option
+ * max-segments). SF_ERR_UNSUPPORTED: the ranks of the group are on several nodes. */
+SF_CHECK_RESULT sf_status_t sf_array_create(sf_group_t *group, const sf_type_t *unit, int32_t ndims,
+                                            const int64_t extent[], const sf_array_distribution_t *distribution,
+                                            sf_array_t **array_p);
+
+/* Completes this rank's operations, waits until all ranks have called the function, and frees the array. Collective and
+ * blocking. array == NULL is accepted. SF_ERR_STATE: requests of the array have not been ended. If the job has failed
+ * the array is freed all the same, and the error returned. */
+sf_status_t sf_array_destroy(sf_array_t *array);
+
+/* ---- Patches ----------------------------------------------------------------------------------------------------- */
+
+/* Writes the buffer to the patch [RMA: Put; GA: NGA_Put]. Completes locally. */
+SF_CHECK_RESULT sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[],
+                                         const void *buffer, const int64_t ld[]);
+
+/* Reads the patch into the buffer [RMA: Get; GA: NGA_Get]. */
+SF_CHECK_RESULT sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
+                                         const int64_t ld[]);
+
+/* Adds alpha times the buffer to the patch, atomically for each element [RMA: Acc; GA: NGA_Acc]. alpha: one element of
+ * the array's unit; NULL: 1. Integers wrap around. Completes locally. */
+SF_CHECK_RESULT sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[],
+                                         const void *buffer, const int64_t ld[], const void *alpha);
+
+/* The same without waiting [RMA: IPut, IGet, IAcc]. The buffer must not be changed (get: accessed) until sf_wait or
+ * sf_test has ended the request, which is complete when the operation is complete locally. If it is complete already
+ * *request_p is NULL, which sf_wait, sf_test and sf_wait_all accept. */
+SF_CHECK_RESULT sf_status_t sf_array_put_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[],
+                                               const void *buffer, const int64_t ld[], sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_array_get_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[],
+                                               void *buffer, const int64_t ld[], sf_request_t **request_p);
+SF_CHECK_RESULT sf_status_t sf_array_acc_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[],
+                                               const void *buffer, const int64_t ld[], const void *alpha,
+                                               sf_request_t **request_p);
+
+/* ---- Lists of elements ------------------------------------------------------------------------------------------- */
+
+/* Element i of the list has the index (index[i * ndims], ..., index[i * ndims + ndims - 1]) in the array and is
+ * values[i]. n >= 0. An element may occur several times: scatter_acc then adds each of its values, scatter leaves one
+ * of them. All indices are checked before any element is accessed: SF_ERR_RANGE names the first wrong one. */
+
+/* values[i] = element i [GA: NGA_Gather]. */
+SF_CHECK_RESULT sf_status_t sf_array_gather(sf_array_t *array, int64_t n, const int64_t index[], void *values);
+
+/* Element i = values[i] [GA: NGA_Scatter]. Completes locally. */
+SF_CHECK_RESULT sf_status_t sf_array_scatter(sf_array_t *array, int64_t n, const int64_t index[], const void *values);
+
+/* Element i += alpha * values[i], atomically [GA: NGA_Scatter_acc]. alpha: as in sf_array_acc. Completes locally. */
+SF_CHECK_RESULT sf_status_t sf_array_scatter_acc(sf_array_t *array, int64_t n, const int64_t index[],
+                                                 const void *values, const void *alpha);
+
+/* ---- Atomic operations on one element ---------------------------------------------------------------------------- */
+
+/* *previous = element, element = element op *operand, as one atomic step, ordered like an acquire and a release of C11.
+ * Units: SF_INT32, SF_UINT32, SF_INT64, SF_UINT64. op: SF_SUM, SF_REPLACE, SF_MAX, SF_MIN, SF_BAND, SF_BOR, SF_BXOR.
+ * previous may be operand. Blocks until the value is there; not collective. SF_ERR_ARG: another unit or op. */
+SF_CHECK_RESULT sf_status_t sf_array_fetch_op(sf_array_t *array, const int64_t index[], const void *operand,
+                                              void *previous, const sf_op_t *op);
+
+/* *previous = element; if that equals *compare, element = *value; as one atomic step, as above. */
+SF_CHECK_RESULT sf_status_t sf_array_compare_swap(sf_array_t *array, const int64_t index[], const void *compare,
+                                                  const void *value, void *previous);
+
+/* fetch_op with SF_SUM, for counters [GA: NGA_Read_inc]: of any of the four units; *previous_p is converted. */
+SF_CHECK_RESULT sf_status_t sf_array_read_inc(sf_array_t *array, const int64_t index[], int64_t increment,
+                                              int64_t *previous_p);
+
+/* ---- Completion -------------------------------------------------------------------------------------------------- */
+
+/* Waits until this rank's operations on elements of the rank (SF_ARRAY_ALL_RANKS: of all ranks) are complete remotely:
+ * a get of any rank that is called after it sees them [RMA: Flush]. Not collective. SF_ERR_RANGE: no such rank. */
+SF_CHECK_RESULT sf_status_t sf_array_flush(sf_array_t *array, int32_t rank);
+
+/* The same, until they are complete locally [RMA: LocalFlush]. Requests must be ended all the same. */
+SF_CHECK_RESULT sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank);
+
+/* Completes this rank's operations remotely and waits until all ranks have called the function. Afterwards all ranks
+ * see all operations that were called before it, and local stores [GA: GA_Sync]. Collective and blocking. */
+SF_CHECK_RESULT sf_status_t sf_array_sync(sf_array_t *array);
+
+/* ---- The elements of a rank -------------------------------------------------------------------------------------- */
+
+/* Elements of one rank. Along dimension d the rank has extent[d] indices; the one with the local number l has the index
+ * first[d] + l / block[d] * stride[d] + l % block[d] in the array. extent[d] may be 0. */
+typedef struct sf_array_part {
+  int64_t first[SF_ARRAY_MAX_DIMS];  /* index of the first element */
+  int64_t extent[SF_ARRAY_MAX_DIMS]; /* number of indices */
+  int64_t block[SF_ARRAY_MAX_DIMS];  /* indices in a row, >= 1 */
+  int64_t stride[SF_ARRAY_MAX_DIMS]; /* from the begin of a block to that of the rank's next one */
+} sf_array_part_t;
+
+/* Describes the elements of a rank of the group [GA: NGA_Distribution]. Local. SF_ERR_RANGE: no such rank. */
+SF_CHECK_RESULT sf_status_t sf_array_distribution(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p);
+
+/* *rank_p: the rank of the group that owns the element [GA: NGA_Locate]. Local. */
+SF_CHECK_RESULT sf_status_t sf_array_owner(const sf_array_t *array, const int64_t index[], int32_t *rank_p);
+
+/* This rank's own elements: *part_p describes them, *data_p points to the first one; they are row-major in the order of
+ * their local numbers, without gaps [GA: NGA_Access]. The memory is valid until sf_array_destroy, is aligned to a page,
+ * and may be read and written like any other; what other ranks do to it meanwhile is the caller's to order. Local. */
+SF_CHECK_RESULT sf_status_t sf_array_local(sf_array_t *array, sf_array_part_t *part_p, void **data_p);
+
+/* Ends a series of stores to the own elements: operations of other ranks that are ordered after the call, by a message
+ * or a flag, see them [GA: NGA_Release_update]. sf_array_sync includes it. Local. */
+SF_CHECK_RESULT sf_status_t sf_array_release(sf_array_t *array);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Records the call site, as for graphs: see sf_place.h. */
+#ifndef SF_NO_PLACES
+#define sf_array_create(...) (sf_at(SF_HERE), (sf_array_create)(__VA_ARGS__))
+#endif
+
+#endif

@@ -1,0 +1,109 @@
+/* An array: its shape and distribution, and the memory of the parts that this process reaches. It belongs to a graph of
+ * its own, over the same group, in which group rank 0 has one root and each rank has one leaf. The graph gives the
+ * array its number, its barrier, and its failure: all ranks of the array fail with the graph. */
+#ifndef SFC_ONESIDED_ARRAY_H
+#define SFC_ONESIDED_ARRAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf.h>
+
+#include "client/core.h"
+#include "client/graph.h"
+#include "shm/array/distribution.h"
+#include "shm/array/layout.h"
+#include "shm/observe/counters.h"
+
+/* The part of one rank. */
+typedef struct sfc_array_part {
+  char *data; /* its first element, mapped here; NULL: the rank is on another node */
+  sfshm_array_way_t way;
+  int64_t step[SFSHM_ARRAY_DIMS]; /* distance of neighbours along each dimension, in elements */
+  sfc_pinned_t pinned;            /* of another rank of the node */
+} sfc_array_part_t;
+
+struct sf_array {
+  sfc_attachment_t attachment; /* of the graph: first */
+  sf_graph_t *graph;
+  sf_context_t *context;
+  uint32_t generation;
+  int32_t rank;        /* of the group */
+  sfshm_array_t shape; /* with the bounds in: */
+  int64_t *bounds;
+  sfc_array_part_t *parts; /* by rank of the group */
+  sfshm_region_t region;   /* the own part; base NULL: there is none */
+  bool is_known;           /* the own part is a segment of the rank */
+  sfshm_array_counters_t *counters;
+};
+
+/* What a collective function says to the other ranks: they have to call the same. */
+typedef enum sfc_array_meeting {
+  SFC_ARRAY_SYNC,
+  SFC_ARRAY_DESTROY,
+  SFC_ARRAY_CREATE,
+  SFC_ARRAY_MEETINGS
+} sfc_array_meeting_t;
+
+/* Waits until all ranks have called the same. */
+sf_status_t sfc_array_meet(sf_array_t *array, sfc_array_meeting_t what);
+
+/* Fills shape and distribution in from the arguments of sf_array_create, for a group of that size. *bounds_p: a copy of
+ * the bounds, to be freed, or NULL. */
+sf_status_t sfc_array_describe(const sf_type_t *unit, int32_t ndims, const int64_t extent[],
+                               const sf_array_distribution_t *distribution, int32_t size, sfshm_array_t *shape_p,
+                               int64_t **bounds_p);
+
+/* Shape and distribution as numbers that are equal if these are; and as a text. */
+#define SFC_ARRAY_WORDS (2 + 4 * SFSHM_ARRAY_DIMS)
+void sfc_array_words(const sfshm_array_t *shape, uint64_t words[SFC_ARRAY_WORDS]);
+void sfc_array_text(const uint64_t words[SFC_ARRAY_WORDS], char *text, size_t text_size);
+
+sf_status_t sfc_array_refuse(const sf_array_t *array, const char *function);
+
+/* Refuses NULL, use in a forked child, and arrays that have failed. */
+static inline sf_status_t sfc_array_check(const sf_array_t *array, const char *function)
+{
+  if (__builtin_expect(
+          array == NULL || array->generation != sfc_process_generation || sfc_graph_is_failed(array->graph), false))
+    return sfc_array_refuse(array, function);
+  return SF_OK;
+}
+
+/* Whether an index is within the array. */
+static inline bool sfc_array_has(const sf_array_t *array, const int64_t index[])
+{
+  bool within = true;
+  for (int32_t d = 0; d < array->shape.ndims; d++)
+    within &= (uint64_t)index[d] < (uint64_t)array->shape.dims[d].extent;
+  return within;
+}
+
+/* SF_ERR_RANGE for an index that is not. */
+sf_status_t sfc_array_refuse_index(const sf_array_t *array, const char *function, const int64_t index[]);
+
+/* An element, whose index is within the array: its owner, and its number in the owner's part. */
+static inline int32_t sfc_array_locate(const sf_array_t *array, const int64_t index[], int64_t *element_p)
+{
+  sfshm_array_place_t places[SFSHM_ARRAY_DIMS];
+  int32_t rank = 0;
+  int64_t element = 0;
+  for (int32_t d = 0; d < array->shape.ndims; d++) {
+    sfshm_array_find(&array->shape.dims[d], index[d], &places[d]);
+    rank = rank * array->shape.dims[d].procs + places[d].coordinate;
+  }
+  for (int32_t d = 0; d < array->shape.ndims; d++)
+    element += places[d].local * array->parts[rank].step[d];
+  *element_p = element;
+  return rank;
+}
+
+/* Counts operations of the calling rank. */
+static inline void sfc_array_count(sf_array_t *array, sfshm_array_way_t way, sfshm_array_access_t access,
+                                   uint64_t bytes)
+{
+  sfshm_count(&array->counters->operations[way][access], 1);
+  sfshm_count(&array->counters->bytes[way][access], bytes);
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* What ranks own, and completion. */
+#include <stdatomic.h>
+
+#include "client/onesided/array.h"
+#include "shm/base/error.h"
+
+/* ---- The elements of a rank -------------------------------------------------------------------------------------- */
+
+static sf_status_t check_rank(const sf_array_t *array, int32_t rank, const char *function)
+{
+  if (rank < 0 || rank >= array->shape.nranks)
+    return sfshm_error(SF_ERR_RANGE, "%s: rank %d; the array has ranks 0 to %d", function, rank,
+                       array->shape.nranks - 1);
+  return SF_OK;
+}
+
+static void describe_part(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p)
+{
+  *part_p = (sf_array_part_t){.block = {0}};
+  (void)sfshm_array_part(&array->shape, rank, part_p->extent);
+  for (int32_t d = array->shape.ndims - 1; d >= 0; d--) {
+    const sfshm_array_dim_t *dim = &array->shape.dims[d];
+    int32_t coordinate = rank % dim->procs;
+    rank /= dim->procs;
+    if (dim->bounds != NULL) {
+      part_p->first[d] = dim->bounds[coordinate];
+      part_p->block[d] = part_p->extent[d] > 0 ? part_p->extent[d] : 1;
+    } else {
+      part_p->first[d] = coordinate * dim->block;
+      part_p->block[d] = dim->block;
+      part_p->stride[d] = dim->block * dim->procs;
+    }
+  }
+}
+
+sf_status_t sf_array_distribution(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p)
+{
+  sf_status_t status = sfc_array_check(array, __func__);
+  if (status == SF_OK && part_p == NULL)
+    status = sfshm_error(SF_ERR_ARG, "sf_array_distribution: part_p is NULL");
+  if (status == SF_OK)
+    status = check_rank(array, rank, __func__);
+  if (status == SF_OK)
+    describe_part(array, rank, part_p);
+  return status;
+}
+
+sf_status_t sf_array_owner(const sf_array_t *array, const int64_t index[], int32_t *rank_p)
+{
+  int64_t element;
+  sf_status_t status = sfc_array_check(array, __func__);
+  if (status == SF_OK && (index == NULL || rank_p == NULL))
+    status = sfshm_error(SF_ERR_ARG, "sf_array_owner: %s is NULL", index == NULL ? "index" : "rank_p");
+  if (status == SF_OK && !sfc_array_has(array, index))
+    status = sfc_array_refuse_index(array, __func__, index);
+  if (status == SF_OK)
+    *rank_p = sfc_array_locate(array, index, &element);
+  return status;
+}
+
+sf_status_t sf_array_local(sf_array_t *array, sf_array_part_t *part_p, void **data_p)
+{
+  sf_status_t status = sfc_array_check(array, __func__);
+  if (status == SF_OK && (part_p == NULL || data_p == NULL))
+    status = sfshm_error(SF_ERR_ARG, "sf_array_local: %s is NULL", part_p == NULL ? "part_p" : "data_p");
+  if (status != SF_OK)
+    return status;
+  describe_part(array, array->rank, part_p);
+  *data_p = array->parts[array->rank].data;
+  return SF_OK;
+}
+
+sf_status_t sf_array_release(sf_array_t *array)
+{
+  sf_status_t status = sfc_array_check(array, __func__);
+  if (status == SF_OK)
+    atomic_thread_fence(memory_order_release);
+  return status;
+}
+
+/* ---- Completion -------------------------------------------------------------------------------------------------- */
+
+/* Within a node all operations are complete; a later store of the caller's, by which another rank learns of them, is
+ * ordered behind them. */
+static sf_status_t flush(const sf_array_t *array, int32_t rank, const char *function)
+{
+  sf_status_t status = sfc_array_check(array, function);
+  if (status == SF_OK && rank != SF_ARRAY_ALL_RANKS)
+    status = check_rank(array, rank, function);
+  if (status == SF_OK)
+    atomic_thread_fence(memory_order_seq_cst);
+  return status;
+}
+
+sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
+{
+  return flush(array, rank, __func__);
+}
+
+sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank)
+{
+  return flush(array, rank, __func__);
+}
+
+sf_status_t sf_array_sync(sf_array_t *array)
+{
+  sf_status_t status = sfc_array_check(array, __func__);
+  return status == SF_OK ? sfc_array_meet(array, SFC_ARRAY_SYNC) : status;
+}

@@ -1,0 +1,178 @@
+/* Atomic updates of elements: see accumulate.h. */
+#include "shm/array/accumulate.h"
+
+#include <complex.h>
+#include <string.h>
+
+/* Elements are stored as words of their size, whatever type the application gives them. */
+#define WORD(bits) uint##bits##_t __attribute__((may_alias))
+typedef WORD(8) word8_t;
+typedef WORD(16) word16_t;
+typedef WORD(32) word32_t;
+typedef WORD(64) word64_t;
+
+/* Buffers of the application. */
+#define LOAD(type, from)                                                                                               \
+  ({                                                                                                                   \
+    type value_;                                                                                                       \
+    memcpy(&value_, from, sizeof value_);                                                                              \
+    value_;                                                                                                            \
+  })
+
+/* ---- Accumulation ------------------------------------------------------------------------------------------------ */
+
+#define ADD_REAL(type, bits)                                                                                           \
+  static inline void add_##type(char *element, type value)                                                             \
+  {                                                                                                                    \
+    word##bits##_t *word = (word##bits##_t *)(void *)element, sum;                                                     \
+    word##bits##_t present = __atomic_load_n(word, __ATOMIC_RELAXED);                                                  \
+    do {                                                                                                               \
+      type result = LOAD(type, &present) + value;                                                                      \
+      memcpy(&sum, &result, sizeof sum);                                                                               \
+    } while (!__atomic_compare_exchange_n(word, &present, sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));             \
+  }
+ADD_REAL(float, 32)
+ADD_REAL(double, 64)
+
+#define ADD_INTEGER(bits)                                                                                              \
+  static inline void add_##bits(char *element, uint##bits##_t value)                                                   \
+  {                                                                                                                    \
+    (void)__atomic_fetch_add((word##bits##_t *)(void *)element, value, __ATOMIC_RELAXED);                              \
+  }
+ADD_INTEGER(8)
+ADD_INTEGER(16)
+ADD_INTEGER(32)
+ADD_INTEGER(64)
+
+#define ADD_COMPLEX(name, type, real, imaginary)                                                                       \
+  static inline void add_##name(char *element, type _Complex value)                                                    \
+  {                                                                                                                    \
+    add_##type(element, real(value));                                                                                  \
+    add_##type(element + sizeof(type), imaginary(value));                                                              \
+  }
+ADD_COMPLEX(c32, float, crealf, cimagf)
+ADD_COMPLEX(c64, double, creal, cimag)
+
+/* 1u: short integers are multiplied as unsigned numbers. */
+#define TIMES_INTEGER(type, a, b) ((type)(1u * (a) * (b)))
+#define TIMES_REAL(type, a, b) ((a) * (b))
+
+#define DEFINE_ROWS(name, type, times)                                                                                 \
+  static void accumulate_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                \
+  {                                                                                                                    \
+    (void)alpha;                                                                                                       \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+      add_##name(part + (size_t)i * sizeof(type), LOAD(type, buffer + (size_t)(i * stride) * sizeof(type)));           \
+  }                                                                                                                    \
+  static void scaled_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                    \
+  {                                                                                                                    \
+    type factor = LOAD(type, alpha);                                                                                   \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+      add_##name(part + (size_t)i * sizeof(type),                                                                      \
+                 times(type, factor, LOAD(type, buffer + (size_t)(i * stride) * sizeof(type))));                       \
+  }                                                                                                                    \
+  static void scale_##name(char *elements, int64_t n, const void *alpha)                                               \
+  {                                                                                                                    \
+    type factor = LOAD(type, alpha);                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      type product = times(type, factor, LOAD(type, elements + (size_t)i * sizeof(type)));                             \
+      memcpy(elements + (size_t)i * sizeof(type), &product, sizeof product);                                           \
+    }                                                                                                                  \
+  }
+DEFINE_ROWS(8, uint8_t, TIMES_INTEGER)
+DEFINE_ROWS(16, uint16_t, TIMES_INTEGER)
+DEFINE_ROWS(32, uint32_t, TIMES_INTEGER)
+DEFINE_ROWS(64, uint64_t, TIMES_INTEGER)
+DEFINE_ROWS(float, float, TIMES_REAL)
+DEFINE_ROWS(double, double, TIMES_REAL)
+DEFINE_ROWS(c32, float _Complex, TIMES_REAL)
+DEFINE_ROWS(c64, double _Complex, TIMES_REAL)
+
+typedef struct rows {
+  sfshm_array_row_t *accumulate;
+  sfshm_array_row_t *scaled;
+  void (*scale)(char *elements, int64_t n, const void *alpha);
+} rows_t;
+
+#define ROWS(name)                                                                                                     \
+  {                                                                                                                    \
+    accumulate_##name, scaled_##name, scale_##name                                                                     \
+  }
+
+static const rows_t rows[SFSHM_BASE_COUNT] = {
+    [SFSHM_BASE_INT8] = ROWS(8),        [SFSHM_BASE_UINT8] = ROWS(8),           [SFSHM_BASE_INT16] = ROWS(16),
+    [SFSHM_BASE_UINT16] = ROWS(16),     [SFSHM_BASE_INT32] = ROWS(32),          [SFSHM_BASE_UINT32] = ROWS(32),
+    [SFSHM_BASE_INT64] = ROWS(64),      [SFSHM_BASE_UINT64] = ROWS(64),         [SFSHM_BASE_FLOAT] = ROWS(float),
+    [SFSHM_BASE_DOUBLE] = ROWS(double), [SFSHM_BASE_FLOAT_COMPLEX] = ROWS(c32), [SFSHM_BASE_DOUBLE_COMPLEX] = ROWS(c64),
+};
+
+sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha)
+{
+  return alpha == NULL ? rows[base].accumulate : rows[base].scaled;
+}
+
+void sfshm_array_scale(sfshm_base_t base, void *elements, int64_t n, const void *alpha)
+{
+  rows[base].scale(elements, n, alpha);
+}
+
+/* ---- Fetching ---------------------------------------------------------------------------------------------------- */
+
+bool sfshm_array_fetch_applies(sfshm_op_t op, sfshm_base_t base)
+{
+  bool integer =
+      base == SFSHM_BASE_INT32 || base == SFSHM_BASE_UINT32 || base == SFSHM_BASE_INT64 || base == SFSHM_BASE_UINT64;
+  return integer && (op == SFSHM_OP_SUM || op == SFSHM_OP_REPLACE || op == SFSHM_OP_MAX || op == SFSHM_OP_MIN ||
+                     op == SFSHM_OP_BAND || op == SFSHM_OP_BOR || op == SFSHM_OP_BXOR);
+}
+
+/* Acquire and release: such operations order others, as locks and counters do. */
+#define FETCH_IF(better, operand)                                                                                      \
+  present = __atomic_load_n(word, __ATOMIC_ACQUIRE);                                                                   \
+  while ((better) &&                                                                                                   \
+         !__atomic_compare_exchange_n(word, &present, (operand), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))            \
+    ;                                                                                                                  \
+  return present
+
+#define DEFINE_FETCH(bits)                                                                                             \
+  static uint64_t fetch_##bits(sfshm_op_t op, bool is_signed, void *element, uint##bits##_t operand)                   \
+  {                                                                                                                    \
+    word##bits##_t *word = element, present;                                                                           \
+    switch (op) {                                                                                                      \
+    case SFSHM_OP_SUM:                                                                                                 \
+      return __atomic_fetch_add(word, operand, __ATOMIC_ACQ_REL);                                                      \
+    case SFSHM_OP_BAND:                                                                                                \
+      return __atomic_fetch_and(word, operand, __ATOMIC_ACQ_REL);                                                      \
+    case SFSHM_OP_BOR:                                                                                                 \
+      return __atomic_fetch_or(word, operand, __ATOMIC_ACQ_REL);                                                       \
+    case SFSHM_OP_BXOR:                                                                                                \
+      return __atomic_fetch_xor(word, operand, __ATOMIC_ACQ_REL);                                                      \
+    case SFSHM_OP_MAX:                                                                                                 \
+      FETCH_IF(is_signed ? (int##bits##_t)operand > (int##bits##_t)present : operand > present, operand);              \
+    case SFSHM_OP_MIN:                                                                                                 \
+      FETCH_IF(is_signed ? (int##bits##_t)operand < (int##bits##_t)present : operand < present, operand);              \
+    default:                                                                                                           \
+      return __atomic_exchange_n(word, operand, __ATOMIC_ACQ_REL);                                                     \
+    }                                                                                                                  \
+  }
+DEFINE_FETCH(32)
+DEFINE_FETCH(64)
+
+uint64_t sfshm_array_fetch_op(sfshm_op_t op, sfshm_base_t base, void *element, uint64_t operand)
+{
+  bool is_signed = base == SFSHM_BASE_INT32 || base == SFSHM_BASE_INT64;
+  return sfshm_base_size(base) == 4 ? fetch_32(op, is_signed, element, (uint32_t)operand)
+                                    : fetch_64(op, is_signed, element, operand);
+}
+
+uint64_t sfshm_array_compare_swap(sfshm_base_t base, void *element, uint64_t compare, uint64_t value)
+{
+  if (sfshm_base_size(base) == 4) {
+    uint32_t present = (uint32_t)compare;
+    (void)__atomic_compare_exchange_n((word32_t *)element, &present, (uint32_t)value, false, __ATOMIC_ACQ_REL,
+                                      __ATOMIC_ACQUIRE);
+    return present;
+  }
+  (void)__atomic_compare_exchange_n((word64_t *)element, &compare, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  return compare;
+}

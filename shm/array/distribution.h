@@ -1,0 +1,122 @@
+/* Distribution of an array over ranks: which rank owns an element, where in the rank's part the element lies, and which
+ * box of a part a patch meets. Everything is closed-form: nothing loops over elements or blocks.
+ *
+ * The ranks form a grid, in row-major order of their coordinates. Along each dimension the indices are dealt to the
+ * coordinates in blocks: block k goes to coordinate k % procs. One block for each coordinate is the regular
+ * distribution, blocks of one index are the element-cyclic one. With bounds, coordinate c has the indices bounds[c] ..
+ * bounds[c + 1] - 1. A rank stores its elements in ascending order of their indices, row-major and without gaps: its
+ * part. The indices of a coordinate that an interval meets are an interval of the part's indices. So a patch meets a
+ * part in a box. */
+#ifndef SFSHM_ARRAY_DISTRIBUTION_H
+#define SFSHM_ARRAY_DISTRIBUTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sf/sf_status.h>
+
+#include "shm/kernels/unit.h"
+
+#define SFSHM_ARRAY_DIMS 4
+#define SFSHM_ARRAY_MAX_BYTES (INT64_C(1) << 56) /* of all elements */
+
+typedef struct sfshm_array_dim {
+  int64_t extent;        /* indices, > 0 */
+  int64_t block;         /* indices in a block, > 0; unused with bounds */
+  int32_t procs;         /* coordinates of the grid, > 0 */
+  const int64_t *bounds; /* procs + 1 ascending indices from 0 to extent; NULL: by blocks */
+} sfshm_array_dim_t;
+
+/* Shape and distribution of an array. Private memory: the same on all ranks and daemons. */
+typedef struct sfshm_array {
+  int32_t ndims;  /* 1 .. SFSHM_ARRAY_DIMS */
+  int32_t nranks; /* product of procs */
+  sfshm_base_t base;
+  uint32_t unit_bytes;
+  sfshm_array_dim_t dims[SFSHM_ARRAY_DIMS];
+} sfshm_array_t;
+
+/* Where one index of a dimension lies. */
+typedef struct sfshm_array_place {
+  int32_t coordinate;
+  int64_t local; /* index in the part */
+  int64_t run;   /* indices from here on, this one included, that are neighbours in the part and in the array */
+} sfshm_array_place_t;
+
+/* The box in which a patch meets the part of one rank. Along dimension d the box has the indices first[d] .. first[d] +
+ * extent[d] - 1 of the part. Index first[d] + j is index patch[d] + j + (in_block[d] + j) / block[d] * skip[d] of the
+ * patch. */
+typedef struct sfshm_array_box {
+  int64_t first[SFSHM_ARRAY_DIMS];
+  int64_t extent[SFSHM_ARRAY_DIMS];
+  int64_t part[SFSHM_ARRAY_DIMS]; /* extents of the whole part */
+  int64_t patch[SFSHM_ARRAY_DIMS];
+  int64_t in_block[SFSHM_ARRAY_DIMS];
+  int64_t block[SFSHM_ARRAY_DIMS];
+  int64_t skip[SFSHM_ARRAY_DIMS];
+} sfshm_array_box_t;
+
+/* Checks shape and distribution, of any origin but for the memory of the bounds, and fills in nranks and unit_bytes.
+ * SF_ERR_ARG. */
+sf_status_t sfshm_array_check(sfshm_array_t *array);
+
+/* Block size of a regular distribution: as even as blocks of one size can be. */
+static inline int64_t sfshm_array_even_block(int64_t extent, int32_t procs)
+{
+  return (extent + procs - 1) / procs;
+}
+
+void sfshm_array_find_bounded(const sfshm_array_dim_t *dim, int64_t index, sfshm_array_place_t *place_p);
+
+/* Quotient of numbers >= 0. Processors divide short numbers faster. */
+static inline int64_t sfshm_array_quotient(int64_t a, int64_t b)
+{
+  return ((uint64_t)a | (uint64_t)b) >> 32 == 0 ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+}
+
+/* Place of an index within the dimension's extent. */
+static inline void sfshm_array_find(const sfshm_array_dim_t *dim, int64_t index, sfshm_array_place_t *place_p)
+{
+  if (dim->bounds != NULL) {
+    sfshm_array_find_bounded(dim, index, place_p);
+    return;
+  }
+  int64_t block = sfshm_array_quotient(index, dim->block), in_block = index - block * dim->block;
+  int64_t round = block < dim->procs ? 0 : sfshm_array_quotient(block, dim->procs);
+  place_p->coordinate = (int32_t)(block - round * dim->procs);
+  place_p->local = round * dim->block + in_block;
+  place_p->run = dim->procs == 1 ? dim->extent - index : dim->block - in_block;
+}
+
+/* Owner of an element, and the number of the element in the owner's part. The index is within the array. */
+int32_t sfshm_array_owner(const sfshm_array_t *array, const int64_t index[], int64_t *element_p);
+
+/* Number of indices of a dimension that a coordinate has. */
+int64_t sfshm_array_local_extent(const sfshm_array_dim_t *dim, int32_t coordinate);
+
+/* Extents of a rank's part; and the number of its elements, which may be 0. */
+int64_t sfshm_array_part(const sfshm_array_t *array, int32_t rank, int64_t extents[]);
+
+/* The box in which the patch meets the rank's part. The patch is within the array. false: it does not meet it. */
+bool sfshm_array_box(const sfshm_array_t *array, int32_t rank, const int64_t lo[], const int64_t extent[],
+                     sfshm_array_box_t *box_p);
+
+/* Number of elements. */
+int64_t sfshm_array_count(int32_t ndims, const int64_t extent[]);
+
+/* Ranks that a patch meets: their coordinates along each dimension are the first ones, and the next ones up to n,
+ * modulo procs. */
+typedef struct sfshm_array_ranks {
+  int32_t first[SFSHM_ARRAY_DIMS];
+  int32_t n[SFSHM_ARRAY_DIMS];
+  int32_t at[SFSHM_ARRAY_DIMS]; /* of the next rank: how many further than the first */
+  bool over;
+} sfshm_array_ranks_t;
+
+void sfshm_array_ranks_start(const sfshm_array_t *array, const int64_t lo[], const int64_t extent[],
+                             sfshm_array_ranks_t *ranks);
+
+/* The next rank; -1: there are no more. With bounds some coordinates may have no index. */
+int32_t sfshm_array_ranks_next(const sfshm_array_t *array, sfshm_array_ranks_t *ranks);
+
+#endif

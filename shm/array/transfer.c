@@ -1,0 +1,150 @@
+/* Moving boxes of elements: see transfer.h. A box is gone through row by row; a row is moved by a loop for its size of
+ * elements. Rows that follow each other without gaps, in the part and in the buffer, become one. */
+#include "shm/array/transfer.h"
+
+#include <string.h>
+
+/* ---- Rows of elements -------------------------------------------------------------------------------------------- */
+
+#define DEFINE_COPY(bytes)                                                                                             \
+  static void put_##bytes(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                      \
+  {                                                                                                                    \
+    (void)alpha;                                                                                                       \
+    if (stride == 1)                                                                                                   \
+      memcpy(part, buffer, (size_t)n *(bytes));                                                                        \
+    else                                                                                                               \
+      for (int64_t i = 0; i < n; i++)                                                                                  \
+        memcpy(part + i * (bytes), buffer + i * stride * (bytes), (bytes));                                            \
+  }                                                                                                                    \
+  static void get_##bytes(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                      \
+  {                                                                                                                    \
+    (void)alpha;                                                                                                       \
+    if (stride == 1)                                                                                                   \
+      memcpy(buffer, part, (size_t)n *(bytes));                                                                        \
+    else                                                                                                               \
+      for (int64_t i = 0; i < n; i++)                                                                                  \
+        memcpy(buffer + i * stride * (bytes), part + i * (bytes), (bytes));                                            \
+  }
+DEFINE_COPY(1)
+DEFINE_COPY(2)
+DEFINE_COPY(4)
+DEFINE_COPY(8)
+DEFINE_COPY(16)
+
+/* By the binary logarithm of the size. */
+static sfshm_array_row_t *const put_rows[] = {put_1, put_2, put_4, put_8, put_16};
+static sfshm_array_row_t *const get_rows[] = {get_1, get_2, get_4, get_8, get_16};
+
+sfshm_array_row_t *sfshm_array_put_row(uint32_t unit_bytes)
+{
+  return put_rows[__builtin_ctz(unit_bytes)];
+}
+
+sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes)
+{
+  return get_rows[__builtin_ctz(unit_bytes)];
+}
+
+/* ---- Boxes of rows ----------------------------------------------------------------------------------------------- */
+
+typedef struct walk {
+  int32_t last; /* the dimension of the rows */
+  int64_t unit_bytes;
+  sfshm_array_row_t *row;
+  const void *alpha;
+  sfshm_array_box_t box;
+  int64_t part_step[SFSHM_ARRAY_DIMS];
+  int64_t step[SFSHM_ARRAY_DIMS];
+} walk_t;
+
+/* In the buffer a row has runs of neighbours. */
+static void move_row(const walk_t *walk, char *part, char *buffer)
+{
+  int32_t d = walk->last;
+  int64_t unit = walk->unit_bytes, left = walk->box.extent[d], block = walk->box.block[d], skip = walk->box.skip[d];
+  buffer += walk->box.patch[d] * unit;
+  if (block == 1) {
+    walk->row(part, buffer, left, 1 + skip, walk->alpha);
+    return;
+  }
+  for (int64_t run = block - walk->box.in_block[d]; left > 0; run = block) {
+    if (run > left)
+      run = left;
+    walk->row(part, buffer, run, 1, walk->alpha);
+    part += run * unit;
+    buffer += (run + skip) * unit;
+    left -= run;
+  }
+}
+
+static void move_from(const walk_t *walk, int32_t d, char *part, char *buffer)
+{
+  if (d == walk->last) {
+    move_row(walk, part, buffer);
+    return;
+  }
+  const sfshm_array_box_t *box = &walk->box;
+  int64_t part_bytes = walk->part_step[d] * walk->unit_bytes, buffer_bytes = walk->step[d] * walk->unit_bytes;
+  int64_t at = box->patch[d], in_block = box->in_block[d];
+  for (int64_t i = 0; i < box->extent[d]; i++) {
+    move_from(walk, d + 1, part + i * part_bytes, buffer + at * buffer_bytes);
+    at++;
+    if (++in_block == box->block[d]) {
+      in_block = 0;
+      at += box->skip[d];
+    }
+  }
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+  return a > INT64_MAX / b ? INT64_MAX : a * b;
+}
+
+/* Makes one of the last two dimensions if rows follow each other without gaps. */
+static bool merge(walk_t *walk)
+{
+  sfshm_array_box_t *box = &walk->box;
+  int32_t d = walk->last, outer = d - 1;
+  int64_t n = box->extent[d];
+  if (d == 0 || walk->part_step[outer] != n || walk->step[outer] != n || box->patch[d] != 0 ||
+      n > box->block[d] - box->in_block[d])
+    return false;
+  box->extent[outer] *= n;
+  box->patch[outer] *= n;
+  box->in_block[outer] *= n;
+  box->block[outer] = times(box->block[outer], n);
+  box->skip[outer] *= n;
+  walk->last = outer;
+  return true;
+}
+
+void sfshm_array_move(const sfshm_array_t *array, const sfshm_array_box_t *box, void *part, const void *buffer,
+                      const int64_t step[], sfshm_array_row_t *row, const void *alpha)
+{
+  walk_t walk = {.last = array->ndims - 1, .unit_bytes = array->unit_bytes, .row = row, .alpha = alpha, .box = *box};
+  int64_t part_step = 1, dense_step = 1, first = 0;
+  for (int32_t d = walk.last; d >= 0; d--) {
+    walk.part_step[d] = part_step;
+    first += box->first[d] * part_step;
+    part_step *= box->part[d];
+    walk.step[d] = step != NULL ? step[d] : dense_step;
+    dense_step *= box->extent[d];
+    if (step == NULL) {
+      walk.box.patch[d] = walk.box.in_block[d] = walk.box.skip[d] = 0;
+      walk.box.block[d] = INT64_MAX;
+    }
+  }
+  while (merge(&walk))
+    ;
+  move_from(&walk, 0, (char *)part + first * walk.unit_bytes, (char *)(uintptr_t)buffer);
+}
+
+void sfshm_array_box_alone(const sfshm_array_t *array, const sfshm_array_box_t *box, sfshm_array_box_t *alone_p)
+{
+  *alone_p = *box;
+  for (int32_t d = 0; d < array->ndims; d++) {
+    alone_p->first[d] = 0;
+    alone_p->part[d] = box->extent[d];
+  }
+}
