@@ -110,15 +110,26 @@ static void fetch_on_host(void *argument)
         ->fetch(fetching->unit, fetching->slot_root, 0, fetching->slot_root->n, fetching->slots, fetching->roots);
 }
 
+static sfshm_move_t move_of(const fetching_t *fetching)
+{
+  return (sfshm_move_t){.from_pattern = sfshm_pattern_contiguous(0, fetching->slot_root->n),
+                        .from = fetching->slots,
+                        .to_pattern = *fetching->slot_root,
+                        .to = fetching->roots,
+                        .n = fetching->slot_root->n};
+}
+
 static sf_status_t give_fetch(sfc_streams_t *streams, const fetching_t *fetching, bool on_host)
 {
+  sfshm_move_t move = move_of(fetching);
   sf_status_t status = sfc_streams_enter(streams);
   if (status != SF_OK)
     return status;
   if (on_host)
     status = streams->ops->call(streams->device, fetch_on_host, fetching, sizeof *fetching);
   else
-    status = streams->ops->fetch(streams->device, fetching->unit, fetching->op.op, fetching->slots, fetching->roots);
+    status = streams->ops->scatter_all(streams->device, streams->fetched.prepared, fetching->unit, fetching->op.op,
+                                       true, &move, 1);
   return sfc_streams_leave(streams, status);
 }
 
@@ -184,7 +195,8 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
   if (status == SF_OK)
     status = sfc_slot_rounds_slot_roots(&sfc_multigraph_find(fetch->graph)->rounds, slot_root_p);
   if (status == SF_OK && !streams->fetched.is_prepared) {
-    status = streams->ops->prepare_fetch(streams->device, *slot_root_p);
+    sfshm_move_t move = move_of(&(fetching_t){.slot_root = *slot_root_p});
+    status = streams->ops->prepare_all(streams->device, &move, 1, &streams->fetched.prepared);
     if (status != SF_OK)
       return sfshm_error(status, "%s", streams->plugin->detail());
     streams->fetched.is_prepared = true;

@@ -37,8 +37,7 @@ sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, sfshm_unit_t un
     return SF_OK;
   if (on_host)
     return streams->ops->call(streams->device, run_one, &one, sizeof one);
-  return streams->ops->scatter(streams->device, unit, op, &move->from_pattern, 0, move->from, &move->to_pattern,
-                               move->to, 0, move->n);
+  return streams->ops->scatter(streams->device, unit, op, move);
 }
 
 sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_moves_t *moves,
@@ -53,7 +52,7 @@ sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *st
   if (on_host)
     return streams->ops->call(streams->device, run_all, moves,
                               sizeof *moves + (size_t)moves->n * sizeof moves->moves[0]);
-  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, moves->moves, moves->n);
+  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, false, moves->moves, moves->n);
 }
 
 static sfshm_move_t pack_of(const sf_streamed_t *streamed, const sfc_link_t *link, char *slot)

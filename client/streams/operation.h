@@ -112,8 +112,9 @@ typedef struct sfc_stream_room {
 /* Contributions between the two halves of a fetch_op: see fetch_op.c. */
 typedef struct sfc_stream_slots {
   sfc_seen_t place;
-  size_t bytes; /* 0: no memory */
-  bool is_prepared;
+  size_t bytes;     /* 0: no memory */
+  bool is_prepared; /* as: */
+  int32_t prepared;
 } sfc_stream_slots_t;
 
 struct sf_streamed {

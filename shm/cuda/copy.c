@@ -55,23 +55,3 @@ sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t 
   sfshm_cuda_leave();
   return status;
 }
-
-/* ---- In place of kernels ----------------------------------------------------------------------------------------- */
-
-static bool overlaps(const sfshm_cuda_block_t *block)
-{
-  return block->from < block->to + block->bytes && block->to < block->from + block->bytes;
-}
-
-sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *from_pattern,
-                                       int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
-                                       int64_t first, int64_t n)
-{
-  int64_t unit_bytes = (int64_t)sfshm_unit_size(unit);
-  if (op != SFSHM_OP_REPLACE || from_pattern->kind != SFSHM_PATTERN_CONTIGUOUS ||
-      to_pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
-    return (sfshm_cuda_block_t){0};
-  sfshm_cuda_block_t block = {from + (sfshm_pattern_at(from_pattern, first) - from_bias) * unit_bytes,
-                              to + sfshm_pattern_at(to_pattern, first) * unit_bytes, (size_t)n * (size_t)unit_bytes};
-  return overlaps(&block) ? (sfshm_cuda_block_t){0} : block;
-}

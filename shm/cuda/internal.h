@@ -18,7 +18,7 @@
  * is more to be done than before a kernel. Not measured. */
 #define SFSHM_CUDA_COPY_BYTES ((size_t)64 << 10)
 
-/* Kernels by number: a scatter and an ordered one for each type of element. */
+/* Kernels by number: one for each type of element. */
 typedef enum sfshm_cuda_element {
 #define SFSHM_CUDA_ENUM(suffix, ...) SFSHM_CUDA_##suffix,
   SFSHM_CUDA_MOVES(SFSHM_CUDA_ENUM) SFSHM_CUDA_INTEGERS(SFSHM_CUDA_ENUM) SFSHM_CUDA_REALS(SFSHM_CUDA_ENUM)
@@ -27,17 +27,21 @@ typedef enum sfshm_cuda_element {
           SFSHM_CUDA_ELEMENT_COUNT
 } sfshm_cuda_element_t;
 
+/* The order of contributions to vertices that occur several times: see sfshm_cuda_work_t. */
+typedef struct sfshm_cuda_order {
+  CUdeviceptr order; /* 0: all are distinct */
+  CUdeviceptr begin;
+  int64_t nvertices;
+} sfshm_cuda_order_t;
+
 /* A copy of an index array on a device. */
 typedef struct sfshm_cuda_plan {
   struct sfshm_cuda_plan *next;
   const void *index; /* the host's: key, with n */
   int64_t n;
   CUdeviceptr copy;
-  bool surveyed;     /* then: */
-  bool ordered;      /* vertices occur several times */
-  CUdeviceptr order; /* see sfshm_cuda_scatter_t */
-  CUdeviceptr begin;
-  int64_t nvertices;
+  bool surveyed; /* then: */
+  sfshm_cuda_order_t order;
 } sfshm_cuda_plan_t;
 
 /* By array and length. */
@@ -58,12 +62,8 @@ typedef struct sfshm_cuda_device {
   CUstream stream;
   CUstream own_stream; /* the plugin's; stream is the application's where this is a view, then: */
   CUmodule module;
-  CUfunction scatter[SFSHM_CUDA_ELEMENT_COUNT];
-  CUfunction ordered[SFSHM_CUDA_ELEMENT_COUNT];
+  CUfunction one[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction several[SFSHM_CUDA_ELEMENT_COUNT];
-  CUfunction fetches[SFSHM_CUDA_ELEMENT_COUNT];
-  CUfunction gather[SFSHM_CUDA_MOVE_FORMS];
-  CUfunction atomics[SFSHM_CUDA_ELEMENT_COUNT]; /* NULL where there are none */
   CUfunction await;
   bool has_memops;                    /* streams raise and await words by themselves */
   char *bounce[SFSHM_CUDA_HALVES];    /* pinned, mapped */
@@ -133,16 +133,57 @@ void sfshm_cuda_unlock_until(pthread_cond_t *condition);
  * target's has been told; it need not reach the other one. Nobody waits for it. */
 sf_status_t sfshm_cuda_copy_over(int32_t from_device, const void *from, int32_t to_device, void *to, size_t bytes);
 
-/* What a scatter that changes nothing but the place moves from one piece of memory to another; 0 bytes: it is another
- * one, or the two overlap, where a kernel may do what a copy must not. */
+/* ---- Jobs: scatters between memory of any kind ---- */
+
+/* The arguments of a kernel of the host (shm/kernels/kernels.h). */
+typedef struct sfshm_cuda_job {
+  sfshm_unit_t unit;
+  sfshm_op_t op;
+  const sfshm_pattern_t *from_pattern;
+  int64_t from_bias;
+  const char *from;
+  const sfshm_pattern_t *to_pattern;
+  char *to;
+  int64_t first;
+  int64_t n;
+  bool unordered; /* contributions to a vertex may be combined in any order */
+  sfshm_trace_work_t work;
+} sfshm_cuda_job_t;
+
+/* The pattern of n units that stand one behind the other, beginning with unit number first. */
+static inline sfshm_pattern_t sfshm_cuda_packed_from(int64_t first, int64_t n)
+{
+  return sfshm_pattern_contiguous(-first, first + n);
+}
+
+/* Runs the job. A failure is kept for the caller that asks the device next. */
+void sfshm_cuda_run(const sfshm_cuda_job_t *job);
+
+/* What a job that changes nothing but the place moves from one piece of memory to another; 0 bytes: it is another one,
+ * or the two overlap, where a kernel may do what a copy must not. */
 typedef struct sfshm_cuda_block {
   const char *from;
   char *to;
   size_t bytes;
 } sfshm_cuda_block_t;
-sfshm_cuda_block_t sfshm_cuda_block_of(sfshm_unit_t unit, sfshm_op_t op, const sfshm_pattern_t *from_pattern,
-                                       int64_t from_bias, const char *from, const sfshm_pattern_t *to_pattern, char *to,
-                                       int64_t first, int64_t n);
+sfshm_cuda_block_t sfshm_cuda_block_of(const sfshm_cuda_job_t *job);
+
+/* Jobs for one kernel, at most SFSHM_CUDA_SETS_MAX, of one unit and op, in memory that the device reaches. `first` of
+ * jobs with an order is that of the only one. */
+typedef struct sfshm_cuda_launch {
+  const sfshm_cuda_job_t *jobs;
+  int32_t njobs;
+  int32_t flags; /* of sfshm_cuda_work_t */
+  sfshm_cuda_order_t order;
+} sfshm_cuda_launch_t;
+
+/* With the device entered: launches the kernel on its stream. The work that traces show is that of the first job. */
+sf_status_t sfshm_cuda_launch(sfshm_cuda_device_t *device, const sfshm_cuda_launch_t *launch);
+
+/* The same for one job, whose order is found out at first use. */
+sf_status_t sfshm_cuda_launch_job(sfshm_cuda_device_t *device, const sfshm_cuda_job_t *job);
+
+/* ---- Failures ---- */
 
 /* With the lock held: counts a failure, and keeps it, with this thread's error detail, if there is none that nobody has
  * been told of. Drivers themselves keep failing where nothing more can be done: nothing need be held back here. */
@@ -152,13 +193,15 @@ void sfshm_cuda_fail(sf_status_t status);
 uint64_t sfshm_cuda_failures(void);
 sf_status_t sfshm_cuda_failure(uint64_t since);
 
-/* The pattern for kernels of the device that has been entered. *plan_p: NULL for patterns without indices. */
-sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
-                            sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p);
+/* ---- Plans ---- */
 
-/* Finds out whether the pattern's vertices are distinct, and makes the plan ordered if not. */
-sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
-                                  const sfshm_pattern_t *pattern);
+/* The pattern for kernels of the device that has been entered. */
+sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                            sfshm_cuda_pattern_t *device_pattern_p);
+
+/* The order of contributions to the pattern's vertices, found out at first use. */
+sf_status_t sfshm_cuda_plan_order(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                                  sfshm_cuda_order_t *order_p);
 
 /* Frees the plans of the device that has been entered whose arrays begin in that memory. in_use: kernels may be looking
  * at the copies, which stay on the device, for good. */
@@ -167,46 +210,23 @@ void sfshm_cuda_plans_drop(sfshm_cuda_plans_t *plans, const void *base, size_t l
 /* Copies to memory of the device that is allocated for that. */
 sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *from, size_t bytes, CUdeviceptr *to_p);
 
-/* The order of contributions to targets: numbers sorted by target and ascending for each, and where in them each target
- * begins. Takes occurrences in any order; *nvertices_p is n, and nothing made, if none occurs twice. */
+/* The order of contributions, which occur in any order. Free it with the device entered. */
 typedef struct sfshm_cuda_occurrence {
   uintptr_t array;
   int64_t vertex;
   int64_t number;
 } sfshm_cuda_occurrence_t;
 sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occurrence_t occurrences[], int64_t n,
-                             CUdeviceptr *order_p, CUdeviceptr *begin_p, int64_t *nvertices_p);
+                             sfshm_cuda_order_t *order_p);
+void sfshm_cuda_order_free(sfshm_cuda_order_t *order);
 
-/* Moves that have been prepared together. */
+/* Moves that have been prepared together: see sfshm_streams_ops_t. */
 typedef struct sfshm_cuda_moves sfshm_cuda_moves_t;
 sf_status_t sfshm_cuda_moves_make(sfshm_cuda_device_t *device, const sfshm_move_t moves[], int32_t nmoves,
                                   sfshm_cuda_moves_t **moves_p);
 void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves); /* NULL is accepted */
 sf_status_t sfshm_cuda_moves_launch(sfshm_cuda_device_t *device, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
-                                    sfshm_op_t op, const sfshm_move_t moves[], int32_t nmoves);
-
-/* Roots and their slots: see sfshm_cuda_fetch_t. The pattern's indices stay where they are. */
-typedef struct sfshm_cuda_slots {
-  sfshm_pattern_t root;
-  CUdeviceptr begin;
-  int64_t nroots;
-} sfshm_cuda_slots_t;
-sf_status_t sfshm_cuda_slots_make(sfshm_cuda_device_t *device, const sfshm_pattern_t *slot_root,
-                                  sfshm_cuda_slots_t *slots_p);
-void sfshm_cuda_slots_free(sfshm_cuda_slots_t *slots);
-sf_status_t sfshm_cuda_slots_launch(sfshm_cuda_device_t *device, const sfshm_cuda_slots_t *slots, sfshm_unit_t unit,
-                                    sfshm_op_t op, char *values, char *roots);
-
-/* With the device entered: launches a kernel with that argument, which has so many elements to do. */
-sf_status_t sfshm_cuda_start(sfshm_cuda_device_t *device, CUfunction kernel, int64_t nthreads, void *args);
-
-/* The widest elements in which the op can be applied to units between addresses with these bits among their own, and
- * how many a unit has. SF_ERR_ARG: they are not aligned to what it combines. */
-sf_status_t sfshm_cuda_choose_element(sfshm_unit_t unit, sfshm_op_t op, uintptr_t bits, sfshm_cuda_element_t *element_p,
-                                      int64_t *count_p);
-
-/* The widest element that moves bytes between places with these bits in their addresses and numbers, and its size. */
-sfshm_cuda_element_t sfshm_cuda_widest(uintptr_t bits, size_t *size_bytes_p);
+                                    sfshm_op_t op, int32_t flags, const sfshm_move_t moves[], int32_t nmoves);
 
 /* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
 sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);
@@ -254,11 +274,6 @@ const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op);
 void sfshm_cuda_gather(sfshm_unit_t unit, const sfshm_pattern_t *const patterns[], int32_t npatterns, const void *array,
                        void *packed);
-
-/* Launches a kernel on the stream of that device, which has been entered, and returns. */
-sf_status_t sfshm_cuda_scatter_on(sfshm_cuda_device_t *device, sfshm_unit_t unit, sfshm_op_t op,
-                                  const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
-                                  const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
 
 extern const sfshm_streams_ops_t sfshm_cuda_streams;
 

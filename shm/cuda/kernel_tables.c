@@ -1,7 +1,6 @@
 /* Tables of the plugin's kernels, with the interface of the host's (shm/kernels/kernels.h): each call becomes a job.
  * Any thread. */
 #include "shm/cuda/internal.h"
-#include "shm/cuda/job.h"
 
 static void pack(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
                  void *packed)

@@ -1,9 +1,10 @@
-/* The device's loops over elements, one kernel for each type of element: to op= from, by patterns. Compiled by nvcc;
- * the subset of C++ that is C, so that a C compiler can make host functions of it, given SF_KERNEL, SF_INLINE,
- * SF_FIRST, SF_STEP, SF_LOAD, SF_PAUSE, SF_RESULT and SF_ATOMIC_*: tests without a device run these.  Plain stores: in
- * the plain form no vertex occurs twice among the targets, and in the ordered form one thread has all contributions to
- * a vertex and combines them in their order (the atomic form is for who asks for it). So results are those of the
- * host's kernels bit by bit (compiled without contraction to fused multiply-add), except for the bits of a NaN. */
+/* The device's loops over elements: to op= from, by patterns. One kernel for each type of element, for one set of
+ * places and for several. Compiled by nvcc; the subset of C++ that is C, so that a C compiler can make host functions of
+ * it, given SF_KERNEL, SF_ARGUMENT, SF_INLINE, SF_FIRST, SF_STEP, SF_LOAD, SF_STORE, SF_PAUSE, SF_IS_LAST, SF_RESULT and
+ * SF_ATOMIC_*: tests without a device run these. Plain stores: no vertex occurs twice among the targets, or one thread
+ * has all contributions to a vertex and combines them in their order (atomic operations are for callers that ask for
+ * them). So results are those of the host's kernels bit by bit (compiled without contraction to fused multiply-add), but
+ * for the bits of a NaN. */
 #ifdef __cplusplus
 #define _Static_assert static_assert
 #endif
@@ -12,15 +13,33 @@
 
 #ifndef SF_KERNEL
 #define SF_KERNEL extern "C" __global__ void
+#define SF_ARGUMENT const __grid_constant__
 #define SF_INLINE static __device__ __forceinline__
 #define SF_FIRST ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define SF_STEP ((int64_t)gridDim.x * blockDim.x)
 #define SF_LOAD(address) (*(const volatile uint32_t *)(address))
+#define SF_STORE(address, value) (*(volatile uint32_t *)(address) = (value))
 #define SF_PAUSE() __nanosleep(200)
+#define SF_IS_LAST(arrived) is_last_block(arrived)
 #define SF_RESULT(real) (real)
 #define SF_ATOMIC_SUM(at, in) atomicAdd(at, in)
 #define SF_ATOMIC_MAX(at, in) atomicMax(at, in)
 #define SF_ATOMIC_MIN(at, in) atomicMin(at, in)
+
+/* Whether this is the one thread that knows that all stores of all blocks can be seen everywhere, also by other devices
+ * and the host. The barrier orders the stores of a block before the fence of its first thread, and that fence is
+ * cumulative; the counter wraps to 0. */
+SF_INLINE int is_last_block(uint32_t *arrived)
+{
+  int last = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence_system();
+    last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence_system();
+  }
+  return last;
+}
 #endif
 
 /* Divisions of small numbers are much faster. */
@@ -53,114 +72,70 @@ SF_INLINE int64_t vertex_at(const sfshm_cuda_pattern_t *pattern, int64_t i)
   return pattern->start + i * pattern->stride;
 }
 
-/* Position of element k of unit number i, in elements. */
-SF_INLINE int64_t from_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
-{
-  return (vertex_at(&args->from_pattern, i) - args->from_bias) * args->count + k;
-}
-
-SF_INLINE int64_t to_at(const sfshm_cuda_scatter_t *args, int64_t i, int64_t k)
-{
-  return vertex_at(&args->to_pattern, i) * args->count + k;
-}
-
-/* The vertex that number i of all sets is. */
-SF_INLINE int64_t gathered_at(const sfshm_cuda_gathers_t *args, int64_t i)
-{
-  int32_t low = 0, high = args->nsets - 1;
-  while (low < high) {
-    int32_t middle = (low + high + 1) / 2;
-    if (args->begin[middle] <= i)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return vertex_at(&args->sets[low], i - args->begin[low]);
-}
-
 /* The set that number i is in. */
-SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64_t i)
+SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_set_t *sets, int32_t nsets, int64_t i)
 {
-  int32_t low = 0, high = args->nsets - 1;
+  int32_t low = 0, high = nsets - 1;
   while (low < high) {
     int32_t middle = (low + high + 1) / 2;
-    if (args->sets[middle].begin <= i)
+    if (sets[middle].begin <= i)
       low = middle;
     else
       high = middle - 1;
   }
-  return &args->sets[low];
+  return &sets[low];
 }
 
-/* One move, in any order or in that of contributions. */
-#define DEFINE_SCATTERS(suffix, type)                                                                                  \
-  SF_KERNEL sf_scatter_##suffix(sfshm_cuda_scatter_t args)                                                             \
+SF_INLINE void set_words(const sfshm_cuda_work_t *work)
+{
+  if (work->nwords > 0 && SF_IS_LAST(work->arrived))
+    for (int32_t i = 0; i < work->nwords; i++)
+      SF_STORE(work->words[i].at, work->words[i].value);
+}
+
+/* Both kernels of an element, from functions that combine one with another, also by atomic operations. */
+#define DEFINE_KERNELS(suffix, type, combine, combine_atomically)                                                      \
+  SF_INLINE void apply_##suffix(const sfshm_cuda_work_t *work, const sfshm_cuda_set_t *sets, int64_t i, int64_t k)     \
   {                                                                                                                    \
-    const type *from = (const type *)args.from;                                                                        \
-    type *to = (type *)args.to;                                                                                        \
-    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t unit = unit_of(e, args.count), i = args.first + unit, k = e - unit * args.count;                         \
-      combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                                 \
+    const sfshm_cuda_set_t *set = set_at(sets, work->nsets, i);                                                        \
+    int64_t from_at = vertex_at(&set->from_pattern, i - set->begin) - set->from_bias;                                  \
+    type *from = (type *)(uintptr_t)set->from + from_at * work->count + k;                                             \
+    type *to = (type *)set->to + vertex_at(&set->to_pattern, i - set->begin) * work->count + k;                        \
+    if (work->flags & SFSHM_CUDA_FETCHES) {                                                                            \
+      type before = *to;                                                                                               \
+      combine(to, from, work->op);                                                                                     \
+      *from = before;                                                                                                  \
+    } else if (work->flags & SFSHM_CUDA_ATOMIC) {                                                                      \
+      combine_atomically(to, from, work->op);                                                                          \
+    } else {                                                                                                           \
+      combine(to, from, work->op);                                                                                     \
     }                                                                                                                  \
   }                                                                                                                    \
-  SF_KERNEL sf_ordered_##suffix(sfshm_cuda_scatter_t args)                                                             \
+  SF_INLINE void run_##suffix(const sfshm_cuda_work_t *work, const sfshm_cuda_set_t *sets)                             \
   {                                                                                                                    \
-    const type *from = (const type *)args.from;                                                                        \
-    type *to = (type *)args.to;                                                                                        \
-    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
-      int64_t v = unit_of(e, args.count), k = e - v * args.count;                                                      \
-      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
-        int64_t i = args.order[j];                                                                                     \
-        if (i >= args.first && i < args.first + args.n)                                                                \
-          combine_##suffix(&to[to_at(&args, i, k)], &from[from_at(&args, i, k)], args.op);                             \
+    int64_t nunits = work->order != NULL ? work->nvertices : work->n;                                                  \
+    for (int64_t e = SF_FIRST; e < nunits * work->count; e += SF_STEP) {                                               \
+      int64_t v = unit_of(e, work->count), k = e - v * work->count;                                                    \
+      if (work->order == NULL) {                                                                                       \
+        apply_##suffix(work, sets, v, k);                                                                              \
+        continue;                                                                                                      \
+      }                                                                                                                \
+      for (int64_t j = work->begin[v]; j < work->begin[v + 1]; j++) {                                                  \
+        int64_t i = work->order[j] - work->first;                                                                      \
+        if (i >= 0 && i < work->n)                                                                                     \
+          apply_##suffix(work, sets, i, k);                                                                            \
       }                                                                                                                \
     }                                                                                                                  \
-  }
-
-/* Several moves at once. */
-#define DEFINE_SEVERAL(suffix, type)                                                                                   \
-  SF_INLINE void combine_one_of_several_##suffix(const sfshm_cuda_several_t *args, int64_t i, int64_t k)               \
-  {                                                                                                                    \
-    const sfshm_cuda_set_t *set = set_at(args, i);                                                                     \
-    const type *from = (const type *)set->from + vertex_at(&set->from_pattern, i - set->begin) * args->count;          \
-    type *to = (type *)set->to + vertex_at(&set->to_pattern, i - set->begin) * args->count;                            \
-    combine_##suffix(&to[k], &from[k], args->op);                                                                      \
+    set_words(work);                                                                                                   \
   }                                                                                                                    \
-  SF_KERNEL sf_several_##suffix(sfshm_cuda_several_t args)                                                             \
+  SF_KERNEL sf_one_##suffix(SF_ARGUMENT sfshm_cuda_one_t args)                                                         \
   {                                                                                                                    \
-    if (args.order == NULL) {                                                                                          \
-      for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                              \
-        int64_t i = unit_of(e, args.count);                                                                            \
-        combine_one_of_several_##suffix(&args, i, e - i * args.count);                                                 \
-      }                                                                                                                \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
-      int64_t v = unit_of(e, args.count);                                                                              \
-      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++)                                                      \
-        combine_one_of_several_##suffix(&args, args.order[j], e - v * args.count);                                     \
-    }                                                                                                                  \
-  }
-
-/* Contributions that wait in slots meet roots. */
-#define DEFINE_FETCHES(suffix, type)                                                                                   \
-  SF_KERNEL sf_fetches_##suffix(sfshm_cuda_fetch_t args)                                                               \
+    run_##suffix(&args.work, args.sets);                                                                               \
+  }                                                                                                                    \
+  SF_KERNEL sf_several_##suffix(SF_ARGUMENT sfshm_cuda_several_t args)                                                 \
   {                                                                                                                    \
-    for (int64_t e = SF_FIRST; e < args.nvertices * args.count; e += SF_STEP) {                                        \
-      int64_t v = unit_of(e, args.count), k = e - v * args.count;                                                      \
-      type *root = (type *)args.roots + vertex_at(&args.slot_root, args.begin[v]) * args.count + k;                    \
-      for (int64_t j = args.begin[v]; j < args.begin[v + 1]; j++) {                                                    \
-        type *slot = (type *)args.slots + j * args.count + k;                                                          \
-        type in = *slot;                                                                                               \
-        *slot = *root;                                                                                                 \
-        combine_##suffix(root, &in, args.op);                                                                          \
-      }                                                                                                                \
-    }                                                                                                                  \
+    run_##suffix(&args.work, args.sets);                                                                               \
   }
-
-/* All forms of a kernel, from a function that combines one element. */
-#define DEFINE_KERNELS(suffix, type)                                                                                   \
-  DEFINE_SCATTERS(suffix, type) DEFINE_SEVERAL(suffix, type) DEFINE_FETCHES(suffix, type)
 
 #define DEFINE_MOVE(suffix, type)                                                                                      \
   SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
@@ -168,16 +143,7 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_several_t *args, int64
     (void)op;                                                                                                          \
     *to = *from;                                                                                                       \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, type)                                                                                         \
-  SF_KERNEL sf_gathers_##suffix(sfshm_cuda_gathers_t args)                                                             \
-  {                                                                                                                    \
-    const type *from = (const type *)args.from;                                                                        \
-    type *to = (type *)args.to;                                                                                        \
-    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t i = unit_of(e, args.count);                                                                              \
-      to[e] = from[gathered_at(&args, args.first + i) * args.count + e - i * args.count];                              \
-    }                                                                                                                  \
-  }
+  DEFINE_KERNELS(suffix, type, combine_##suffix, combine_##suffix)
 SFSHM_CUDA_MOVES(DEFINE_MOVE)
 
 /* Ops of integers of which the lowest bits are the same in any width: all but max and min. */
@@ -206,7 +172,7 @@ SF_INLINE uint64_t combined_bits(uint64_t present, uint64_t in, int32_t op)
 }
 
 /* Integers are combined as unsigned numbers, and wrap. */
-#define DEFINE_INTEGER(suffix, type, compared)                                                                         \
+#define DEFINE_COMBINE_INTEGER(suffix, type, compared)                                                                 \
   SF_INLINE void combine_##suffix(type *to, const type *from, int32_t op)                                              \
   {                                                                                                                    \
     type present = *to, in = *from;                                                                                    \
@@ -216,9 +182,25 @@ SF_INLINE uint64_t combined_bits(uint64_t present, uint64_t in, int32_t op)
       *to = (compared)in < (compared)present ? in : present;                                                           \
     else                                                                                                               \
       *to = (type)combined_bits(present, in, op);                                                                      \
+  }
+#define DEFINE_NARROW(suffix, type, compared)                                                                          \
+  DEFINE_COMBINE_INTEGER(suffix, type, compared)                                                                       \
+  DEFINE_KERNELS(suffix, type, combine_##suffix, combine_##suffix)
+SFSHM_CUDA_NARROW_INTEGERS(DEFINE_NARROW)
+
+#define DEFINE_WIDE(suffix, type, compared, summed)                                                                    \
+  DEFINE_COMBINE_INTEGER(suffix, type, compared)                                                                       \
+  SF_INLINE void combine_atomically_##suffix(type *to, const type *from, int32_t op)                                   \
+  {                                                                                                                    \
+    if (op == SFSHM_OP_SUM)                                                                                            \
+      SF_ATOMIC_SUM((summed *)to, (summed)*from);                                                                      \
+    else if (op == SFSHM_OP_MAX)                                                                                       \
+      SF_ATOMIC_MAX((compared *)to, (compared)*from);                                                                  \
+    else if (op == SFSHM_OP_MIN)                                                                                       \
+      SF_ATOMIC_MIN((compared *)to, (compared)*from);                                                                  \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, type)
-SFSHM_CUDA_INTEGERS(DEFINE_INTEGER)
+  DEFINE_KERNELS(suffix, type, combine_##suffix, combine_atomically_##suffix)
+SFSHM_CUDA_WIDE_INTEGERS(DEFINE_WIDE)
 
 /* In max and min a NaN that is present stays, and one that comes in is ignored. */
 #define DEFINE_REAL(suffix, type)                                                                                      \
@@ -242,7 +224,12 @@ SFSHM_CUDA_INTEGERS(DEFINE_INTEGER)
       break;                                                                                                           \
     }                                                                                                                  \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, type)
+  SF_INLINE void combine_atomically_##suffix(type *to, const type *from, int32_t op)                                   \
+  {                                                                                                                    \
+    if (op == SFSHM_OP_SUM)                                                                                            \
+      SF_ATOMIC_SUM(to, *from);                                                                                        \
+  }                                                                                                                    \
+  DEFINE_KERNELS(suffix, type, combine_##suffix, combine_atomically_##suffix)
 SFSHM_CUDA_REALS(DEFINE_REAL)
 
 /* The product is the textbook one, as on the host. */
@@ -261,7 +248,7 @@ SFSHM_CUDA_REALS(DEFINE_REAL)
       to->im = SF_RESULT(present.re * in.im + present.im * in.re);                                                     \
     }                                                                                                                  \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, element_##suffix##_t)
+  DEFINE_KERNELS(suffix, element_##suffix##_t, combine_##suffix, combine_##suffix)
 SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
 
 /* What lies between value and index, or behind them, stays as it is. */
@@ -276,47 +263,14 @@ SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
       to->index = index;                                                                                               \
     }                                                                                                                  \
   }                                                                                                                    \
-  DEFINE_KERNELS(suffix, sfshm_##suffix##_t)
+  DEFINE_KERNELS(suffix, sfshm_##suffix##_t, combine_##suffix, combine_##suffix)
 SFSHM_PAIR_TABLE(DEFINE_PAIR)
 
-/* For who does not care for the order: no vertex has a thread of its own. */
-#define DEFINE_ATOMICS(suffix, type, combine)                                                                          \
-  SF_KERNEL sf_atomics_##suffix(sfshm_cuda_scatter_t args)                                                             \
-  {                                                                                                                    \
-    const type *from = (const type *)args.from;                                                                        \
-    type *to = (type *)args.to;                                                                                        \
-    for (int64_t e = SF_FIRST; e < args.n * args.count; e += SF_STEP) {                                                \
-      int64_t unit = unit_of(e, args.count), i = args.first + unit, k = e - unit * args.count;                         \
-      combine(&to[to_at(&args, i, k)], from[from_at(&args, i, k)], args.op);                                           \
-    }                                                                                                                  \
-  }
-
-#define DEFINE_ATOMIC_INTEGER(suffix, type, summed, compared)                                                          \
-  SF_INLINE void atomic_##suffix(type *to, type in, int32_t op)                                                        \
-  {                                                                                                                    \
-    if (op == SFSHM_OP_SUM)                                                                                            \
-      SF_ATOMIC_SUM((summed *)to, (summed)in);                                                                         \
-    else if (op == SFSHM_OP_MAX)                                                                                       \
-      SF_ATOMIC_MAX((compared *)to, (compared)in);                                                                     \
-    else if (op == SFSHM_OP_MIN)                                                                                       \
-      SF_ATOMIC_MIN((compared *)to, (compared)in);                                                                     \
-  }                                                                                                                    \
-  DEFINE_ATOMICS(suffix, type, atomic_##suffix)
-SFSHM_CUDA_ATOMIC_INTEGERS(DEFINE_ATOMIC_INTEGER)
-
-#define DEFINE_ATOMIC_REAL(suffix, type)                                                                               \
-  SF_INLINE void atomic_##suffix(type *to, type in, int32_t op)                                                        \
-  {                                                                                                                    \
-    if (op == SFSHM_OP_SUM)                                                                                            \
-      SF_ATOMIC_SUM(to, in);                                                                                           \
-  }                                                                                                                    \
-  DEFINE_ATOMICS(suffix, type, atomic_##suffix)
-SFSHM_CUDA_REALS(DEFINE_ATOMIC_REAL)
-
-/* Ends when the word at `from` has come to n, or gone beyond: for streams that can't wait by themselves. */
-SF_KERNEL sf_await(sfshm_cuda_scatter_t args)
+/* Ends when the first word has come to its value, or gone beyond: for streams that can't wait by themselves. */
+SF_KERNEL sf_await(SF_ARGUMENT sfshm_cuda_one_t args)
 {
+  const sfshm_cuda_word_t *word = args.work.words;
   for (int64_t e = SF_FIRST; e < 1; e += SF_STEP)
-    while ((int32_t)(SF_LOAD((const uint32_t *)args.from) - (uint32_t)args.n) < 0)
+    while ((int32_t)(SF_LOAD(word->at) - word->value) < 0)
       SF_PAUSE();
 }

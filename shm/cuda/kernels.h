@@ -8,9 +8,11 @@ enum { SFSHM_CUDA_STRIDED, SFSHM_CUDA_INDEX32, SFSHM_CUDA_INDEX64, SFSHM_CUDA_BO
 
 typedef struct sfshm_cuda_pattern {
   int32_t kind;
-  int64_t start; /* STRIDED: start + i * stride; BOX: see sfshm_pattern_t */
+  union {
+    int64_t start;     /* STRIDED: start + i * stride; BOX: see sfshm_pattern_t */
+    const void *index; /* INDEX32, INDEX64: device memory */
+  };
   int64_t stride;
-  const void *index; /* INDEX32, INDEX64: device memory */
   int64_t row;
   int64_t rows;
   int64_t row_stride;
@@ -18,73 +20,60 @@ typedef struct sfshm_cuda_pattern {
   int64_t skipped;
 } sfshm_cuda_pattern_t;
 
-/* to[to_pattern(i)] op= from[from_pattern(i) - from_bias] for first <= i < first + n. */
-typedef struct sfshm_cuda_scatter {
-  const char *from;
-  char *to;
-  sfshm_cuda_pattern_t from_pattern;
-  sfshm_cuda_pattern_t to_pattern;
-  int64_t from_bias;
-  int64_t first;
-  int64_t n;
-  int64_t count; /* elements of a unit */
-  int32_t op;    /* sfshm_op_t */
-
-  /* Ordered form, where vertices of to_pattern occur several times: numbers i sorted by vertex and ascending for each
-   * vertex, and where in them each vertex begins, and behind the last. */
-  const int64_t *order;
-  const int64_t *begin;
-  int64_t nvertices;
-} sfshm_cuda_scatter_t;
-
-/* to[i] = from[sets(first + i)] for 0 <= i < n, where sets are patterns one behind the other: set s begins at number
- * begin[s]. By value, too: launches take 4 KiB. */
-#define SFSHM_CUDA_SETS_MAX 40
-typedef struct sfshm_cuda_gathers {
-  const char *from;
-  char *to;
-  int64_t first;
-  int64_t n;
-  int64_t count; /* elements of a unit */
-  int32_t nsets;
-  int64_t begin[SFSHM_CUDA_SETS_MAX];
-  sfshm_cuda_pattern_t sets[SFSHM_CUDA_SETS_MAX];
-} sfshm_cuda_gathers_t;
-
-/* Several scatters, one behind the other: number i is in the last set that begins at i or before. Where the same vertex
- * is met several times, the ordered form, as above. */
-#define SFSHM_CUDA_SEVERAL_MAX 24
+/* One scatter of those that a kernel does: to[to_pattern(i - begin)] op= from[from_pattern(i - begin) - from_bias], for
+ * each number i from begin on that is before the next set. */
 typedef struct sfshm_cuda_set {
   int64_t begin;
   const char *from;
   char *to;
+  int64_t from_bias;
   sfshm_cuda_pattern_t from_pattern;
   sfshm_cuda_pattern_t to_pattern;
 } sfshm_cuda_set_t;
 
-typedef struct sfshm_cuda_several {
+/* A word that the kernel sets when all the rest is done. */
+typedef struct sfshm_cuda_word {
+  uint32_t *at;
+  uint32_t value;
+} sfshm_cuda_word_t;
+#define SFSHM_CUDA_WORDS_MAX 8
+
+enum {
+  SFSHM_CUDA_FETCHES = 1, /* what is combined becomes what was there before: fetch_op */
+  SFSHM_CUDA_ATOMIC = 2   /* contributions to a vertex in any order, by atomic operations */
+};
+
+/* What a kernel does with all its sets. Numbers go from 0 to n. If the same vertex occurs several times among the
+ * targets, one thread has all contributions to it: `order` has numbers sorted by vertex and ascending for each vertex,
+ * and `begin` says where in it each vertex begins, and behind the last. Of these numbers, those from `first` on are
+ * done, as far as there are n. */
+typedef struct sfshm_cuda_work {
   int64_t n;
   int64_t count; /* elements of a unit */
   int32_t op;    /* sfshm_op_t */
-  int32_t nsets;
-  const int64_t *order; /* NULL: the plain form */
+  int32_t flags;
+  const int64_t *order; /* NULL: each number by itself */
   const int64_t *begin;
   int64_t nvertices;
-  sfshm_cuda_set_t sets[SFSHM_CUDA_SEVERAL_MAX];
+  int64_t first;
+  uint32_t *arrived; /* blocks that are done; 0 before and after each kernel. Device memory, only with words */
+  int32_t nwords;
+  int32_t nsets;
+  sfshm_cuda_word_t words[SFSHM_CUDA_WORDS_MAX];
+} sfshm_cuda_work_t;
+
+/* The argument of kernels with one set; and of those with several, which begins like it: launches take 4 KiB. */
+#define SFSHM_CUDA_SETS_MAX 24
+typedef struct sfshm_cuda_one {
+  sfshm_cuda_work_t work;
+  sfshm_cuda_set_t sets[1];
+} sfshm_cuda_one_t;
+
+typedef struct sfshm_cuda_several {
+  sfshm_cuda_work_t work;
+  sfshm_cuda_set_t sets[SFSHM_CUDA_SETS_MAX];
 } sfshm_cuda_several_t;
 _Static_assert(sizeof(sfshm_cuda_several_t) <= 4096, "what a launch takes");
-
-/* Each root meets its contributions, which lie one behind the other in slots, in their order; they become what was
- * there before each. */
-typedef struct sfshm_cuda_fetch {
-  char *slots;
-  char *roots;
-  sfshm_cuda_pattern_t slot_root; /* the root of each slot, ascending */
-  const int64_t *begin;           /* the first slot of each root, and behind the last */
-  int64_t nvertices;              /* roots with contributions */
-  int64_t count;                  /* elements of a unit */
-  int32_t op;                     /* sfshm_op_t */
-} sfshm_cuda_fetch_t;
 
 /* As much as a thread can move at once. */
 typedef struct sfshm_cuda_wide {
@@ -99,19 +88,22 @@ typedef struct sfshm_cuda_wide {
   X(4, uint32_t)                                                                                                       \
   X(8, uint64_t)                                                                                                       \
   X(16, sfshm_cuda_wide_t)
-#define SFSHM_CUDA_MOVE_FORMS 5
 
-/* X(suffix, unsigned type, type that max and min compare). */
-#define SFSHM_CUDA_INTEGERS(X)                                                                                         \
+/* X(suffix, unsigned type, type that max and min compare), and for those that a device combines in one step X(suffix,
+ * unsigned type, type of max and min, type of sums). */
+#define SFSHM_CUDA_NARROW_INTEGERS(X)                                                                                  \
   X(i8, uint8_t, int8_t)                                                                                               \
   X(u8, uint8_t, uint8_t)                                                                                              \
   X(i16, uint16_t, int16_t)                                                                                            \
-  X(u16, uint16_t, uint16_t)                                                                                           \
-  X(i32, uint32_t, int32_t)                                                                                            \
-  X(u32, uint32_t, uint32_t)                                                                                           \
-  X(i64, uint64_t, int64_t)                                                                                            \
-  X(u64, uint64_t, uint64_t)
+  X(u16, uint16_t, uint16_t)
+#define SFSHM_CUDA_WIDE_INTEGERS(X)                                                                                    \
+  X(i32, uint32_t, int, unsigned)                                                                                      \
+  X(u32, uint32_t, unsigned, unsigned)                                                                                 \
+  X(i64, uint64_t, long long, unsigned long long)                                                                      \
+  X(u64, uint64_t, unsigned long long, unsigned long long)
+#define SFSHM_CUDA_INTEGERS(X) SFSHM_CUDA_NARROW_INTEGERS(X) SFSHM_CUDA_WIDE_INTEGERS(X)
 
+/* Sums of these are combined in one step, too. */
 #define SFSHM_CUDA_REALS(X)                                                                                            \
   X(f32, float)                                                                                                        \
   X(f64, double)
@@ -119,13 +111,5 @@ typedef struct sfshm_cuda_wide {
 #define SFSHM_CUDA_COMPLEXES(X)                                                                                        \
   X(c32, float)                                                                                                        \
   X(c64, double)
-
-/* X(suffix, element type, type of atomic sums, type of atomic max and min): what a device combines in one step. Of
- * SFSHM_CUDA_REALS these are sums. */
-#define SFSHM_CUDA_ATOMIC_INTEGERS(X)                                                                                  \
-  X(i32, uint32_t, unsigned, int)                                                                                      \
-  X(u32, uint32_t, unsigned, unsigned)                                                                                 \
-  X(i64, uint64_t, unsigned long long, long long)                                                                      \
-  X(u64, uint64_t, unsigned long long, unsigned long long)
 
 #endif

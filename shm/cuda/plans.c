@@ -26,12 +26,10 @@ sf_status_t sfshm_cuda_upload(const sfshm_cuda_device_t *device, const void *fro
   return status;
 }
 
-static void free_copies(const sfshm_cuda_plan_t *plan)
+static void free_copies(sfshm_cuda_plan_t *plan)
 {
-  const CUdeviceptr copies[] = {plan->copy, plan->order, plan->begin};
-  for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
-    if (copies[i] != 0)
-      cuMemFree(copies[i]);
+  cuMemFree(plan->copy);
+  sfshm_cuda_order_free(&plan->order);
 }
 
 /* ---- Table ------------------------------------------------------------------------------------------------------- */
@@ -142,21 +140,25 @@ static sfshm_cuda_pattern_t without_indices(const sfshm_pattern_t *pattern, bool
                                 .skipped = pattern->skipped};
 }
 
-sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
-                            sfshm_cuda_pattern_t *device_pattern_p, sfshm_cuda_plan_t **plan_p)
+static bool needs_indices(const sfshm_pattern_t *pattern)
 {
-  bool general = pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->kind == SFSHM_PATTERN_INDEX64;
-  if (!general || is_ascending_box(pattern)) {
-    *device_pattern_p = without_indices(pattern, general);
-    *plan_p = NULL;
+  return (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->kind == SFSHM_PATTERN_INDEX64) &&
+         !is_ascending_box(pattern);
+}
+
+sf_status_t sfshm_cuda_plan(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                            sfshm_cuda_pattern_t *device_pattern_p)
+{
+  bool wide = pattern->kind == SFSHM_PATTERN_INDEX64;
+  sfshm_cuda_plan_t *plan;
+  if (!needs_indices(pattern)) {
+    *device_pattern_p = without_indices(pattern, wide || pattern->kind == SFSHM_PATTERN_INDEX32);
     return SF_OK;
   }
-  sf_status_t status = find_plan(device, pattern, plan_p);
+  sf_status_t status = find_plan(device, pattern, &plan);
   if (status == SF_OK)
-    *device_pattern_p = (sfshm_cuda_pattern_t){
-        .kind = pattern->kind == SFSHM_PATTERN_INDEX64 ? SFSHM_CUDA_INDEX64 : SFSHM_CUDA_INDEX32,
-        .index = (const void *)(uintptr_t)(*plan_p)->copy,
-    };
+    *device_pattern_p = (sfshm_cuda_pattern_t){.kind = wide ? SFSHM_CUDA_INDEX64 : SFSHM_CUDA_INDEX32,
+                                               .index = (const void *)(uintptr_t)plan->copy};
   return status;
 }
 
@@ -186,9 +188,19 @@ static int64_t list_order(const sfshm_cuda_occurrence_t *occurrences, int64_t n,
   return nvertices;
 }
 
-sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occurrence_t occurrences[], int64_t n,
-                             CUdeviceptr *order_p, CUdeviceptr *begin_p, int64_t *nvertices_p)
+void sfshm_cuda_order_free(sfshm_cuda_order_t *order)
 {
+  if (order->order != 0)
+    cuMemFree(order->order);
+  if (order->begin != 0)
+    cuMemFree(order->begin);
+  *order = (sfshm_cuda_order_t){0};
+}
+
+sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occurrence_t occurrences[], int64_t n,
+                             sfshm_cuda_order_t *order_p)
+{
+  sfshm_cuda_order_t made = {0};
   int64_t *order = malloc((size_t)n * sizeof *order), *begin = malloc(((size_t)n + 1) * sizeof *begin);
   sf_status_t status = SF_OK;
   if (order == NULL || begin == NULL) {
@@ -196,12 +208,16 @@ sf_status_t sfshm_cuda_order(const sfshm_cuda_device_t *device, sfshm_cuda_occur
     goto out;
   }
   qsort(occurrences, (size_t)n, sizeof *occurrences, compare);
-  *nvertices_p = list_order(occurrences, n, order, begin);
-  if (*nvertices_p == n)
+  made.nvertices = list_order(occurrences, n, order, begin);
+  if (made.nvertices == n)
     goto out;
-  status = sfshm_cuda_upload(device, order, (size_t)n * sizeof *order, order_p);
+  status = sfshm_cuda_upload(device, order, (size_t)n * sizeof *order, &made.order);
   if (status == SF_OK)
-    status = sfshm_cuda_upload(device, begin, (size_t)(*nvertices_p + 1) * sizeof *begin, begin_p);
+    status = sfshm_cuda_upload(device, begin, (size_t)(made.nvertices + 1) * sizeof *begin, &made.begin);
+  if (status == SF_OK)
+    *order_p = made;
+  else
+    sfshm_cuda_order_free(&made);
 out:
   free(order);
   free(begin);
@@ -216,18 +232,23 @@ static sf_status_t make_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan
     return sfshm_error(SF_ERR_NOMEM, "order of %lld contributions", (long long)pattern->n);
   for (int64_t i = 0; i < pattern->n; i++)
     occurrences[i] = (sfshm_cuda_occurrence_t){.vertex = sfshm_pattern_at(pattern, i), .number = i};
-  sf_status_t status = sfshm_cuda_order(device, occurrences, pattern->n, &plan->order, &plan->begin, &plan->nvertices);
+  sf_status_t status = sfshm_cuda_order(device, occurrences, pattern->n, &plan->order);
   free(occurrences);
-  plan->ordered = status == SF_OK && plan->nvertices < pattern->n;
   return status;
 }
 
-sf_status_t sfshm_cuda_plan_order(const sfshm_cuda_device_t *device, sfshm_cuda_plan_t *plan,
-                                  const sfshm_pattern_t *pattern)
+sf_status_t sfshm_cuda_plan_order(sfshm_cuda_device_t *device, const sfshm_pattern_t *pattern,
+                                  sfshm_cuda_order_t *order_p)
 {
-  if (plan->surveyed)
+  sfshm_cuda_plan_t *plan;
+  if (!needs_indices(pattern))
     return SF_OK;
-  sf_status_t status = sfshm_pattern_ascends(pattern) ? SF_OK : make_order(device, plan, pattern);
-  plan->surveyed = status == SF_OK;
+  sf_status_t status = find_plan(device, pattern, &plan);
+  if (status == SF_OK && !plan->surveyed) {
+    status = sfshm_pattern_ascends(pattern) ? SF_OK : make_order(device, plan, pattern);
+    plan->surveyed = status == SF_OK;
+  }
+  if (status == SF_OK)
+    *order_p = plan->order;
   return status;
 }

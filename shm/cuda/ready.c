@@ -44,34 +44,15 @@ static sf_status_t find_function(CUmodule module, const char *form, const char *
   return status;
 }
 
-static sf_status_t find_atomics(sfshm_cuda_device_t *device)
-{
-  sf_status_t status = SF_OK;
-#define FIND(suffix, ...)                                                                                              \
-  if (status == SF_OK)                                                                                                 \
-    status = find_function(device->module, "sf_atomics_", #suffix, &device->atomics[SFSHM_CUDA_##suffix]);
-  SFSHM_CUDA_ATOMIC_INTEGERS(FIND)
-  SFSHM_CUDA_REALS(FIND)
-#undef FIND
-  return status;
-}
-
 static sf_status_t find_functions(sfshm_cuda_device_t *device)
 {
-  const struct {
-    const char *form;
-    CUfunction *functions;
-    int n;
-  } forms[] = {{"sf_scatter_", device->scatter, SFSHM_CUDA_ELEMENT_COUNT},
-               {"sf_ordered_", device->ordered, SFSHM_CUDA_ELEMENT_COUNT},
-               {"sf_several_", device->several, SFSHM_CUDA_ELEMENT_COUNT},
-               {"sf_fetches_", device->fetches, SFSHM_CUDA_ELEMENT_COUNT},
-               {"sf_gathers_", device->gather, SFSHM_CUDA_MOVE_FORMS}};
-  sf_status_t status = find_atomics(device);
-  for (size_t form = 0; form < sizeof forms / sizeof forms[0]; form++)
-    for (int i = 0; i < forms[form].n && status == SF_OK; i++)
-      status = find_function(device->module, forms[form].form, element_names[i], &forms[form].functions[i]);
-  return status == SF_OK ? find_function(device->module, "sf_await", "", &device->await) : status;
+  sf_status_t status = find_function(device->module, "sf_await", "", &device->await);
+  for (int i = 0; i < SFSHM_CUDA_ELEMENT_COUNT && status == SF_OK; i++) {
+    status = find_function(device->module, "sf_one_", element_names[i], &device->one[i]);
+    if (status == SF_OK)
+      status = find_function(device->module, "sf_several_", element_names[i], &device->several[i]);
+  }
+  return status;
 }
 
 /* Memory operations are tried: what says whether they are there differs between drivers. Once for a device: freeing the

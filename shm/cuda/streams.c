@@ -20,7 +20,6 @@ struct sfshm_streams {
   CUfunction await;
   sfshm_cuda_moves_t **moves; /* by number */
   int32_t nmoves;
-  sfshm_cuda_slots_t slots;
   sfshm_cuda_calls_t calls;
 };
 
@@ -145,10 +144,8 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   view->context = device->context;
   view->own_stream = device->own_stream;
   view->module = device->module;
-  memcpy(view->scatter, device->scatter, sizeof view->scatter);
-  memcpy(view->ordered, device->ordered, sizeof view->ordered);
+  memcpy(view->one, device->one, sizeof view->one);
   memcpy(view->several, device->several, sizeof view->several);
-  memcpy(view->fetches, device->fetches, sizeof view->fetches);
   streams->has_memops = use_memops && device->has_memops;
   streams->await = device->await;
   streams->flush = flush_flag(streams->device);
@@ -198,7 +195,6 @@ static void close_streams(sfshm_streams_t *streams)
     free(streams->view.plans.buckets);
     for (int32_t i = 0; i < streams->nmoves; i++)
       sfshm_cuda_moves_free(streams->moves[i]);
-    sfshm_cuda_slots_free(&streams->slots);
     cuEventDestroy(streams->tail);
     leave_relaxed(SF_OK);
   }
@@ -256,15 +252,15 @@ static void unpin(sfshm_streams_t *streams, void *address)
 static sf_status_t prepare(sfshm_streams_t *streams, const sfshm_pattern_t *pattern, bool is_target)
 {
   sfshm_cuda_pattern_t device_pattern;
-  sfshm_cuda_plan_t *plan = NULL;
+  sfshm_cuda_order_t order;
   if (pattern->n == 0)
     return SF_OK;
   sf_status_t status = enter_relaxed(streams);
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_plan(&streams->view, pattern, &device_pattern, &plan);
-  if (status == SF_OK && plan != NULL && is_target)
-    status = sfshm_cuda_plan_order(&streams->view, plan, pattern);
+  status = sfshm_cuda_plan(&streams->view, pattern, &device_pattern);
+  if (status == SF_OK && is_target)
+    status = sfshm_cuda_plan_order(&streams->view, pattern, &order);
   return leave_relaxed(status);
 }
 
@@ -282,37 +278,28 @@ static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t move
   return status;
 }
 
-static sf_status_t prepare_fetch(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root)
-{
-  sf_status_t status = enter_relaxed(streams);
-  return status == SF_OK ? leave_relaxed(sfshm_cuda_slots_make(&streams->view, slot_root, &streams->slots)) : status;
-}
-
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
-static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
-                           const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
-                           const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)
+static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, const sfshm_move_t *move)
 {
-  sf_status_t status = n > 0 ? enter(streams) : SF_OK;
-  return n > 0 && status == SF_OK ? leave(sfshm_cuda_scatter_on(&streams->view, unit, op, from_pattern, from_bias, from,
-                                                                to_pattern, to, first, n))
-                                  : status;
+  sfshm_cuda_job_t job = {.unit = unit,
+                          .op = op,
+                          .from_pattern = &move->from_pattern,
+                          .from = move->from,
+                          .to_pattern = &move->to_pattern,
+                          .to = move->to,
+                          .n = move->n,
+                          .work = SFSHM_TRACE_WORK_WITHIN};
+  sf_status_t status = move->n > 0 ? enter(streams) : SF_OK;
+  return move->n > 0 && status == SF_OK ? leave(sfshm_cuda_launch_job(&streams->view, &job)) : status;
 }
 
-static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
+static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op, bool fetches,
                                const sfshm_move_t moves[], int32_t nmoves)
 {
   sf_status_t status = enter(streams);
-  return status == SF_OK
-             ? leave(sfshm_cuda_moves_launch(&streams->view, streams->moves[number], unit, op, moves, nmoves))
-             : status;
-}
-
-static sf_status_t fetch(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots)
-{
-  sf_status_t status = enter(streams);
-  return status == SF_OK ? leave(sfshm_cuda_slots_launch(&streams->view, &streams->slots, unit, op, slots, roots))
+  return status == SF_OK ? leave(sfshm_cuda_moves_launch(&streams->view, streams->moves[number], unit, op,
+                                                         fetches ? SFSHM_CUDA_FETCHES : 0, moves, nmoves))
                          : status;
 }
 
@@ -355,7 +342,7 @@ static sf_status_t raise_word(sfshm_streams_t *streams, _Atomic uint32_t *word, 
 
 static sf_status_t launch_await(const sfshm_streams_t *streams, const char *seen_at, uint32_t value)
 {
-  sfshm_cuda_scatter_t args = {.from = seen_at, .n = value};
+  sfshm_cuda_one_t args = {.work.words = {{(uint32_t *)(uintptr_t)seen_at, value}}};
   void *parameters[] = {&args};
   return sfshm_cuda_status(cuLaunchKernel(streams->await, 1, 1, 1, 1, 1, 1, 0, streams->view.stream, parameters, NULL),
                            "launching a kernel that waits");
@@ -419,8 +406,6 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .scatter = scatter,
     .prepare_all = prepare_all,
     .scatter_all = scatter_all,
-    .prepare_fetch = prepare_fetch,
-    .fetch = fetch,
     .raise = raise_word,
     .await = await_word,
     .call = call_host,

@@ -52,26 +52,18 @@ typedef struct sfshm_streams_ops {
    * open: the stream is in capture for a graph of the driver. */
   sf_status_t (*choose)(sfshm_streams_t *streams, void *stream);
 
-  /* As the scatter of sfshm_kernels_t. Both buffers are on the device, or pinned and given by their device addresses.
-   */
-  sf_status_t (*scatter)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op,
-                         const sfshm_pattern_t *from_pattern, int64_t from_bias, const void *from,
-                         const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n);
+  /* Enqueues one move. Both buffers are on the device, or pinned and given by their device addresses. */
+  sf_status_t (*scatter)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, const sfshm_move_t *move);
 
   /* Prepares moves that will be enqueued together, so that scatter_all allocates nothing, and finds the vertices that
-   * several moves write (moves with equal `to`). *number_p identifies them for scatter_all. Addresses are not used
-   * otherwise. */
+   * are written several times, by moves with equal `to`. *number_p identifies them for scatter_all. Addresses are not
+   * used otherwise. */
   sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
 
-  /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments. */
-  sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op,
+  /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments. fetches: each
+   * source value becomes what was there before it was combined. */
+  sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op, bool fetches,
                              const sfshm_move_t moves[], int32_t nmoves);
-
-  /* prepare_fetch takes the root of each of consecutive slots, ascending. fetch then processes slots and roots on the
-   * device or in pinned memory: each root is combined with its slots' values in order, and each slot gets the root's
-   * previous value. */
-  sf_status_t (*prepare_fetch)(sfshm_streams_t *streams, const sfshm_pattern_t *slot_root);
-  sf_status_t (*fetch)(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, char *slots, char *roots);
 
   /* A word in pinned memory, given by its host address and its device address. raise sets it after all previous work;
    * await holds later work until (int32_t)(word - value) >= 0. flush: other devices have written to this device's

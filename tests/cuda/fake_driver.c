@@ -300,16 +300,12 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
   (*function)->next = module->functions;
   (*function)->context = module->context;
   (*function)->element_bytes = element_bytes(name);
-  if (strncmp(name, "sf_gathers_", sizeof "sf_gathers_" - 1) == 0)
-    memcpy(&(*function)->kernel.gather, &run, sizeof run);
-  else if (strncmp(name, "sf_several_", sizeof "sf_several_" - 1) == 0)
+  if (strncmp(name, "sf_several_", sizeof "sf_several_" - 1) == 0)
     memcpy(&(*function)->kernel.several, &run, sizeof run);
-  else if (strncmp(name, "sf_fetches_", sizeof "sf_fetches_" - 1) == 0)
-    memcpy(&(*function)->kernel.fetch, &run, sizeof run);
   else if (strncmp(name, "cg_", sizeof "cg_" - 1) == 0)
     memcpy(&(*function)->kernel.cg, &run, sizeof run);
   else
-    memcpy(&(*function)->kernel.scatter, &run, sizeof run);
+    memcpy(&(*function)->kernel.one, &run, sizeof run);
   module->functions = *function;
   return CUDA_SUCCESS;
 }

@@ -15,10 +15,8 @@
 
 /* A kernel by the form of its argument. */
 typedef struct sftest_kernel {
-  void (*scatter)(sfshm_cuda_scatter_t args);
-  void (*gather)(sfshm_cuda_gathers_t args);
+  void (*one)(sfshm_cuda_one_t args);
   void (*several)(sfshm_cuda_several_t args);
-  void (*fetch)(sfshm_cuda_fetch_t args);
   void (*cg)(cg_args_t args); /* of an example */
 } sftest_kernel_t;
 

@@ -6,11 +6,14 @@
 #include <stdint.h>
 
 #define SF_KERNEL __attribute__((visibility("default"))) void
+#define SF_ARGUMENT const
 #define SF_INLINE static inline
 #define SF_FIRST sftest_cuda_first
 #define SF_STEP sftest_cuda_step
 #define SF_LOAD(address) __atomic_load_n(address, __ATOMIC_ACQUIRE)
+#define SF_STORE(address, value) __atomic_store_n(address, value, __ATOMIC_RELEASE)
 #define SF_PAUSE() sched_yield()
+#define SF_IS_LAST(arrived) (++*(arrived) == SF_STEP ? (*(arrived) = 0, 1) : 0)
 
 /* The thread that the kernel is being run for, and how many there are. */
 extern _Thread_local int64_t sftest_cuda_first;

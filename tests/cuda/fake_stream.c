@@ -64,16 +64,12 @@ static void run_kernel(const sftest_work_t *work)
   sftest_cuda_step = n;
   for (int64_t i = 0; i < n; i++) {
     sftest_cuda_first = (i + shift) % n;
-    if (work->kernel.scatter != NULL)
-      work->kernel.scatter(work->scatter);
+    if (work->kernel.one != NULL)
+      work->kernel.one(work->one);
     else if (work->kernel.several != NULL)
       work->kernel.several(work->several);
-    else if (work->kernel.fetch != NULL)
-      work->kernel.fetch(work->fetch);
-    else if (work->kernel.cg != NULL)
-      work->kernel.cg(work->cg);
     else
-      work->kernel.gather(work->gather);
+      work->kernel.cg(work->cg);
   }
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_close_memory();

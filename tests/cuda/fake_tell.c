@@ -15,51 +15,35 @@ static bool can_touch_or_has_none(int device, const void *address)
   return address == NULL || sftest_cuda_can_touch(device, address);
 }
 
-static bool can_run_several(const sfshm_cuda_several_t *args, int device)
-{
-  bool good = can_touch_or_has_none(device, args->order) && can_touch_or_has_none(device, args->begin);
-  for (int32_t i = 0; i < args->nsets && good; i++) {
-    const sfshm_cuda_set_t *set = &args->sets[i];
-    good = sftest_cuda_can_touch(device, set->from) && sftest_cuda_can_touch(device, set->to) &&
-           can_touch_or_has_none(device, set->from_pattern.index) &&
-           can_touch_or_has_none(device, set->to_pattern.index);
-  }
-  return good;
-}
-
 /* Devices don't take numbers apart that lie across their borders. */
 static bool is_aligned(const sftest_work_t *work)
 {
   uintptr_t bits = 0;
-  if (work->kernel.scatter != NULL)
-    bits = (uintptr_t)work->scatter.from | (uintptr_t)work->scatter.to;
-  else if (work->kernel.fetch != NULL)
-    bits = (uintptr_t)work->fetch.slots | (uintptr_t)work->fetch.roots;
-  else if (work->kernel.gather != NULL)
-    bits = (uintptr_t)work->gather.from | (uintptr_t)work->gather.to;
-  for (int32_t i = 0; work->kernel.several != NULL && i < work->several.nsets; i++)
+  for (int32_t i = 0; work->kernel.cg == NULL && i < work->several.work.nsets; i++)
     bits |= (uintptr_t)work->several.sets[i].from | (uintptr_t)work->several.sets[i].to;
   return bits % work->element_bytes == 0;
+}
+
+static bool can_touch_indices(int device, const sfshm_cuda_pattern_t *pattern)
+{
+  return (pattern->kind != SFSHM_CUDA_INDEX32 && pattern->kind != SFSHM_CUDA_INDEX64) ||
+         sftest_cuda_can_touch(device, pattern->index);
 }
 
 /* Whether the kernel's arguments are what its device can touch. */
 static bool can_run(const sftest_work_t *work, int device)
 {
-  bool good = true;
-  if (work->kernel.scatter != NULL) {
-    const sfshm_cuda_scatter_t *args = &work->scatter;
-    const void *const addresses[] = {args->from,  args->to,   args->from_pattern.index, args->to_pattern.index,
-                                     args->order, args->begin};
-    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0] && good; i++)
-      good = can_touch_or_has_none(device, addresses[i]);
-  } else if (work->kernel.several != NULL) {
-    good = can_run_several(&work->several, device);
-  } else if (work->kernel.fetch != NULL) {
-    good = sftest_cuda_can_touch(device, work->fetch.slots) && sftest_cuda_can_touch(device, work->fetch.roots) &&
-           sftest_cuda_can_touch(device, work->fetch.begin) &&
-           can_touch_or_has_none(device, work->fetch.slot_root.index);
-  } else if (work->kernel.gather != NULL) {
-    good = sftest_cuda_can_touch(device, work->gather.from) && sftest_cuda_can_touch(device, work->gather.to);
+  const sfshm_cuda_work_t *args = &work->several.work;
+  if (work->kernel.cg != NULL)
+    return true;
+  bool good = can_touch_or_has_none(device, args->order) && can_touch_or_has_none(device, args->begin) &&
+              can_touch_or_has_none(device, args->arrived);
+  for (int32_t i = 0; i < args->nwords && good; i++)
+    good = sftest_cuda_can_touch(device, args->words[i].at);
+  for (int32_t i = 0; i < args->nsets && good; i++) {
+    const sfshm_cuda_set_t *set = &work->several.sets[i];
+    good = sftest_cuda_can_touch(device, set->from) && sftest_cuda_can_touch(device, set->to) &&
+           can_touch_indices(device, &set->from_pattern) && can_touch_indices(device, &set->to_pattern);
   }
   return good;
 }
@@ -82,16 +66,12 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY, unsi
     result = CUDA_ERROR_INVALID_VALUE;
   work->kernel = f->kernel;
   work->element_bytes = f->element_bytes;
-  if (f->kernel.scatter != NULL)
-    memcpy(&work->scatter, kernelParams[0], sizeof work->scatter);
+  if (f->kernel.one != NULL)
+    memcpy(&work->one, kernelParams[0], sizeof work->one);
   else if (f->kernel.several != NULL)
     memcpy(&work->several, kernelParams[0], sizeof work->several);
-  else if (f->kernel.fetch != NULL)
-    memcpy(&work->fetch, kernelParams[0], sizeof work->fetch);
-  else if (f->kernel.cg != NULL)
-    memcpy(&work->cg, kernelParams[0], sizeof work->cg);
   else
-    memcpy(&work->gather, kernelParams[0], sizeof work->gather);
+    memcpy(&work->cg, kernelParams[0], sizeof work->cg);
   if (result == CUDA_SUCCESS && !can_run(work, sftest_cuda_current()->device))
     sftest_cuda_sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
   if (result == CUDA_SUCCESS && !is_aligned(work))

@@ -24,10 +24,8 @@ typedef struct work {
   sftest_kernel_t kernel;
   uintptr_t element_bytes;
   union {
-    sfshm_cuda_scatter_t scatter;
-    sfshm_cuda_gathers_t gather;
+    sfshm_cuda_one_t one;
     sfshm_cuda_several_t several;
-    sfshm_cuda_fetch_t fetch;
     cg_args_t cg;
   };
   CUhostFn call;

@@ -145,16 +145,16 @@ END_TEST
 START_TEST(test_gather_is_one_launch)
 {
   sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
-  sfshm_pattern_t patterns[40];
-  const sfshm_pattern_t *sets[40];
+  sfshm_pattern_t patterns[24];
+  const sfshm_pattern_t *sets[24];
   double packed[100];
   sftest_array_t array = sftest_array_make(1000, 1);
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < 24; i++) {
     patterns[i] = (sfshm_pattern_t){.kind = SFSHM_PATTERN_STRIDED, .n = 2, .start = i, .stride = 3};
     sets[i] = &patterns[i];
   }
   int64_t live = cuda.live(), before = cuda.launched();
-  device->gather(unit, sets, 40, array.actual, packed);
+  device->gather(unit, sets, 24, array.actual, packed);
   ck_assert_int_eq(cuda.launched(), before + 1);
   ck_assert_int_eq(cuda.live(), live); /* and no indices are stored */
   sftest_array_free(&array);

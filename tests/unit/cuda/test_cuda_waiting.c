@@ -54,9 +54,8 @@ static void check_idle(sfshm_streams_t *streams, bool expected)
 static void move_on(sfshm_streams_t *streams, const sftest_array_t *from, const sftest_array_t *to)
 {
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, (int64_t)(from->length_bytes / sizeof(double)));
-  ck_assert_int_eq(
-      device->streams->scatter(streams, unit, SFSHM_OP_REPLACE, &all, 0, from->actual, &all, to->actual, 0, all.n),
-      SF_OK);
+  sfshm_move_t move = {all, from->actual, all, to->actual, all.n};
+  ck_assert_int_eq(device->streams->scatter(streams, unit, SFSHM_OP_REPLACE, &move), SF_OK);
   ck_assert_int_eq(device->streams->mark(streams), SF_OK);
 }
 
