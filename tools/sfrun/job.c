@@ -42,6 +42,8 @@ sf_status_t sfrun_job_set_environment(const char *socket_path, const char *name,
   if ((socket_path && setenv("SF_SOCKET", socket_path, 1)) || setenv("SF_JOB", name ? name : job, 1) ||
       (with_key && setenv("SF_JOB_KEY", key, 1)))
     return sfshm_error_errno(SF_ERR_SYS, "environment of the job");
+  if (setenv(SFRUN_DEVICE_QUEUES, "32", 0) != 0)
+    return sfshm_error_errno(SF_ERR_SYS, "environment of the job");
   unsetenv("SF_RANK");
   unsetenv("SF_SIZE");
   return SF_OK;

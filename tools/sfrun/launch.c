@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shm/base/error.h"
+#include "tools/sfrun/job.h"
 #include "tools/sfrun/mpi/mpirun_options.h"
 #include "tools/sfrun/process/process.h"
 #include "tools/sfrun/words.h"
@@ -17,7 +18,8 @@
 
 static bool is_forwarded(const char *variable)
 {
-  return strncmp(variable, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0;
+  return strncmp(variable, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) == 0 ||
+         strncmp(variable, SFRUN_DEVICE_QUEUES "=", strlen(SFRUN_DEVICE_QUEUES) + 1) == 0;
 }
 
 /* Open MPI gives ranks on other nodes only variables that -x names. It refuses -x beside its parameter

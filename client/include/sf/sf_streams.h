@@ -27,6 +27,11 @@
  * the call returns the error. A host may therefore run ahead of the others by a few dozen operations, not by any
  * number: what the others wait for must not come behind more.
  *
+ * Several streams. A device has few hardware queues (8, or CUDA_DEVICE_MAX_CONNECTIONS, which sfrun sets to 32, the
+ * most; fewer under MPS), and a stream that waits for another rank holds up all streams in its queue. If all ranks call
+ * the operations of all graphs on streams in the same order, nothing locks up, on any number of streams. If ranks call
+ * them in different orders, on different streams, they need a queue for each stream.
+ *
  * Message memory. The library chooses for each pair of ranks between device memory of the receiving rank (if the
  * sender's kernels reach it) and pinned host memory; to other nodes between device memory, with a device-aware MPI
  * (units no larger than in the first operation, messages above 128 KiB), and pinned host memory. The first operation,

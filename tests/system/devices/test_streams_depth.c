@@ -1,6 +1,7 @@
-/* Hosts that run far ahead of their streams, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: a stream
- * takes some 1,000 pieces of work, and holds up the call that gives it more. */
+/* What streams have little of, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: room for hosts that run
+ * far ahead, as a stream takes some 1,000 pieces of work, and holds up the call that gives it more; and queues. */
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/system/device_ring.h"
@@ -10,7 +11,8 @@
 
 #define LIMIT_MS 30000
 #define CALLS 600
-#define FEW 20 /* which a stream takes in any case */
+#define STREAMS 12 /* more than a device has queues unless it is told so */
+#define FEW 20     /* which a stream takes in any case */
 
 /* Rank 0 gives all that it can before rank 1 gives anything. */
 typedef struct ahead {
@@ -67,12 +69,58 @@ START_TEST(test_ahead)
 }
 END_TEST
 
+/* Graphs on streams of their own, which the ranks call in opposite order, once each, or in the same order: the first
+ * takes a queue of the device for each stream, the second any number of them. */
+typedef struct crossing {
+  const char *queues;
+  bool opposite;
+} crossing_t;
+
+static int cross(sftest_rank_t *self)
+{
+  sftest_device_ring_t ring;
+  sf_graph_t *graphs[STREAMS];
+  void *streams[STREAMS];
+  const crossing_t *crossing = self->argument;
+  bool back = crossing->opposite && self->rank == 1;
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", crossing->queues, 1);
+  sftest_device_ring_make(self, &ring);
+  for (int i = 0; i < STREAMS; i++) {
+    streams[i] = sftest_device_stream(0);
+    SFTEST_OK(self,
+              sftest_ring_create(sf_group_world(ring.context), SFTEST_DEVICE_RING_UNITS, SF_GRAPH_DEFAULT, &graphs[i]));
+    SFTEST_OK(self, sf_bcast_on_stream(graphs[i], SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, streams[i]));
+    SFTEST_OK(self, sf_streams_wait(graphs[i]));
+  }
+  for (int i = 0; i < STREAMS; i++) {
+    int k = back ? STREAMS - 1 - i : i;
+    SFTEST_OK(self, sf_bcast_on_stream(graphs[k], SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, streams[k]));
+  }
+  for (int i = 0; i < STREAMS; i++)
+    SFTEST_OK(self, sf_streams_wait(graphs[i]));
+  sftest_device_ring_expect(&ring);
+  for (int i = 0; i < STREAMS; i++) {
+    SFTEST_OK(self, sf_graph_destroy(graphs[i]));
+    sftest_device_stream_free(streams[i]);
+  }
+  sftest_device_ring_free(&ring);
+  return 0;
+}
+
+START_TEST(test_crossing)
+{
+  static const crossing_t crossings[] = {{"32", true}, {"1", false}};
+  sftest_run_alone(2, cross, (void *)(uintptr_t)&crossings[_i]);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("streams that are full");
   TCase *tests = tcase_create("depth");
   tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_ahead, 0, 2);
+  tcase_add_loop_test(tests, test_crossing, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);
 }

@@ -112,6 +112,10 @@ local_run -n 2 sh -c 'echo "$SF_JOB $SF_JOB_KEY $SF_SOCKET"'
 first=$out
 local_run -n 2 sh -c 'echo "$SF_JOB $SF_JOB_KEY $SF_SOCKET"'
 [ "$first" != "$out" ] || fail "two jobs with the same identity"
+CUDA_DEVICE_MAX_CONNECTIONS='' local_run -n 1 sh -c 'echo "<$CUDA_DEVICE_MAX_CONNECTIONS>"'
+[ "$out" = "<>" ] || fail "queues of devices that are set: $out"
+local_run -n 1 sh -c 'echo "<$CUDA_DEVICE_MAX_CONNECTIONS>"'
+[ "$out" = "<32>" ] || fail "queues of devices: $out"
 local_run -n 1 --job "night run" sh -c 'echo "$SF_JOB"'
 expect_out "--job" "night run"
 local_run -n 1 sh -c 'stat -c %a "$(dirname "$SF_SOCKET")"'
