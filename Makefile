@@ -243,8 +243,9 @@ $(mpi_objects): private COMPILER = $(MPICC)
 $(sfperf_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) \
 	$(call objects,$(petsc_example_sources)): private EXTRA_CFLAGS = $(PETSC_CFLAGS)
 $(BUILD)/obj/tools/sfctl/topo_machine.o: private EXTRA_CFLAGS = $(if $(HWLOC_LIBS),-DSFCTL_WITH_HWLOC)
-$(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"'
-$(BUILD)/obj/shm/cuda/ready.o: $(BUILD)/obj/shm/cuda/kernels.fatbin
+$(cuda_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) -DSFSHM_CUDA_FATBIN='"$(BUILD)/obj/shm/cuda/kernels.fatbin"' \
+	-DSFSHM_CUDA_PTX='"$(BUILD)/obj/shm/cuda/kernels.ptx"'
+$(BUILD)/obj/shm/cuda/ready.o: $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/shm/cuda/kernels.ptx
 $(async_cg_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) \
 	-DASYNC_CG_FATBIN='"$(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin"'
 $(async_cg_objects): $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin
@@ -324,6 +325,13 @@ $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj/docs/examples/cuda/async_cg_ke
 	@mkdir -p $(@D)
 	$(call show,NVCC)$(NVCC) -I. -Idocs/examples -fmad=false -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror \
 		-Xfatbin -compress-all $(CUDA_ARCHITECTURES) -fatbin -o $@ $<
+
+# For drivers from 545 on, which take PTX of version 8.3: that nothing newer is in it, the assembler tells.
+$(BUILD)/obj/shm/cuda/kernels.ptx: shm/cuda/kernels.cu shm/cuda/kernels.h shm/kernels/unit.h
+	@mkdir -p $(@D)
+	$(call show,NVCC)$(NVCC) -I. -fmad=false -arch=compute_75 -ptx -o $@.new $< && \
+		sed -e 's/^\.version .*/.version 8.3/' -e '/^\/\//d' $@.new >$@ && rm $@.new && \
+		$(cuda_root)/bin/ptxas -arch=sm_75 -o /dev/null $@
 
 # Needs the driver's library, which is why it is a library of its own.
 $(cuda_plugin): $(cuda_objects) $(call objects,shm/base/error.c shm/edges/pattern.c shm/observe/trace.c shm/kernels/unit.c $(wildcard shm/kernels/kernels*.c)) \

@@ -79,7 +79,14 @@ sf_status_t sfshm_cuda_failure(uint64_t since)
 
 sf_status_t sfshm_cuda_open_driver(void)
 {
-  sf_status_t status = sfshm_cuda_status(cuInit(0), "cuInit");
+  int version = 0;
+  sf_status_t status = sfshm_cuda_status(cuDriverGetVersion(&version), "cuDriverGetVersion");
+  if (status == SF_OK && version < SFSHM_DEVICE_DRIVER_LEAST)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the driver is for CUDA %d.%d; CUDA %d.%d (driver 545) is the least",
+                       version / 1000, version % 1000 / 10, SFSHM_DEVICE_DRIVER_LEAST / 1000,
+                       SFSHM_DEVICE_DRIVER_LEAST % 1000 / 10);
+  if (status == SF_OK)
+    status = sfshm_cuda_status(cuInit(0), "cuInit");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuDeviceGetCount(&state.ndevices), "cuDeviceGetCount");
   if (status == SF_OK && state.ndevices == 0)

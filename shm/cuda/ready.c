@@ -12,16 +12,21 @@
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
-/* The kernels for all architectures, made by nvcc. */
+/* The kernels for all architectures, made by nvcc; and as text that older drivers compile. */
 extern const char sfshm_cuda_fatbin[];
+extern const char sfshm_cuda_ptx[];
 __asm__(".section .rodata\n"
         ".balign 16\n"
         ".hidden sfshm_cuda_fatbin\n"
         ".global sfshm_cuda_fatbin\n"
         "sfshm_cuda_fatbin:\n"
         ".incbin " TEXT(SFSHM_CUDA_FATBIN) "\n"
-                                           ".byte 0\n"
-                                           ".previous\n");
+                                           ".hidden sfshm_cuda_ptx\n"
+                                           ".global sfshm_cuda_ptx\n"
+                                           "sfshm_cuda_ptx:\n"
+                                           ".incbin " TEXT(SFSHM_CUDA_PTX) "\n"
+                                                                           ".byte 0\n"
+                                                                           ".previous\n");
 
 static const char *const element_names[] = {
 #define NAME(suffix, ...) #suffix,
@@ -117,11 +122,22 @@ static void close_device(sfshm_cuda_device_t *device)
   *device = (sfshm_cuda_device_t){.context = device->context, .number = device->number};
 }
 
+/* Drivers that are older than what compiled the kernels take the text only. */
+static sf_status_t load_kernels(CUmodule *module_p)
+{
+  CUresult result = cuModuleLoadData(module_p, sfshm_cuda_fatbin);
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY ||
+      cuModuleLoadData(module_p, sfshm_cuda_ptx) == CUDA_SUCCESS)
+    return result == CUDA_ERROR_OUT_OF_MEMORY ? sfshm_cuda_status(result, "loading kernels") : SF_OK;
+  *module_p = NULL;
+  return sfshm_cuda_status(result, "loading kernels, also by compiling them");
+}
+
 sf_status_t sfshm_cuda_make_ready(sfshm_cuda_device_t *device)
 {
   sf_status_t status = make_stream(device);
   if (status == SF_OK)
-    status = sfshm_cuda_status(cuModuleLoadData(&device->module, sfshm_cuda_fatbin), "loading kernels");
+    status = load_kernels(&device->module);
   if (status == SF_OK)
     status = find_functions(device);
   if (status == SF_OK)

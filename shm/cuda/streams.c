@@ -9,6 +9,8 @@
 #include "shm/cuda/internal.h"
 #include "shm/device/device_streams.h"
 
+#pragma weak cuStreamGetId /* so that the plugin can be loaded, and say that an older driver will not do */
+
 struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;

@@ -18,6 +18,10 @@
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
+/* As the driver counts: the oldest driver that will do, and the first for which the kernels are compiled already. */
+#define SFSHM_DEVICE_DRIVER_LEAST 12030
+#define SFSHM_DEVICE_DRIVER_COMPILED 13000
+
 /* One allocation on a device. */
 typedef struct sfshm_device_range {
   void *base;

@@ -166,7 +166,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 
 CUresult cuDriverGetVersion(int *version)
 {
-  *version = CUDA_VERSION;
+  const char *wanted = getenv("SFTEST_CUDA_VERSION");
+  *version = wanted != NULL ? atoi(wanted) : CUDA_VERSION;
   return CUDA_SUCCESS;
 }
 
@@ -264,6 +265,25 @@ CUresult cuCtxGetDevice(CUdevice *device)
   return CUDA_SUCCESS;
 }
 
+/* Made by a compiler that is newer than an older driver. */
+static CUresult check_fat_binary(void)
+{
+  int version;
+  (void)cuDriverGetVersion(&version);
+  return version / 1000 >= CUDA_VERSION / 1000 ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+/* Versions of PTX: 8.0 came with CUDA 12.0, 8.3 with 12.3, 9.0 with 13.0. */
+static CUresult check_text(const char *image)
+{
+  int version, major, minor;
+  const char *text = strstr(image, ".version ");
+  (void)cuDriverGetVersion(&version);
+  if (text == NULL || sscanf(text, ".version %d.%d", &major, &minor) != 2 || strstr(image, ".target sm_75") == NULL)
+    return CUDA_ERROR_INVALID_IMAGE;
+  return major * 1000 + minor * 10 <= version - 4000 ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+}
+
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
   sftest_cuda_forbid_in_captures();
@@ -272,8 +292,9 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  if (magic != 0xBA55ED50u) /* of a fat binary */
-    return CUDA_ERROR_INVALID_IMAGE;
+  result = magic == 0xBA55ED50u ? check_fat_binary() : check_text(image);
+  if (result != CUDA_SUCCESS)
+    return result;
   *module = calloc(1, sizeof **module);
   (*module)->context = sftest_cuda_current();
   return CUDA_SUCCESS;

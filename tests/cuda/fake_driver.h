@@ -18,7 +18,8 @@
  * SFTEST_CUDA_MEMOPS=off, streams know no memory operations; SFTEST_CUDA_ORDER=off, no device has what adapters write
  * in order; SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
 
-/* CUDA_DEVICE_MAX_CONNECTIONS, the number of a device's queues, which streams share (8); SFTEST_CUDA_DEPTH, how much a
+/* SFTEST_CUDA_VERSION, the version of CUDA that the driver is for (13000).
+ * CUDA_DEVICE_MAX_CONNECTIONS, the number of a device's queues, which streams share (8); SFTEST_CUDA_DEPTH, how much a
  * queue takes before telling it more waits (1000), which holds up other calls, too. */
 
 /* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */

@@ -79,7 +79,17 @@ START_TEST(topology_of_devices)
   sftest_expect_in(out, "\"no_devices\":null");
   sftest_expect_in(out, "{\"from\":3,\"to\":0,\"access\":\"pci\",\"rank\":1,\"pci\":null}");
   sftest_expect_in(out, "\"to_other_nodes\":\"pinned\"");
+  sftest_sfctl("/nowhere", WORDS("doctor"), 0);
+  sftest_expect_in(out, "gpu         SF_CUDA_PLUGIN is set: CUDA 13.0, memory of devices can be registered\n");
+  sftest_expect_in(out, "gpu-queues  streams of a process share 8 hardware queues of a device, under sfrun 32");
+  setenv("SFTEST_CUDA_VERSION", "12040", 1);
+  sftest_sfctl("/nowhere", WORDS("doctor"), 0);
+  sftest_expect_in(out, "CUDA 12.4, memory of devices can be registered; the driver compiles the kernels");
+  setenv("SFTEST_CUDA_VERSION", "12020", 1);
+  sftest_sfctl("/nowhere", WORDS("doctor"), 0);
+  sftest_expect_in(out, "the driver is for CUDA 12.2; CUDA 12.3 (driver 545) is the least -> install a driver of");
   setenv("SFTEST_CUDA_FAIL", "cuInit:1", 1);
+  unsetenv("SFTEST_CUDA_VERSION");
   sftest_sfctl("/nowhere", WORDS("topo"), 0);
   sftest_expect_in(out, "no CUDA-capable device");
 }

@@ -79,6 +79,25 @@ START_TEST(test_no_device)
 }
 END_TEST
 
+/* An older driver compiles the kernels; a still older one is refused. */
+START_TEST(test_older_drivers)
+{
+  sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, 4);
+  const int32_t packed[4] = {10, 20, 30, 40};
+  setenv("SFTEST_CUDA_VERSION", "12020", 1);
+  ck_assert_int_eq(device->open(), SF_ERR_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(device->detail(), "for CUDA 12.2; CUDA 12.3 (driver 545) is the least"));
+  setenv("SFTEST_CUDA_VERSION", "12030", 1);
+  ck_assert_int_eq(device->open(), SF_OK);
+  sftest_array_t array = sftest_array_make(sizeof packed, 0);
+  device->kernels(unit, SFSHM_OP_REPLACE)->unpack(unit, &all, 0, 4, packed, array.actual);
+  ck_assert_int_eq(device->check(0), SF_OK);
+  memcpy(array.host, packed, sizeof packed);
+  sftest_array_check_and_free(&array);
+}
+END_TEST
+
 static void open_to_fail(void)
 {
   setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
@@ -111,5 +130,6 @@ int main(void)
   tcase_add_test(sftest_cuda_case(suite, "waiting", open_to_wait_in_vain), test_waiting_fails);
   tcase_add_test(sftest_cuda_case(suite, "memory", open_without_memory), test_goes_on);
   tcase_add_test(sftest_cuda_case(suite, "no device", NULL), test_no_device);
+  tcase_add_test(sftest_cuda_case(suite, "older", NULL), test_older_drivers);
   return sftest_run(suite);
 }

@@ -174,6 +174,22 @@ static void examine_huge_pages(const sfctl_doctor_t *doctor, sfctl_report_t *rep
 
 /* ---- Devices ---- */
 
+/* What the driver does with kernels, and the queues that streams have to share. */
+static void examine_driver(const char *text, const sfshm_device_ops_t *ops, sfctl_report_t *report)
+{
+  sfshm_device_info_t info = {0};
+  const char *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  bool known = ops->describe(0, &info) == SF_OK;
+  sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: CUDA %d.%d, memory of devices can be registered%s", text,
+                   info.driver_version / 1000, info.driver_version % 1000 / 10,
+                   known && info.driver_version < SFSHM_DEVICE_DRIVER_COMPILED
+                       ? "; the driver compiles the kernels when they are first used (not from CUDA 13 on)"
+                       : "");
+  sfctl_report_add(report, "gpu-queues", SFCTL_FINE, "streams of a process share %s hardware queues of a device%s",
+                   queues != NULL ? queues : "8",
+                   queues != NULL ? "" : ", under sfrun 32 (CUDA_DEVICE_MAX_CONNECTIONS)");
+}
+
 /* The plugin is tried where there is a driver, or it is named: as libsfclient would load it here. */
 static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
@@ -190,12 +206,15 @@ static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
     return;
   }
   if (sfshm_device_load(&ops) == SF_OK) {
-    sfctl_report_add(report, "gpu", SFCTL_FINE, "%.200s: memory of devices can be registered", text);
+    examine_driver(text, ops, report);
     return;
   }
   sfctl_report_add(report, "gpu", SFCTL_WARNING, "%.200s, but memory of devices cannot be registered: %s", text,
                    sfshm_error_detail());
-  sfctl_report_advise(report, "install libsf_cuda.so (built where nvcc is), or name it by SF_CUDA_PLUGIN");
+  sfctl_report_advise(report,
+                      "install a driver of CUDA %d.%d or later, and libsf_cuda.so (built where nvcc is), or name "
+                      "that by SF_CUDA_PLUGIN",
+                      SFSHM_DEVICE_DRIVER_LEAST / 1000, SFSHM_DEVICE_DRIVER_LEAST % 1000 / 10);
 }
 
 void sfctl_doctor_examine_machine(const sfctl_doctor_t *doctor, sfctl_report_t *report)
