@@ -1,5 +1,4 @@
-/* The room daemon/admin: what tools ask: queries, metrics, traces, control. What other rooms may use of it; headers
- * that are not here are private. */
+/* Room daemon/admin: queries, metrics, traces and control by tools. Other headers of the room are private. */
 #ifndef SFD_ADMIN_H
 #define SFD_ADMIN_H
 

@@ -1,5 +1,4 @@
-/* The room daemon/base: what every room uses: the daemon itself, log, options, workers. What other rooms may use of it;
- * headers that are not here are private. */
+/* Room daemon/base: the daemon itself, log, options, workers. Other headers of the room are private. */
 #ifndef SFD_BASE_H
 #define SFD_BASE_H
 

@@ -1,4 +1,4 @@
-/* From a received message to its handler. The daemon's thread. */
+/* Requests of clients: see client_requests.h. The daemon's thread. */
 #include "daemon/client_requests.h"
 
 #include "daemon/admin.h"
@@ -9,7 +9,7 @@
 #include "daemon/memory.h"
 #include "daemon/setup.h"
 
-/* One request. Either handle is set, for a message without descriptors, or handle_fds. */
+/* One request; handle is for messages without descriptors, or else handle_fds is set. */
 typedef struct route {
   const char *name;
   sfd_session_state_t state; /* in which the request is allowed */
@@ -19,7 +19,7 @@ typedef struct route {
   int max_fds;
 } route_t;
 
-/* The final one of a client that could not take an answer. */
+/* The last message of a client that could not take an answer. */
 static void handle_error(sfd_session_t *session, const Sfproto__Message *message)
 {
   sfd_session_dismiss(session, 0, SF_ERR_RANK_FAILED, message->error->detail);
@@ -79,8 +79,8 @@ static const route_t *find_route(const Sfproto__Message *message)
   return body < sizeof routes / sizeof routes[0] && routes[body].name != NULL ? &routes[body] : NULL;
 }
 
-/* A rank that asks for something mostly asks for more: graphs are made and destroyed in a row. Where a core is to spare
- * the loop looks for that: being woken takes longer than most requests do. */
+/* The loop looks for more requests if a core is to spare, as ranks often create and destroy graphs in a row, and being
+ * woken takes longer than most requests. */
 static void expect_more(const sfd_session_t *session)
 {
   if (session->state == SFD_SESSION_RUNNING && sfd_node_board_has_spare_core(session->server->board))

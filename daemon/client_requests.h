@@ -1,11 +1,11 @@
-/* Which request may come when, and who handles it. */
+/* Requests of clients and tools: table of handlers, and the states in which requests are allowed. */
 #ifndef SFD_CLIENT_REQUESTS_H
 #define SFD_CLIENT_REQUESTS_H
 
 #include "daemon/clients.h"
 
-/* Handles a message. What is malformed or out of place ends the connection. Handlers that keep a descriptor put -1 in
- * its place. */
+/* Handles a message. A malformed or misplaced message ends the connection. Handlers replace descriptors that they keep
+ * by -1. */
 void sfd_client_requests_handle(sfd_session_t *session, sfproto_incoming_t *incoming);
 
 #endif

@@ -1,5 +1,4 @@
-/* The room daemon/clients: connections of clients and tools. What other rooms may use of it; headers that are not here
- * are private. */
+/* Room daemon/clients: connections of clients and tools. Other headers of the room are private. */
 #ifndef SFD_CLIENTS_H
 #define SFD_CLIENTS_H
 

@@ -1,5 +1,4 @@
-/* The room daemon/data: payload: submission rings, trunks, and copies by workers. What other rooms may use of it;
- * headers that are not here are private. */
+/* Room daemon/data: submission rings, trunks, copies by workers. Other headers of the room are private. */
 #ifndef SFD_DATA_H
 #define SFD_DATA_H
 

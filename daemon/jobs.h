@@ -1,5 +1,4 @@
-/* The room daemon/jobs: jobs, groups and graphs as objects, and agreement on the tree of their nodes. What other rooms
- * may use of it; headers that are not here are private. */
+/* Room daemon/jobs: jobs, groups, graphs, and agreement of their nodes. Other headers of the room are private. */
 #ifndef SFD_JOBS_H
 #define SFD_JOBS_H
 

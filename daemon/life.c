@@ -1,4 +1,5 @@
-/* The order in which the rooms tear down what belongs to ranks, jobs, groups and graphs: see jobs/life.h. */
+/* Table of listeners: what the rooms do, in this order, when ranks, jobs, groups and graphs fail or end; see
+ * jobs/life.h. */
 #include "daemon/life.h"
 
 #include "daemon/admin.h"
@@ -84,8 +85,8 @@ const sfd_life_t sfd_life = {
         },
     .rank_lost =
         {
-            sfd_segments_free, /* its memory, which others have mapped by themselves */
-            sfd_regions_leave, /* its device memory, as far as nobody has opened it */
+            sfd_segments_free, /* memory that others have mapped */
+            sfd_regions_leave, /* device memory that nobody has opened */
         },
     .rank_freed =
         {
@@ -94,16 +95,16 @@ const sfd_life_t sfd_life = {
         },
     .job_failed =
         {
-            fail_forming,         /* members that wait for a group get the job's error */
-            fail_setups,          /* so do those that wait for a graph; graphs in set-up are gone then */
-            fail_barriers,        /* and those that wait for others on a graph that is ready */
-            sfd_trunks_fail_job,  /* streams of devices go on, as nothing comes any more */
-            sfd_job_alert_failed, /* last: whoever waits has an answer before the alert */
+            fail_forming,         /* answers members that wait for a group */
+            fail_setups,          /* answers members that wait for a graph, and frees graphs in set-up */
+            fail_barriers,        /* answers members in barriers */
+            sfd_trunks_fail_job,  /* releases device streams, as nothing comes any more */
+            sfd_job_alert_failed, /* last, so that ranks that wait have an answer before the alert */
         },
     .joining_failed =
         {
-            withdraw,                /* the coordinator counts its ranks no longer */
-            sfd_job_dismiss_joining, /* then they are told */
+            withdraw,                /* the coordinator drops its ranks */
+            sfd_job_dismiss_joining, /* then answers them */
         },
     .job_freed = {free_trunk_regions},
     .member_gone = {sfd_setups_member_gone},
@@ -111,17 +112,17 @@ const sfd_life_t sfd_life = {
     .group_freed = {sfd_proposal_free_plans},
     .graph_set_up =
         {
-            sfd_setup_free, watch_calls, /* ranks that call different operations show from now on */
+            sfd_setup_free, watch_calls, /* compares the calls of its ranks from now on */
         },
     .graph_failed =
         {
-            let_streams_go,         /* what streams of devices wait for does not come any more */
-            sfd_graph_alert_failed, /* members hear why */
-            fail_barrier,           /* those that wait for others on it get the same error */
+            let_streams_go,         /* what device streams wait for does not come any more */
+            sfd_graph_alert_failed, /* alerts members */
+            fail_barrier,           /* answers members in the barrier */
         },
     .graph_freed =
         {
-            sfd_setup_free, /* nobody waits for its replies any more */
+            sfd_setup_free,
             free_trunks,
             free_offers,
             free_calls,

@@ -1,4 +1,4 @@
-/* What the rooms do when ranks, jobs, groups and graphs fail or end, in order: see jobs/life.h. */
+/* Table of listeners for the ends of ranks, jobs, groups and graphs: see jobs/life.h. */
 #ifndef SFD_LIFE_H
 #define SFD_LIFE_H
 

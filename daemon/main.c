@@ -19,9 +19,9 @@
 #include "shm/base/standard.h"
 
 #define EXIT_BAD_OPTION 2
-#define KEPT_BYTES (8 << 20) /* freed memory that stays the process's own */
+#define KEPT_BYTES (8 << 20) /* freed memory that the process keeps */
 
-/* Every client costs several descriptors. */
+/* A client needs several descriptors. */
 static void raise_descriptor_limit(void)
 {
   struct rlimit limit;
@@ -43,8 +43,7 @@ static void announce_ready(int64_t fd)
   close((int)fd);
 }
 
-/* Closes the socket at the end of serving: what comes afterwards, as MPI's end, which waits for the other daemons, is
- * not to keep anybody waiting who connects. */
+/* Closes the listening socket before what follows, such as the end of MPI, which waits for the other daemons. */
 static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
 {
   sfshm_costs_t costs = sfd_copy_costs_default;
@@ -70,7 +69,7 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   return status;
 }
 
-/* The socket for daemons of other nodes may have been passed beside that for clients. */
+/* A service manager may pass the socket for daemons of other nodes, too. */
 static sf_status_t take_peers_socket(sfd_options_t *options)
 {
   int fd = sfd_listen_peers_fd();
@@ -104,15 +103,14 @@ static sf_status_t serve(sfd_options_t *options)
   return status;
 }
 
-/* Arrays that are made and freed with each graph come out of memory that the process has, instead of new pages that
- * have to be cleared and faulted in. */
+/* Keeps freed memory for the arrays of the next graph, as new pages are cleared and faulted in. */
 static void keep_memory(void)
 {
   (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
   (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 }
 
-/* Somebody may wait for word at the descriptor for ever, if it is not what they think. */
+/* Refuses a descriptor at which a reader might wait forever. */
 static sf_status_t check_ready_fd(int64_t fd)
 {
   int flags = fd < 0 ? O_WRONLY : fcntl((int)fd, F_GETFL);
@@ -121,7 +119,7 @@ static sf_status_t check_ready_fd(int64_t fd)
   return SF_OK;
 }
 
-/* What the log says goes where the options say from here on. */
+/* From here on the log follows the options. */
 static sf_status_t configure_log(const sfd_options_t *options)
 {
   sf_status_t status = sfd_log_configure(options->log_level);
@@ -177,5 +175,5 @@ int main(int argc, char *argv[])
   if (status == SF_OK)
     status = run(&options);
   sfd_options_free(&options);
-  return report(status, status == SF_ERR_ARG ? EXIT_BAD_OPTION : EXIT_FAILURE); /* some are looked at late */
+  return report(status, status == SF_ERR_ARG ? EXIT_BAD_OPTION : EXIT_FAILURE); /* some options are checked late */
 }

@@ -1,5 +1,4 @@
-/* The room daemon/membership: jobs that assemble, and ranks that join and leave. What other rooms may use of it;
- * headers that are not here are private. */
+/* Room daemon/membership: joining, leaving, coordinators of jobs. Other headers of the room are private. */
 #ifndef SFD_MEMBERSHIP_H
 #define SFD_MEMBERSHIP_H
 

@@ -1,5 +1,4 @@
-/* The room daemon/memory: memory of clients: segments, regions, devices. What other rooms may use of it; headers that
- * are not here are private. */
+/* Room daemon/memory: segments, regions and device memory of clients. Other headers of the room are private. */
 #ifndef SFD_MEMORY_H
 #define SFD_MEMORY_H
 

@@ -1,5 +1,4 @@
-/* The room daemon/net: channels between the daemons of a cluster. What other rooms may use of it; headers that are not
- * here are private. */
+/* Room daemon/net: channels between the daemons of a cluster. Other headers of the room are private. */
 #ifndef SFD_NET_H
 #define SFD_NET_H
 

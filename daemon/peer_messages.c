@@ -1,4 +1,4 @@
-/* Messages of other daemons to their handlers: see peer_messages.h. */
+/* Messages of other daemons: see peer_messages.h. */
 #include "daemon/peer_messages.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
 
-/* SF_ERR_NOT_FOUND: what it is about has not begun here, see early_messages.h. Other errors end the channel. */
+/* SF_ERR_NOT_FOUND: the object has not begun here, see early_messages.h. Other errors end the channel. */
 typedef sf_status_t (*handler_t)(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 #define BODY(name) [SFPEER__MESSAGE__BODY_##name]
@@ -62,7 +62,7 @@ static sf_status_t handle_control(sfd_server_t *server, int32_t node, const void
   return status;
 }
 
-/* The channel's memory is not to be kept. */
+/* Keeps a copy, as the memory is the channel's. */
 static sf_status_t keep_control(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload)
 {
   void *copy = malloc((size_t)head->payload_bytes + 1);
@@ -84,7 +84,7 @@ static sf_status_t control_arrived(sfd_server_t *server, int32_t node, const sfd
 
 /* ---- Of set-up --------------------------------------------------------------------------------------------------- */
 
-/* Whether the payload belongs to set-up, which takes it over. */
+/* Whether set-up takes over the payload. */
 static bool is_of_setup(const sfd_message_head_t *head)
 {
   return head->kind == SFD_PEER_WANTS;
@@ -107,8 +107,7 @@ static void lost_of_setup(sfd_server_t *server, int32_t node)
   server->images[node] = NULL;
 }
 
-/* The group whose set-up it is about, NULL: that is over here. SF_ERR_NOT_FOUND: job or group are not known here yet.
- */
+/* The group of the set-up; NULL: it has ended. SF_ERR_NOT_FOUND: job or group may still begin. */
 static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *head, sfd_group_t **group_p)
 {
   sfd_job_t *job = sfd_job_find_id(server, head->job);
@@ -121,7 +120,7 @@ static sf_status_t find_group(sfd_server_t *server, const sfd_message_head_t *he
   return *group_p == NULL ? SF_ERR_NOT_FOUND : SF_OK;
 }
 
-/* Takes the payload over unless the status is SF_ERR_NOT_FOUND. */
+/* Takes the payload over unless it returns SF_ERR_NOT_FOUND. */
 static sf_status_t handle_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
 {
   sfd_group_t *group;
@@ -164,7 +163,7 @@ static sfd_placing_t place(sfd_server_t *server, int32_t node, const sfd_message
   }
 }
 
-/* Of one without a payload place has not been asked, and nothing is held for it. */
+/* Without payload, place was not called, and has nothing held. */
 static bool lacks_payload(const sfd_message_head_t *head)
 {
   return head->payload_bytes == 0 && (is_of_setup(head) || head->kind == SFD_PEER_DATA);

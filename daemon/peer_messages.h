@@ -1,5 +1,4 @@
-/* Messages of other daemons to their handlers: one row for each, and what the rooms do when nodes come and go. The
- * daemon's thread. */
+/* Messages of other daemons: table of handlers, and what the rooms do when nodes come and go. The daemon's thread. */
 #ifndef SFD_PEER_MESSAGES_H
 #define SFD_PEER_MESSAGES_H
 

@@ -1,4 +1,4 @@
-/* The event loop's handles: accepting, signals, attention. The daemon's thread. */
+/* Event loop: handles, turns, begin and end of the daemon. The daemon's thread. */
 #include "daemon/server.h"
 
 #include <signal.h>
@@ -24,11 +24,11 @@
 
 /* ---- Attention ---- */
 
-/* That the handle is active keeps the loop from sleeping. */
+/* An active idle handle keeps the loop from sleeping. */
 static void on_busy(uv_idle_t *busy)
 {
   sfd_server_t *server = busy->data;
-  if (sfd_sessions_need_attention(server)) /* answers, which are sent next: others on this core may wait for them */
+  if (sfd_sessions_need_attention(server)) /* answers are sent next, and others may wait for them */
     return;
   sfd_idle_yield(&server->idle);
   if (sfd_idle_may_move(&server->idle))
@@ -45,8 +45,7 @@ static void log_lost_pages(void)
         n);
 }
 
-/* What one of them does may be work for another. A client or node that never stops does not keep the loop from others.
- */
+/* Work may cause more work. The number of rounds is bounded, so that no client or node keeps the loop from others. */
 static bool attend_all(sfd_server_t *server)
 {
   bool more = true;
@@ -89,7 +88,7 @@ static void on_signal(uv_signal_t *signal, int number)
   sfd_server_stop(signal->data);
 }
 
-/* The loop makes its signal pipe with the first of them; after that the second cannot fail. */
+/* The first signal handle creates the loop's signal pipe; the second can't fail then. */
 static sf_status_t init_handles(sfd_server_t *server, int listen_fd)
 {
   int error = uv_signal_init(server->loop, &server->terminate);
@@ -130,7 +129,7 @@ static int64_t max_fds(void)
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
 }
 
-/* Threads that copy for clients, as many as the options or the cores allow. Clients can do without. */
+/* Workers copy for clients, as many as options and cores allow. Without them clients copy. */
 static void make_workers(sfd_server_t *server)
 {
   sfd_node_board_set_workers(server->board, (int32_t)server->options->offload_workers);
@@ -151,7 +150,7 @@ static void free_rooms(sfd_server_t *server)
   free(server->admin);
 }
 
-/* What each room keeps for the daemon, empty. On failure the caller frees it. */
+/* State of each room, empty. On failure the caller frees it. */
 static sf_status_t create_rooms(sfd_server_t *server)
 {
   server->jobs = calloc(1, sizeof *server->jobs);
@@ -181,7 +180,7 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   if (status != SF_OK)
     goto err_rooms;
   server->max_fds = max_fds();
-  server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections, and for what is under way */
+  server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections */
   status = sfd_node_board_create(costs, &server->board);
   if (status != SF_OK)
     goto err_rooms;

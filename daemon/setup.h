@@ -1,5 +1,4 @@
-/* The room daemon/setup: set-up of graphs: two rounds between the ranks. What other rooms may use of it; headers that
- * are not here are private. */
+/* Room daemon/setup: creation of graphs in two rounds. Other headers of the room are private. */
 #ifndef SFD_SETUP_H
 #define SFD_SETUP_H
 

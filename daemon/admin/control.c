@@ -1,4 +1,4 @@
-/* What sfctl makes the daemon do. The daemon's thread. */
+/* Commands of sfctl: see control.h. The daemon's thread. */
 #include "daemon/admin/control.h"
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static bool has_number(const sfd_job_t *job, const char *word)
   return job->id != 0 && strcmp(number, word) == 0;
 }
 
-/* Names go before numbers. Counts those that match, and keeps one. */
+/* Finds jobs by name, else by id; returns how many match, and one of them. */
 static int find_jobs(const sfd_server_t *server, const sfd_requester_t *asker, const char *word, bool by_name,
                      sfd_job_t **job_p)
 {

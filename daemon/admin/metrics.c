@@ -1,4 +1,4 @@
-/* Metrics out of the daemon's own answers. The daemon's thread. */
+/* Metrics of the daemon: see metrics.h. The daemon's thread. */
 #include "daemon/admin/metrics.h"
 
 #include <stdio.h>
@@ -11,11 +11,11 @@
 
 typedef struct collecting {
   sfreport_gather_t gather;
-  bool counting; /* ranks come for the counters of graphs that are there already */
+  bool counting; /* ranks are read for counters of graphs that are collected already */
   sf_status_t status;
 } collecting_t;
 
-/* Messages that the daemon tells point into what it has. */
+/* Copies a message, as it points into the daemon's state. */
 static Sfproto__Message *copy_of(const Sfproto__Message *message)
 {
   size_t length = sfproto__message__get_packed_size(message);
@@ -45,7 +45,7 @@ static void take(void *context, const Sfproto__Message *message, const int fds[]
     sfproto__message__free_unpacked(copy, NULL);
 }
 
-/* Everybody's jobs: who may look is who may connect. */
+/* Jobs of all users: access to the socket decides who may look. */
 static void ask(sfd_server_t *server, Sfproto__Query__What what, collecting_t *collecting)
 {
   sfd_query_t query = {

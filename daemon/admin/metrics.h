@@ -1,4 +1,4 @@
-/* All that sfctl metrics prints, made by the daemon itself. */
+/* Metrics of the daemon as OpenMetrics text, the same as sfctl metrics prints. */
 #ifndef SFD_ADMIN_METRICS_H
 #define SFD_ADMIN_METRICS_H
 
@@ -8,7 +8,7 @@
 
 #include "daemon/base.h"
 
-/* The text is to be freed. SF_ERR_NOMEM. */
+/* Free *text_p. SF_ERR_NOMEM. */
 sf_status_t sfd_metrics_text(sfd_server_t *server, char **text_p, size_t *length_p);
 
 #endif

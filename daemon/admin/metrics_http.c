@@ -28,7 +28,7 @@ typedef union stream {
   uv_pipe_t pipe;
 } stream_t;
 
-/* One request, one answer. */
+/* One request and its answer. */
 typedef struct connection {
   LIST_ENTRY(connection) entry;
   sfd_metrics_http_t *metrics;
@@ -48,7 +48,7 @@ struct sfd_metrics_http {
   stream_t listener;
   LIST_HEAD(, connection) connections;
   int nconnections;
-  bool closing, closed; /* closed: the listener's handle is */
+  bool closing, closed; /* closed: the listener's handle */
   bool is_pipe;
 };
 
@@ -130,13 +130,13 @@ static void answer_metrics(connection_t *connection)
 
 /* ---- Requests ---- */
 
-/* Whether the head has come to its end. */
+/* Whether the head of the request is complete. */
 static bool is_complete(const connection_t *connection)
 {
   return strstr(connection->request, "\r\n\r\n") != NULL || strstr(connection->request, "\n\n") != NULL;
 }
 
-/* "GET /metrics HTTP/1.1"; a query behind the path is not looked at. */
+/* "GET /metrics HTTP/1.1"; a query after the path is ignored. */
 static void handle_request(connection_t *connection)
 {
   char method[16], path[128], version[16];
@@ -167,7 +167,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
   connection_t *connection = stream->data;
   (void)buffer;
   if (n < 0) {
-    bool full = connection->used == MAX_REQUEST_BYTES; /* libuv's word for it is UV_ENOBUFS */
+    bool full = connection->used == MAX_REQUEST_BYTES; /* libuv reports UV_ENOBUFS */
     if (full && !connection->answered)
       refuse(connection, "431 Request Header Fields Too Large");
     else
@@ -251,7 +251,7 @@ static sf_status_t bind_port(sfd_metrics_http_t *metrics, const char *text)
                     : sfshm_error(SF_ERR_SYS, "option metrics: cannot use %.100s: %s", text, uv_strerror(error));
 }
 
-/* A socket that nobody listens at any more, of a daemon that was killed, is replaced; nothing else is. */
+/* Removes a socket that refuses connections, left by a daemon that was killed; nothing else. */
 static void remove_stale(const char *path)
 {
   struct stat st;

@@ -1,4 +1,4 @@
-/* Introspection. The daemon's thread. */
+/* Answers to queries: see query.h. The daemon's thread. */
 #include "daemon/admin/query.h"
 #include "daemon/clients.h"
 
@@ -21,10 +21,10 @@
 #include "proto/report/counters_pack.h"
 #include "shm/base/error.h"
 
-/* Of a rank's counters in a message; what is more is left out. */
+/* of a rank's counters in a message; the rest is left out */
 #define MAX_COUNTERS_BYTES (512 << 10)
 
-/* Keeps the answer about one rank below the size of a frame. */
+/* so that an answer about a rank fits into a frame */
 #define MAX_REGIONS_TOLD 8192
 
 void sfd_query_send(sfd_query_t *query, Sfproto__Message *message, const int fds[], int nfds)
@@ -46,7 +46,7 @@ static void send_status(sfd_query_t *query)
   const sfd_server_t *server = query->server;
   char software[] = SFD_SOFTWARE;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  socklen_t length = sizeof address - 1; /* leaves a 0 behind the path */
+  socklen_t length = sizeof address - 1; /* leaves a final 0 */
   (void)getsockname(server->clients->listen_fd, (struct sockaddr *)&address, &length);
   Sfproto__StatusInfo status = SFPROTO__STATUS_INFO__INIT;
   status.software = software;
@@ -93,7 +93,7 @@ static char *job_state(const sfd_job_t *job)
   return job->state == SFD_JOB_JOINING ? joining : job->state == SFD_JOB_RUNNING ? running : failed;
 }
 
-/* On how many nodes it has ranks; 0: that is not known. */
+/* Nodes with ranks; 0: not known. */
 static int32_t count_nodes(const sfd_job_t *job)
 {
   int32_t count = 0;
@@ -111,7 +111,7 @@ static int32_t count_nodes(const sfd_job_t *job)
   return count;
 }
 
-/* Of its first rank here; NULL: it has none. */
+/* Of the first rank here; NULL: none. */
 static char *find_program(sfd_job_t *job)
 {
   for (int32_t r = 0; r < job->size; r++)
@@ -205,7 +205,7 @@ static size_t describe_regions(const sfd_rank_t *rank, Sfproto__RegionInfo regio
   return n;
 }
 
-/* For a tool that can't get the descriptor. NULL: they can't be read. */
+/* For tools that can't receive the descriptor. NULL: not readable. */
 static void *pack_counters(const sfd_rank_t *rank, Sfproto__RankInfo *info)
 {
   size_t length;

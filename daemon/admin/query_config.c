@@ -1,4 +1,4 @@
-/* Answering sfctl config. The daemon's thread. */
+/* Answers to sfctl config. The daemon's thread. */
 #include "daemon/admin/query_config.h"
 
 #include <string.h>

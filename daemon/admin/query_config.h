@@ -1,4 +1,4 @@
-/* Answering sfctl config: the daemon's options as they are in effect. */
+/* Answers to sfctl config: the options in effect. */
 #ifndef SFD_ADMIN_QUERY_CONFIG_H
 #define SFD_ADMIN_QUERY_CONFIG_H
 
@@ -6,7 +6,7 @@
 
 #include "daemon/admin/query.h"
 
-/* Tells of the next option. Whether there was one left. */
+/* Sends the next option; false: there was none left. */
 bool sfd_query_send_next_option(sfd_query_t *query);
 
 #endif

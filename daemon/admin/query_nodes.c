@@ -1,5 +1,4 @@
-/* Introspection over nodes: see query_nodes.h. Reads what the channels keep, and changes nothing. The daemon's thread.
- */
+/* Answers about other nodes: see query_nodes.h. Reads the state of channels. The daemon's thread. */
 #include "daemon/admin/query_nodes.h"
 
 #include "daemon/admin/query.h"
@@ -32,7 +31,7 @@ static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTr
 {
   for (size_t k = 0; k < SFD_PEER_KINDS; k++) {
     traffic[k] = (Sfproto__PeerTraffic)SFPROTO__PEER_TRAFFIC__INIT;
-    traffic[k].kind = (char *)(uintptr_t)kinds[k]; /* only read; protobuf-c has no const */
+    traffic[k].kind = (char *)(uintptr_t)kinds[k]; /* only read */
     traffic[k].messages_sent = counts->messages_sent[k];
     traffic[k].messages_received = counts->messages_received[k];
     traffic[k].payload_sent = counts->payload_sent[k];
@@ -151,15 +150,15 @@ static void send_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t fir
   sfd_query_send(query, &message, NULL, 0);
 }
 
-/* At least one message, also of a graph without edges to other nodes. */
+/* Sends at least one message, also for a graph without edges to other nodes. */
 bool sfd_query_send_next_plan(sfd_query_t *query)
 {
   const sfd_graph_t *graph = find_graph(query, query->next_graph);
   if (graph == NULL)
-    return false; /* it has gone meanwhile */
+    return false; /* gone meanwhile */
   uint32_t first = (uint32_t)query->next_rank;
   uint32_t nsides = graph->trunks != NULL ? sfd_trunks_nsides(graph->trunks) : 0;
-  if (first > nsides) /* another node says where to go on */
+  if (first > nsides) /* a cursor of another node */
     first = nsides;
   uint32_t n = nsides - first < SIDES_IN_MESSAGE ? nsides - first : SIDES_IN_MESSAGE;
   if (query->count > 0 && n == 0)

@@ -1,4 +1,4 @@
-/* Answering sfctl about other nodes: the channels to them, and what a graph sends there. */
+/* Answers about other nodes: channels, and what a graph sends over them. */
 #ifndef SFD_ADMIN_QUERY_NODES_H
 #define SFD_ADMIN_QUERY_NODES_H
 
@@ -8,16 +8,16 @@
 #include "daemon/admin/query.h"
 #include "daemon/net.h"
 
-/* channels NULL: the daemon is alone. */
+/* channels NULL: alone. */
 const char *sfd_query_fabric(const sfd_channels_t *channels);
 
-/* Tells of the next peer. Whether there was one left. */
+/* Sends the next peer; false: there was none left. */
 bool sfd_query_send_next_peer(sfd_query_t *query, const sfd_channels_t *channels);
 
-/* Whether who asks may see a graph with that number, and there is one. */
+/* Whether there is a graph of that id that the user may see. */
 bool sfd_query_has_graph(const sfd_query_t *query, uint64_t graph);
 
-/* The next portion of the plan of the graph that the query is about. Whether there was something left to tell. */
+/* Sends the next portion of the graph's plan; false: there was none left. */
 bool sfd_query_send_next_plan(sfd_query_t *query);
 
 #endif

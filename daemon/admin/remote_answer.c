@@ -1,4 +1,4 @@
-/* Answering tools at other nodes: see remote_answer.h. The daemon's thread. */
+/* Answers to tools on other nodes: see remote_answer.h. The daemon's thread. */
 #include "daemon/admin/remote_answer.h"
 
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 
-/* Of a portion: it ends with the message that goes beyond. One message is at most a frame of a tool's connection. */
+/* A portion ends with the message that exceeds a limit. A message is at most a frame of a tool's connection. */
 #define PORTION_MESSAGES 256
 #define PORTION_BYTES (64u << 10)
 
-/* Far beyond what there can be of anything, and far from where counting ends. */
+/* more than there can be of anything, and without overflow */
 #define CURSOR_MAX (INT32_MAX / 2)
 
 typedef struct portion {
   size_t n, bytes;
   ProtobufCBinaryData messages[PORTION_MESSAGES];
-  bool lost; /* one could not be kept */
+  bool lost; /* a message could not be kept */
 } portion_t;
 
 typedef struct answer {
@@ -29,7 +29,7 @@ typedef struct answer {
   Sfpeer__Cursor next;
   portion_t portion;
   char detail[SFD_TEXT_SIZE];
-  bool ends; /* the daemon, once it has been sent */
+  bool ends; /* the daemon ends after the answer */
 } answer_t;
 
 static void take(void *context, const Sfproto__Message *message, const int fds[], int nfds)
@@ -121,7 +121,7 @@ static void clear(portion_t *portion)
   portion->n = 0;
 }
 
-/* node: where the tool is; -1: here. */
+/* node: of the tool; -1: this one. */
 static void make_answer(sfd_server_t *server, const Sfpeer__Ask *ask, int32_t node, answer_t *answer)
 {
   memset(answer, 0, sizeof *answer);

@@ -1,5 +1,4 @@
-/* Answering what a tool at another node asks: in portions, each to a message of its own that says where to go on, so
- * that nothing is kept here. */
+/* Answers to tools on other nodes, in portions; each has a cursor to continue from, so that no state is kept here. */
 #ifndef SFD_ADMIN_REMOTE_ANSWER_H
 #define SFD_ADMIN_REMOTE_ANSWER_H
 
@@ -10,7 +9,7 @@
 
 sf_status_t sfd_remote_answer_handle(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
-/* The next portion of the answer, for the node itself; take is called once, with a Told. */
+/* The next portion for a tool on this node; calls take once. */
 void sfd_remote_answer_here(sfd_server_t *server, const Sfpeer__Ask *ask,
                             void (*take)(void *context, const Sfpeer__Told *told), void *context);
 

@@ -1,4 +1,4 @@
-/* Tools' questions to other nodes: see remote_query.h. The daemon's thread. */
+/* Queries to other nodes: see remote_query.h. The daemon's thread. */
 #include "daemon/admin/remote_query.h"
 
 #include <stdio.h>
@@ -14,41 +14,40 @@
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 
-#define PLACES 16 /* nodes that are asked at a time */
+#define ASKS_MAX 16 /* nodes asked at the same time */
 #define TIMEOUT_DEFAULT_MS 2000
 #define TIMEOUT_MAX_MS 3600000
 
-/* Of a question that is passed on: names in it are shorter. One that did not fit into a message would end the channel,
- * which is that of all jobs. */
+/* Limit of a question, whose names are shorter. A question that did not fit into a message would end the channel, which
+ * other jobs use too. */
 #define QUESTION_MAX 4096u
 
-/* Questions that a node may still have to answer, to tools that wait or have given up: what waits for the channel, and
- * comes back through it, would end it, too, if tools could ask without end. */
+/* Limit of questions that a node has not answered. Without it, tools could fill the channel until it ends. */
 #define UNANSWERED_MAX 32
 
-/* A node that is being asked:
+/* A question to one node:
  *
  *   FREE ---next node---> READY ---asked---> WAITING ---told, there is more---> READY
  *                                               \------told, that was all---> FREE
  *
  * READY also lasts while it has too many questions to answer. */
-typedef enum place_state { FREE = 0, READY, WAITING } place_state_t;
+typedef enum ask_state { FREE = 0, READY, WAITING } ask_state_t;
 
 typedef struct ask {
-  place_state_t state;
+  ask_state_t state;
   int32_t node;
-  uint64_t request; /* the last one sent */
-  bool has_cursor;  /* where to go on */
+  uint64_t request; /* of the last question */
+  bool has_cursor;  /* where to continue */
   Sfpeer__Cursor cursor;
 } ask_t;
 
 struct sfd_remote_query {
   LIST_ENTRY(sfd_remote_query) entry;
   sfd_session_t *session;
-  int32_t next_node, end_node; /* not asked yet; the node itself comes last, as it may end by what it is asked */
-  bool here;                   /* it is still to be asked */
+  int32_t next_node, end_node; /* next to be asked; this node comes last, as it may end */
+  bool here;                   /* this node has not been asked */
   int64_t timeout_ms;
-  ask_t asks[PLACES];
+  ask_t asks[ASKS_MAX];
   size_t question_bytes;
   uint8_t question[];
 };
@@ -136,7 +135,7 @@ static void take_own_answer(void *context, const Sfpeer__Told *told)
 
 static bool has_many(const sfd_server_t *server, int32_t node)
 {
-  return server->admin->unanswered[node] >= UNANSWERED_MAX; /* none of the node itself, which answers at once */
+  return server->admin->unanswered[node] >= UNANSWERED_MAX; /* this node answers at once */
 }
 
 static void send_ask(sfd_remote_query_t *remote, ask_t *ask)
@@ -159,7 +158,7 @@ static void send_ask(sfd_remote_query_t *remote, ask_t *ask)
   sfd_network_send(server, ask->node, &message);
 }
 
-/* The next node that has not been asked yet; -1: there is none, or it is not its turn. */
+/* -1: none, or not its turn. */
 static int32_t next_node(sfd_remote_query_t *remote, bool others_done)
 {
   int32_t here = sfd_network_node(remote->session->server);
@@ -177,7 +176,7 @@ static int32_t next_node(sfd_remote_query_t *remote, bool others_done)
 
 static bool is_idle(const sfd_remote_query_t *remote)
 {
-  for (int i = 0; i < PLACES; i++)
+  for (int i = 0; i < ASKS_MAX; i++)
     if (remote->asks[i].state != FREE)
       return false;
   return true;
@@ -185,7 +184,7 @@ static bool is_idle(const sfd_remote_query_t *remote)
 
 static void fill_places(sfd_remote_query_t *remote)
 {
-  for (int i = 0; i < PLACES; i++) {
+  for (int i = 0; i < ASKS_MAX; i++) {
     ask_t *ask = &remote->asks[i];
     if (ask->state != FREE)
       continue;
@@ -203,7 +202,7 @@ void sfd_remote_query_continue(sfd_remote_query_t *remote)
     end(remote);
     return;
   }
-  for (int i = 0; i < PLACES; i++)
+  for (int i = 0; i < ASKS_MAX; i++)
     if (remote->asks[i].state == READY && !has_many(remote->session->server, remote->asks[i].node))
       send_ask(remote, &remote->asks[i]);
 }
@@ -211,7 +210,7 @@ void sfd_remote_query_continue(sfd_remote_query_t *remote)
 bool sfd_remote_query_waits(const sfd_remote_query_t *remote)
 {
   bool waits = false;
-  for (int i = 0; remote != NULL && i < PLACES; i++) {
+  for (int i = 0; remote != NULL && i < ASKS_MAX; i++) {
     const ask_t *ask = &remote->asks[i];
     if (ask->state == READY && !has_many(remote->session->server, ask->node))
       return false;
@@ -222,7 +221,7 @@ bool sfd_remote_query_waits(const sfd_remote_query_t *remote)
 
 /* ---- Answers, and none ------------------------------------------------------------------------------------------- */
 
-/* The node has so many questions to answer. Tools that have not been allowed to ask it are, if they may now. */
+/* Sets the number of unanswered questions; asks for tools that have waited for that. */
 static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
 {
   sfd_remote_query_t *remote;
@@ -232,7 +231,7 @@ static void set_unanswered(sfd_server_t *server, int32_t node, uint8_t n)
   if (!had_many)
     return;
   LIST_FOREACH (remote, &server->admin->remotes, entry)
-    for (int i = 0; i < PLACES; i++)
+    for (int i = 0; i < ASKS_MAX; i++)
       if (remote->asks[i].state == READY && remote->asks[i].node == node)
         sfd_session_mark(remote->session);
 }
@@ -243,7 +242,7 @@ sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, con
   if (server->admin->unanswered != NULL && server->admin->unanswered[node] > 0)
     set_unanswered(server, node, server->admin->unanswered[node] - 1);
   LIST_FOREACH (remote, &server->admin->remotes, entry) {
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < ASKS_MAX; i++) {
       ask_t *ask = &remote->asks[i];
       if (ask->state != WAITING || ask->node != node || ask->request != message->told->request)
         continue;
@@ -251,7 +250,7 @@ sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, con
       return SF_OK;
     }
   }
-  return SF_OK; /* who asked is gone, or has given up */
+  return SF_OK; /* the tool is gone, or has given up */
 }
 
 void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char *detail)
@@ -259,7 +258,7 @@ void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char
   sfd_remote_query_t *remote;
   set_unanswered(server, node, 0);
   LIST_FOREACH (remote, &server->admin->remotes, entry) {
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < ASKS_MAX; i++) {
       ask_t *ask = &remote->asks[i];
       if (ask->state != WAITING || ask->node != node)
         continue;
@@ -290,13 +289,13 @@ static void on_timeout(uv_timer_t *timer)
   sfd_remote_query_t *remote = session->query != NULL ? session->query->remote : NULL;
   if (remote == NULL)
     return;
-  for (int i = 0; i < PLACES; i++)
+  for (int i = 0; i < ASKS_MAX; i++)
     if (remote->asks[i].state != FREE)
       send_late(remote, &remote->asks[i]);
   memset(remote->asks, 0, sizeof remote->asks);
   for (int32_t node; (node = next_node(remote, false)) >= 0;)
     send_missing(remote, node, SF_ERR_TIMEOUT, "it was not asked any more, as others took too long");
-  sfd_session_mark(session); /* this one answers at once */
+  sfd_session_mark(session); /* this node answers at once */
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Looking into what ranks do: see stall.h. */
+/* Stalls: see stall.h. */
 #include "daemon/admin/stall.h"
 
 #include <inttypes.h>
@@ -76,7 +76,7 @@ static sf_status_t collect(const sfd_job_t *job, sfreport_list_t *list)
   return status;
 }
 
-/* Once for each operation, unless ranks begin to lie about them. */
+/* Once for each operation that ranks report. */
 static void log_stall(const sfd_job_t *job, const sfreport_stall_t *stall)
 {
   char text[2 * SFD_TEXT_SIZE];

@@ -6,7 +6,7 @@
 #include "daemon/admin/remote_query.h"
 #include "shm/base/error.h"
 
-#define PORTION 64 /* messages of an answer, before others come first */
+#define PORTION 64 /* messages sent before others are served */
 
 /* ---- The role ---------------------------------------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ static bool has_more(const sfd_session_t *session)
   return session->query->active && !sfd_remote_query_waits(session->query->remote);
 }
 
-/* Tells the next portion. */
+/* Sends the next portion. */
 static void on_writable(sfd_session_t *session)
 {
   if (!session->query->active)

@@ -1,4 +1,4 @@
-/* Tracing: see trace.h. */
+/* Traces: see trace.h. The daemon's thread. */
 #include "daemon/admin/trace.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #define EVENTS_IN_MESSAGE 1024
 #define MAX_COUNTERS_BYTES ((uint64_t)16 << 20)
 
-static sfshm_trace_t *own; /* the same, also when the daemon writes no more */
+static sfshm_trace_t *own; /* kept when the daemon stops writing */
 
 static void forget_all_kept(void);
 
@@ -60,7 +60,7 @@ void sfd_trace_forget(sfd_server_t *server)
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-/* What was written before the trace began is of an older one. */
+/* Drops records from before the trace began. */
 static uint32_t drop_older(sfshm_trace_record_t records[], uint32_t n, uint64_t since_ns)
 {
   uint32_t kept = 0;
@@ -70,10 +70,10 @@ static uint32_t drop_older(sfshm_trace_record_t records[], uint32_t n, uint64_t 
   return kept;
 }
 
-/* Tells some of the events of a ring (NULL: there is none), and moves on in it; whether it is the last of them. */
+/* Sends some records of a ring (NULL: none) and moves the query on. Returns whether they are the last. */
 static bool send_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto__TraceInfo *info)
 {
-  static sfshm_trace_record_t records[EVENTS_IN_MESSAGE]; /* large */
+  static sfshm_trace_record_t records[EVENTS_IN_MESSAGE]; /* too large for the stack */
   const sfd_server_t *server = query->server;
   uint64_t next = query->next_graph, lost = 0;
   uint32_t n = trace != NULL ? sfshm_trace_read(trace, &next, records, EVENTS_IN_MESSAGE, &lost) : 0;
@@ -102,7 +102,7 @@ static bool send_own(sfd_query_t *query)
   return send_events(query, own, &info);
 }
 
-/* Where the rank's graphs were made, also those that are no more as long as nothing else took their entries. */
+/* Call sites of the rank's graphs, also of destroyed ones as long as their entries are not reused. */
 static size_t list_places(const sfshm_counters_t *copy, Sfproto__Place places[], Sfproto__Place *pointers[])
 {
   size_t n = 0;
@@ -119,7 +119,7 @@ static size_t list_places(const sfshm_counters_t *copy, Sfproto__Place places[],
   return n;
 }
 
-/* The trace lies in the rank's counters, if it has written any. */
+/* The rank's trace is in its counters. */
 static bool send_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInfo *info)
 {
   static Sfproto__Place places[SFSHM_COUNTED_GRAPHS];
@@ -168,7 +168,7 @@ typedef struct kept {
 } kept_t;
 
 static kept_t *kept[SFD_TRACES_KEPT];
-static uint32_t nkept; /* ever; the oldest goes */
+static uint32_t nkept; /* added so far; the oldest is replaced */
 
 static void forget_kept(uint32_t i)
 {
@@ -215,7 +215,7 @@ static bool send_kept(sfd_query_t *query, const kept_t *entry)
   return send_counters(query, entry->counters_fd, &info);
 }
 
-/* next_rank is the place in the table, below 0. */
+/* next_rank is negative: the index in the table. */
 static bool send_next_kept(sfd_query_t *query)
 {
   bool all = query->uid == 0 || query->uid == query->server->uid;
@@ -234,7 +234,7 @@ static bool send_next_kept(sfd_query_t *query)
 
 /* ---- All ---- */
 
-/* Serial numbers of jobs begin with 1: 0 is the daemon's own trace. Then come the ranks that have gone, then the
+/* next_job 0 is the daemon's own trace, as serial numbers of jobs begin with 1; ranks that have gone follow, then the
  * others. next_graph is the number of the next event. */
 bool sfd_trace_send_next(sfd_query_t *query)
 {

@@ -1,6 +1,6 @@
-/* Measuring what copying costs: see copy_costs.h. Runs on the main thread and one helper thread, each bound to a core
- * of its own, which take turns or work side by side, as two ranks that exchange data. Every figure is the lowest of
- * several, because whatever else runs on the node can only make it larger. */
+/* Measurement of copy costs: see copy_costs.h. The main thread and a helper thread, each bound to its own core, take
+ * turns or work side by side, like two ranks that exchange data. Each figure is the lowest of several, as other work on
+ * the node only adds. */
 #include "daemon/base/copy_costs.h"
 
 #include <pthread.h>
@@ -19,10 +19,10 @@
 #include "shm/region/wait.h"
 
 #define LINE_BYTES 64u
-#define SCATTERED 2048u    /* lines gathered from */
-#define SPREAD_LINES 8192u /* 512 KiB: read in place if possible; a core caches some of it */
+#define SCATTERED 2048u    /* lines to gather from */
+#define SPREAD_LINES 8192u /* 512 KiB, so that part of it is in a core's cache */
 #define SPREAD_BYTES ((size_t)SPREAD_LINES * LINE_BYTES)
-#define CELL_BYTES ((size_t)256 << 10) /* of a lane in use: see client/engine/protocol.h */
+#define CELL_BYTES ((size_t)256 << 10) /* of a lane: see client/engine/protocol.h */
 #define CELLS_BYTES (SFSHM_LANE_SLOTS * CELL_BYTES)
 #define PIECES ((uint32_t)(SPREAD_BYTES / SFSHM_PIECE_BYTES_MAX))
 #define REPETITIONS 7
@@ -40,16 +40,16 @@ const sfshm_costs_t sfd_copy_costs_default = {
 };
 
 typedef struct sfd_bench {
-  _Alignas(128) _Atomic uint32_t turn;   /* even: the main thread's */
-  _Alignas(128) _Atomic uint32_t posted; /* pieces, by the helper */
-  _Alignas(128) _Atomic uint32_t taken;  /* by the main thread */
+  _Alignas(128) _Atomic uint32_t turn;   /* even: the main thread's turn */
+  _Alignas(128) _Atomic uint32_t posted; /* pieces posted by the helper */
+  _Alignas(128) _Atomic uint32_t taken;  /* taken by the main thread */
   _Alignas(128) _Atomic bool stop;
-  void (*task)(struct sfd_bench *bench); /* what the helper does in its turn */
+  void (*task)(struct sfd_bench *bench); /* of the helper, in its turn */
   size_t cores[2];
-  char *lines; /* SPREAD_LINES: the helper's */
-  char *copy;  /* as many: the main thread's */
+  char *lines; /* SPREAD_LINES of the helper */
+  char *copy;  /* as many of the main thread */
   char *cells;
-  uint32_t local_stream_ps; /* copying one line of a dense block between buffers of one core */
+  uint32_t local_stream_ps; /* one line of a dense block, copied within one core */
   uint32_t order[SCATTERED];
 } sfd_bench_t;
 
@@ -85,7 +85,7 @@ static void *take_turns(void *argument)
   return NULL;
 }
 
-/* Waits until a word of the helper's no longer has that value; false if it keeps it, because the cores are busy. */
+/* Waits until the helper changes the word from that value; false: it has not, as the cores are busy. */
 static bool await_helper(const _Atomic uint32_t *word, uint32_t value)
 {
   int64_t deadline = 0;
@@ -101,7 +101,7 @@ static bool await_helper(const _Atomic uint32_t *word, uint32_t value)
   return true;
 }
 
-/* Gives the helper the turn; its number. */
+/* Gives the helper the turn; returns its number. */
 static uint32_t start_turn(sfd_bench_t *bench, void (*task)(sfd_bench_t *bench))
 {
   uint32_t turn = atomic_load_explicit(&bench->turn, memory_order_relaxed) + 1;
@@ -110,7 +110,7 @@ static uint32_t start_turn(sfd_bench_t *bench, void (*task)(sfd_bench_t *bench))
   return turn;
 }
 
-/* The same, and waits until it comes back. */
+/* Gives the turn and waits for the next. */
 static bool give_turn(sfd_bench_t *bench, void (*task)(sfd_bench_t *bench))
 {
   return await_helper(&bench->turn, start_turn(bench, task));
@@ -129,7 +129,7 @@ static void write_lines(sfd_bench_t *bench)
     bench->lines[(size_t)i * LINE_BYTES]++;
 }
 
-/* What the main thread does with the helper's lines, the other way. */
+/* The main thread copies the helper's lines. */
 static void copy_back(sfd_bench_t *bench)
 {
   sfshm_dense_copy(bench->lines, bench->copy, SPREAD_BYTES);
@@ -277,7 +277,7 @@ static void fill_order(sfd_bench_t *bench)
   }
 }
 
-/* On its core from the beginning: it may be that it gets no time on this thread's. */
+/* The helper begins on its core, as it may get no time on this one. */
 static bool start_helper(sfd_bench_t *bench, pthread_t *helper)
 {
   pthread_attr_t attributes;
@@ -301,7 +301,7 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
     return false;
   measure_local(bench, &lowest);
   bool done = measure_vm_read(bench, &lowest);
-  if (!done) /* forbidden here, which is found out again where it matters */
+  if (!done) /* forbidden; ranks find that out again */
     lowest.vm_read_call_ps = sfd_copy_costs_default.vm_read_call_ps,
     lowest.vm_read_stream_ps = sfd_copy_costs_default.vm_read_stream_ps;
   if (!start_helper(bench, &helper))
@@ -311,7 +311,7 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   pthread_join(helper, NULL);
   if (!done)
     return false;
-  /* A process reading itself finds the data in its own cache; another one's have to come over first. */
+  /* within one process the data is in the cache already */
   lowest.vm_read_stream_ps +=
       lowest.remote_stream_ps > bench->local_stream_ps ? lowest.remote_stream_ps - bench->local_stream_ps : 0;
   lowest.measured = 1;

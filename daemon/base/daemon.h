@@ -1,5 +1,4 @@
-/* State of one daemon, and the functions on it that every room calls: serial numbers, the end of the daemon. The loop's
- * thread owns all of it. server.h creates it. */
+/* State of one daemon (created by server.h). The loop's thread owns all of it. */
 #ifndef SFD_BASE_DAEMON_H
 #define SFD_BASE_DAEMON_H
 
@@ -13,7 +12,7 @@
 
 #define SFD_SOFTWARE "sfd 0.1.0"
 
-/* What sfctl status shows. */
+/* As sfctl status shows it. */
 typedef struct sfd_statistics {
   int32_t njobs;
   int32_t nranks;
@@ -54,25 +53,25 @@ typedef struct sfd_server {
   uv_signal_t terminate;
   uv_signal_t interrupt;
   bool stopping;
-  bool ending;  /* to be stopped at the end of this turn of the loop */
-  bool drained; /* takes no new jobs; why: */
+  bool ending;  /* stops at the end of this turn */
+  bool drained; /* accepts no new jobs; why: */
   char drained_by[SFD_TEXT_SIZE];
 
   /* Descriptors. */
-  int64_t max_fds;   /* the limit of open files */
+  int64_t max_fds;   /* limit of open files */
   int64_t nheld_fds; /* of segments and edge lists */
   int64_t max_held_fds;
 
-  /* Each room's own. */
+  /* State of the rooms. */
   struct sfd_clients *clients;
   struct sfd_network *network;  /* NULL: alone */
-  struct sfd_fabric *abandoned; /* over which no network could be made; NULL: none */
-  uint64_t last_id;             /* of jobs, groups and graphs: never reused */
+  struct sfd_fabric *abandoned; /* a fabric without network; NULL: none */
+  uint64_t last_id;             /* of jobs, groups and graphs; ids are never reused */
   struct sfd_jobs *jobs;
   struct sfd_memory *memory;
   struct sfd_data *data;
   struct sfd_call_watch *calls;
-  void **images; /* by node: root image that is arriving now, or NULL */
+  void **images; /* by node: root image that is arriving, or NULL */
   struct sfd_membership *membership;
   struct sfd_refusals *refusals; /* NULL: alone */
   struct sfd_admin *admin;
@@ -84,10 +83,16 @@ static inline bool sfd_server_offloads(const sfd_server_t *server)
   return server->workers != NULL;
 }
 
-/* Ends the daemon at the end of this turn of the loop, when all output of the turn has been written. */
-void sfd_server_end(sfd_server_t *server);
+/* Ends the daemon at the end of this turn of the loop, after its output. */
+static inline void sfd_server_end(sfd_server_t *server)
+{
+  server->ending = true;
+}
 
 /* Serial numbers order objects by creation. */
-uint64_t sfd_server_new_serial(sfd_server_t *server);
+static inline uint64_t sfd_server_new_serial(sfd_server_t *server)
+{
+  return ++server->last_serial;
+}
 
 #endif

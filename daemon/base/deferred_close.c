@@ -1,5 +1,4 @@
-/* Closing foreign descriptors: see deferred_close.h. The lanes' queues belong to the lock, all else to the loop's
- * thread. */
+/* Deferred closing: see deferred_close.h. Queues of lanes belong to the lock, all else to the loop's thread. */
 #include "daemon/base/deferred_close.h"
 
 #include <fcntl.h>
@@ -21,7 +20,7 @@
 #define LITTLE_MEMORY_BYTES ((off_t)16 << 20)
 #define STAT_BLOCK_BYTES 512
 #define STUCK_NS INT64_C(1000000000)
-#define INTERRUPT_NS 5000000 /* how long one close(2) may wait before a signal interrupts it */
+#define INTERRUPT_NS 5000000 /* after which a signal interrupts close(2) */
 #define INTERRUPT_SIGNAL (SIGRTMIN + 3)
 #define END_WAIT_S 1
 
@@ -31,11 +30,11 @@ typedef struct item {
 } item_t;
 
 typedef struct lane {
-  item_t *items; /* from first on n; the thread is closing the first */
+  item_t *items; /* n from first on; the thread is closing the first */
   size_t first;
   size_t n;
   size_t capacity;
-  int64_t began_ns; /* to close the first; 0: it has not */
+  int64_t began_ns; /* when closing the first began; 0: it has not */
   bool running;
   pthread_t thread;
 } lane_t;
@@ -43,21 +42,21 @@ typedef struct lane {
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  int nusers; /* daemons of this process: tests have several */
+  int nusers; /* daemons in this process: tests have several */
   bool ending;
   uid_t uid;
   lane_t bounded;  /* connections and large memfds */
-  lane_t anything; /* may block for good */
+  lane_t anything; /* may block forever */
 } closing = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* ---- The threads ------------------------------------------------------------------------------------------------- */
 
 static void on_interrupt(int number)
 {
-  (void)number; /* that it comes ends a wait in the kernel */
+  (void)number; /* the signal interrupts a system call */
 }
 
-/* Makes this thread receive a signal every few milliseconds while the timer runs. */
+/* A timer that signals this thread every few milliseconds while it runs. */
 static bool make_timer(timer_t *timer_p)
 {
   struct sigaction action = {.sa_handler = on_interrupt};
@@ -85,7 +84,7 @@ static int64_t now_ns(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* With the lock, which is released meanwhile. */
+/* Releases the lock meanwhile. */
 static void close_first(lane_t *lane)
 {
   int fd = lane->items[lane->first].fd;
@@ -120,11 +119,11 @@ static void *close_all(void *opaque)
   return NULL;
 }
 
-/* Without a thread it waits for the next call; without memory it is closed here. */
+/* Without a thread the next call tries again; without memory closes here. */
 static void close_elsewhere(lane_t *lane, int fd)
 {
   pthread_mutex_lock(&closing.lock);
-  if (lane->first > lane->n) { /* so that what has been closed does not take room */
+  if (lane->first > lane->n) { /* drops closed items */
     memmove(lane->items, lane->items + lane->first, lane->n * sizeof lane->items[0]);
     lane->first = 0;
   }
@@ -155,7 +154,7 @@ void sfd_deferred_close_received(int fd)
   close_elsewhere(memory ? &closing.bounded : &closing.anything, fd);
 }
 
-/* After the shutdown nothing more can come in. */
+/* The shutdown ends input. */
 void sfd_deferred_close_connection(int fd)
 {
   int unread = -1;
@@ -215,7 +214,7 @@ static void end_lane(lane_t *lane)
   if (!lane->running)
     return;
   if (pthread_timedjoin_np(lane->thread, NULL, &until) != 0) {
-    pthread_detach(lane->thread); /* it has the lane for as long as the process lives */
+    pthread_detach(lane->thread); /* it uses the lane until the process ends */
     return;
   }
   free(lane->items);

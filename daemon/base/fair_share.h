@@ -1,6 +1,6 @@
-/* Shares of what is bounded for all users of a daemon. A user may have three times what is left free: alone three
- * quarters of all, beside another one three sevenths. So something is left for whoever comes next, however many there
- * are. Root and the daemon's own user are not bound by it. */
+/* Fair shares of limits for all users of a daemon: a user may have three times what is left free; alone that is three
+ * quarters of all, beside another user three sevenths. So any number of users finds something left. Root and the
+ * daemon's user are exempt. */
 #ifndef SFD_BASE_FAIR_SHARE_H
 #define SFD_BASE_FAIR_SHARE_H
 

@@ -1,4 +1,3 @@
-/* Search trees by number. No state of its own. */
 #include "daemon/base/id_map.h"
 
 #include <search.h>

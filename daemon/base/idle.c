@@ -1,4 +1,4 @@
-/* The idle strategy of the daemon's loop: see idle.h. */
+/* Idle strategy of the loop: see idle.h. */
 #include "daemon/base/idle.h"
 
 #include <sched.h>
@@ -7,17 +7,17 @@
 
 #define MOVED_NS 50000 /* how long the loop looks for more data */
 
-/* A yield that takes so long has kept the loop from work. */
+/* A yield of that length has kept the loop from work. */
 #define CROWDED_NS 1000000
 #define CROWDED_FOR_LEAST_NS 5000000
 #define CROWDED_FOR_MOST_NS 1000000000
 
 #define MOVE_PAUSE_NS 1000000
 
-/* If nothing came during the yield, it was no loss: the rank computes. If something came, sleeping is better. */
+/* If nothing came during the yield, a rank has computed, and nothing is lost. If something came, sleeping is better. */
 static void learn_from_yield(sfd_idle_t *idle)
 {
-  if (idle->moved_ns - idle->yielded_ns > MOVED_NS) /* the loop has slept since, or has learnt from the yield */
+  if (idle->moved_ns - idle->yielded_ns > MOVED_NS) /* the loop has slept since, or has learnt from the yield already */
     return;
   idle->yielded_ns = 0;
   if (!idle->yielded_long) {
@@ -41,8 +41,7 @@ void sfd_idle_expect(sfd_idle_t *idle, uint64_t for_ns)
   idle->expected_until_ns = for_ns != 0 ? uv_hrtime() + for_ns : 0;
 }
 
-/* Ranks that make a graph sleep or yield while they wait: what is expected from them is looked for on crowded cores,
- * too. */
+/* Ranks in set-up sleep or yield while they wait, so the loop looks for their messages on crowded cores, too. */
 bool sfd_idle_expects_more(const sfd_idle_t *idle)
 {
   uint64_t now = uv_hrtime();
@@ -77,8 +76,8 @@ static bool subtract(sfd_cpus_t *cpus, const sfd_cpus_t *taken)
   return left != 0;
 }
 
-/* Allows the thread the cores it had been allowed. A mask of all cores leaves the choice to the thread's cpuset, also
- * if that changes later; whoever started the daemon may have chosen fewer. */
+/* Allows the thread its former cores. A mask of all cores leaves the choice to the thread's cpuset, even if that
+ * changes later; but the daemon may have been started with fewer. */
 static void allow_again(const sfd_cpus_t *allowed)
 {
   sfd_cpus_t all;

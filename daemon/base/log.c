@@ -1,4 +1,4 @@
-/* Log lines and the levels at which components print. Runs on the daemon's only thread. */
+/* Log: lines, levels, limits. The daemon's thread. */
 #include "daemon/base/log.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "shm/base/suggest.h"
 
 #define PREFIX_SIZE 128
-#define TEXT_SIZE ((PIPE_BUF - PREFIX_SIZE) / 4) /* of a message, before escaping: a line is written as a whole */
-#define ITEM_SIZE 64                             /* of one entry of a list of levels; no valid one is as long */
+#define TEXT_SIZE ((PIPE_BUF - PREFIX_SIZE) / 4) /* of a message before escaping; a line is written as a whole */
+#define ITEM_SIZE 64                             /* of one entry of a list of levels */
 #define NOT_FOUND (-1)
 #define LINE_NS (INT64_C(1000000000) / SFD_LOG_RATE)
 
@@ -33,7 +33,7 @@ sfd_log_levels_t sfd_log_levels = {{SFD_LOG_COMPONENT_TABLE(LOG_INFO)}};
 
 static bool show_time;
 
-/* By component: until when the lines that it has printed count, and how many it could not print. */
+/* By component: end of the period of its counted lines, and lines left out. */
 static struct {
   int64_t due_ns;
   uint64_t left_out;
@@ -47,7 +47,7 @@ static int find_name(const char *const names[], int count, const char *word)
   return NOT_FOUND;
 }
 
-/* An unknown level or component: names the closest one, and all of them. */
+/* Names the closest level or component, and all of them. */
 static sf_status_t unknown_name(const char *what, const char *const names[], int count, const char *word)
 {
   char known[128] = "", hint[SFSHM_SUGGEST_HINT_SIZE];
@@ -61,8 +61,7 @@ static sf_status_t unknown_name(const char *what, const char *const names[], int
                      sfshm_suggest_hint(&suggest, hint), known);
 }
 
-/* Copies the entry that begins at *cursor_p, without blanks around it, and moves the cursor behind its comma (NULL
- * after the last entry). */
+/* Copies the entry at *cursor_p, trimmed; moves the cursor after its comma, or to NULL. */
 static sf_status_t next_item(const char **cursor_p, char item[ITEM_SIZE])
 {
   const char *begin = *cursor_p + strspn(*cursor_p, " \t"), *comma = strchr(begin, ',');
@@ -79,7 +78,7 @@ static sf_status_t next_item(const char **cursor_p, char item[ITEM_SIZE])
   return SF_OK;
 }
 
-/* Splits "component=level" or "level"; *component_p is NOT_FOUND for the latter. */
+/* Splits "component=level" or "level" (*component_p NOT_FOUND). */
 static sf_status_t parse_item(char *item, int *component_p, uint8_t *level_p)
 {
   char *equals = strchr(item, '=');
@@ -99,7 +98,7 @@ static sf_status_t parse_item(char *item, int *component_p, uint8_t *level_p)
   return SF_OK;
 }
 
-/* Takes the entry that begins at *cursor_p and moves the cursor behind it. */
+/* Parses the entry at *cursor_p and moves the cursor. */
 static sf_status_t next_level(const char **cursor_p, int *component_p, uint8_t *level_p)
 {
   char item[ITEM_SIZE];
@@ -154,7 +153,7 @@ sf_status_t sfd_log_adjust(const char *spec)
   return SF_OK;
 }
 
-/* The level that most components have. */
+/* The level of most components. */
 static uint8_t usual_level(void)
 {
   int count[SFD_LOG_LEVELS] = {0};
@@ -182,7 +181,7 @@ void sfd_log_show_time(bool show)
   show_time = show;
 }
 
-/* Writes "", or the time and a blank. */
+/* "", or the time and a blank. */
 static void format_time(char *buffer, size_t size)
 {
   buffer[0] = '\0';
@@ -196,7 +195,7 @@ static void format_time(char *buffer, size_t size)
   snprintf(buffer + length, size - length, ".%03dZ ", (int)(now.tv_nsec / 1000000));
 }
 
-/* Appends text so that it stays one line of printable ASCII. out has room for four bytes for each of text. */
+/* Appends text as printable ASCII; takes up to four bytes for each. */
 static char *append_escaped(char *out, const char *text)
 {
   static const char digits[] = "0123456789abcdef";
@@ -226,8 +225,8 @@ static int64_t now_ns(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* As write(2), but fails with EAGAIN where that would block. Of a terminal, and of pipes on old kernels, others may
- * take the room in between. */
+/* write(2) that fails with EAGAIN instead of blocking. Other writers may still take the room of a terminal, or of pipes
+ * on old kernels. */
 static ssize_t write_without_waiting(const char *line, size_t length)
 {
   struct stat info;
@@ -244,7 +243,7 @@ static ssize_t write_without_waiting(const char *line, size_t length)
   return poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, line, length) : -1;
 }
 
-/* One write per line, so that lines of several processes don't mix. False if nothing of it could be written for now. */
+/* One write per line, so that lines of processes don't mix. False: nothing could be written for now. */
 static bool write_line(const char *line, size_t length)
 {
   for (size_t done = 0; done < length;) {
@@ -269,8 +268,7 @@ static bool write_text(sfd_log_component_t component, sfd_log_level_t level, con
   return write_line(line, (size_t)(end - line));
 }
 
-/* Whether a component may print now what others can provoke: as many lines at once as there are in a burst, then as
- * many as its rate. What has been asked for, and errors, are not limited. */
+/* Limits the lines that others can provoke: a burst, then a rate. Errors and requested levels are not limited. */
 static bool may_print(sfd_log_component_t component, sfd_log_level_t level)
 {
   int64_t now = now_ns(), *due_ns = &floods[component].due_ns;
@@ -284,7 +282,7 @@ static bool may_print(sfd_log_component_t component, sfd_log_level_t level)
   return true;
 }
 
-/* What could not be printed, as soon as something can. */
+/* Logs how many lines were left out. */
 static void log_dropped(sfd_log_component_t component)
 {
   char text[128];
