@@ -1,4 +1,4 @@
-/* The node board and the bookkeeping behind it. The daemon's thread. */
+/* Node board: see node_board.h. The daemon's thread. */
 #include "daemon/base/node_board.h"
 
 #include <sched.h>
@@ -54,7 +54,7 @@ int32_t sfd_node_board_max_workers(const sfd_node_board_t *board)
   return count_workers(board, 1);
 }
 
-/* Hints for the clients' waiting: nothing depends on the order in which they are seen. */
+/* Hints for clients, in no particular order. */
 static void publish(sfd_node_board_t *board)
 {
   atomic_store_explicit(&memory(board)->cores, (uint32_t)sfd_node_board_cores(board), memory_order_relaxed);
@@ -98,7 +98,7 @@ void sfd_node_board_destroy(sfd_node_board_t *board)
   free(board);
 }
 
-/* Adds a participant with its processors, or takes it away (by = -1). */
+/* Adds a participant with its processors, or removes it (by = -1). */
 static void change(sfd_node_board_t *board, const sfd_cpus_t *cpus, int by)
 {
   for (int word = 0; word < WORDS; word++)

@@ -1,4 +1,4 @@
-/* Parsing and printing the values of options by type. Runs on the daemon's only thread, at start. */
+/* Values of options: see option_value.h. The daemon's thread, at start. */
 #include "daemon/base/option_value.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 #include "daemon/base/log.h"
 #include "shm/base/error.h"
 
-#define MAX_WHOLE_DIGITS 12 /* of seconds: as milliseconds they fit in 64 bits */
+#define MAX_WHOLE_DIGITS 12 /* seconds, so that milliseconds fit in 64 bits */
 
 static void *field_of(sfd_options_t *options, const sfd_option_t *option)
 {
@@ -24,7 +24,7 @@ static const void *const_field_of(const sfd_options_t *options, const sfd_option
 static bool parse_integer(const char *text, int64_t *value_p)
 {
   if (!isdigit((unsigned char)text[text[0] == '-']))
-    return false; /* strtoll would take blanks and a plus */
+    return false; /* strtoll would accept blanks and a plus sign */
   char *end;
   errno = 0;
   long long value = strtoll(text, &end, 10);
@@ -34,7 +34,7 @@ static bool parse_integer(const char *text, int64_t *value_p)
   return true;
 }
 
-/* Decimal seconds with at most three decimals, exactly, in any locale. */
+/* Decimal seconds with at most three decimals, in any locale. */
 static bool parse_seconds(const char *text, int64_t *ms_p)
 {
   static const char digits[] = "0123456789";
@@ -127,7 +127,7 @@ static bool is_among(const char *words, const char *text)
   return false;
 }
 
-/* Control characters are refused because they would break the lines in which values are printed. */
+/* Refuses control characters, which would break printed lines. */
 static sf_status_t check_text(const sfd_option_t *option, const char *label, const char *text)
 {
   sfd_log_levels_t levels;

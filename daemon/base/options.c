@@ -1,4 +1,4 @@
-/* The table of options and the three sources that set them. Runs on the daemon's only thread, at start. */
+/* Options: table and sources. The daemon's thread, at start. */
 #include "daemon/base/options.h"
 
 #include <ctype.h>
@@ -11,12 +11,12 @@
 #include "shm/base/error.h"
 #include "shm/base/suggest.h"
 
-#define NAME_SIZE 64          /* of an option's name with its prefix; no valid one is as long */
-#define LABEL_SIZE 320        /* of an option's name with the place where it was found */
+#define NAME_SIZE 64          /* of an option's name with prefix */
+#define LABEL_SIZE 320        /* of an option's name with its source */
 #define FILE_LIMIT (1u << 20) /* bytes of a configuration file */
 #define ENVIRONMENT_PREFIX "SFD_"
 
-/* Offset of a field of the options, checked to be of that C type. */
+/* Offset of a field of options, checked to have that type. */
 #define FIELD(ctype, field)                                                                                            \
   (offsetof(sfd_options_t, field) +                                                                                    \
    0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((sfd_options_t *)0)->field), ctype) ? 1 : -1]))
@@ -32,69 +32,69 @@ static const sfd_option_t table[] = {
     {"socket", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(socket), "", 0, 0, "PATH",
      "socket to serve; empty: SF_SOCKET, else $XDG_RUNTIME_DIR/sfd.sock, else /tmp/sfd-UID/sfd.sock"},
     {"join-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(join_timeout_ms), "60", 1, 7 * 86400000, "SECONDS",
-     "longest time that a job may take until all its ranks have joined"},
+     "time limit for all ranks of a job to join"},
     {"hello-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(hello_timeout_ms), "10", 100, 3600000, "SECONDS",
-     "how long a connection may be open without saying who it is"},
+     "time limit for a connection to send Hello"},
     {"fabric", SFD_OPTION_CHOICE, SFD_SOURCE_FILE, TEXT(fabric), "none", 0, 0, "none|tcp|mpi",
-     "how to reach the daemons of other nodes; mpi: this is one process of an MPI job of daemons"},
+     "transport to the daemons of other nodes; mpi: the daemons are the processes of an MPI job"},
     {"peers", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(peers), "", 0, 0, "LIST",
-     "fabric tcp: HOST:PORT,HOST:PORT,... of all daemons, the same on each, or a file with one a line"},
+     "fabric tcp: HOST:PORT,HOST:PORT,... of all daemons, the same on each; or a file with one per line"},
     {"node", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(node), "-1", -1, INT32_MAX, "NUMBER",
-     "fabric tcp: which of the peers this daemon is, from 0; -1: the one that is this host"},
+     "fabric tcp: index of this daemon in the list of peers, from 0; -1: the entry of this host"},
     {"peer-auth", SFD_OPTION_CHOICE, SFD_SOURCE_FILE, TEXT(peer_auth), "", 0, 0, "key|munge|user",
-     "fabric tcp: how the daemons prove that they belong: by peer-key, by MUNGE, or as those of one user on loopback, "
-     "where then alone they listen; empty: the first of these that is there"},
+     "fabric tcp: authentication between daemons: peer-key, MUNGE, or the same user on loopback, where alone the "
+     "daemons listen then; empty: the first that is available"},
     {"peer-key", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(peer_key), "", 0, 0, "PATH",
-     "fabric tcp: file with the secret that the daemons share, at least 32 bytes, private"},
+     "fabric tcp: file with the shared secret of the daemons, at least 32 bytes, private"},
     {"munge-socket", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(munge_socket), "", 0, 0, "PATH",
-     "fabric tcp: where munged serves; empty: where MUNGE's library looks for it"},
+     "fabric tcp: socket of munged; empty: default of MUNGE's library"},
     {"bind", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(bind), "", 0, 0, "HOST:PORT",
-     "fabric tcp: where to listen, if not where the list of peers says"},
+     "fabric tcp: address to listen on, if it is not the one in the list of peers"},
     {"fabric-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(fabric_fd), "-1", -1, INT_MAX, "FD",
      "fabric tcp: socket to listen on, bound by the caller; -1: none"},
     {"device-mpi", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(device_mpi), "yes", 0, 0, "yes|no",
-     "fabric mpi: hand memory of devices to an MPI that takes it; no: it passes through pinned memory of the host"},
+     "fabric mpi: pass device memory to an MPI that accepts it; no: stage it through pinned host memory"},
     {"plugin-dir", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(plugin_dir), "", 0, 0, "PATH",
-     "where libsfd_mpi.so and libsfd_munge.so are; empty: beside sfd, or in ../lib/sfd or ../lib from there"},
+     "directory of libsfd_mpi.so and libsfd_munge.so; empty: that of sfd, or ../lib/sfd or ../lib from there"},
     {"cluster", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(cluster), "", 0, 0, "NAME",
-     "name on which all daemons must agree"},
+     "name of the cluster, the same on all daemons"},
     {"connect-timeout", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(connect_timeout_ms), "10", 1000, 3600000, "SECONDS",
-     "how long a daemon that does not answer is tried"},
+     "time limit for connecting to another daemon"},
     {"max-clients", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_clients), "4096", 1, 1 << 20, "COUNT",
-     "connections at a time; more are refused"},
+     "limit of open connections"},
     {"max-ranks", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_ranks), "65536", 1, 1 << 20, "COUNT",
-     "largest job that is accepted"},
+     "limit of the size of a job"},
     {"max-segments", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_segments), "1024", 1, 1 << 20, "COUNT",
-     "shared memory segments of one client"},
+     "limit of shared memory segments of a client"},
     {"max-regions", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_regions), "65536", 1, 1 << 24, "COUNT",
-     "registered memory regions of one client"},
+     "limit of registered memory regions of a client"},
     {"max-exchange-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_exchange_memory), "-1", -1,
      INT64_C(1) << 40, "MIB",
-     "memory of this node for what all jobs of one user exchange with other nodes; -1: half of the node's, or all if the "
-     "daemon serves its own user only"},
+     "limit of memory for exchanges with other nodes, of all jobs of a user; -1: half of the node's memory, or all "
+     "if the daemon serves its own user only"},
     {"max-device-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_device_memory), "-1", -1, INT64_C(1) << 40,
      "MIB",
-     "memory of devices that the daemon allocates for one job (sf_alloc_on_device, slots for messages), in blocks of 2 MiB; "
-     "-1: as much as they have"},
+     "limit of device memory that the daemon allocates for a job (sf_alloc_on_device, message slots), in blocks of 2 MiB; "
+     "-1: none"},
     {"calibrate", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(calibrate), "yes", 0, 0, "yes|no",
      "measure copy costs at start; no: use built-in figures"},
     {"offload-workers", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(offload_workers), "-1", -1, 64, "COUNT",
-     "threads that copy for clients while these compute; -1: one for each core that no rank needs, at most 4"},
+     "worker threads that copy for clients; -1: one for each core that no rank needs, at most 4"},
     {"stall-after", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(stall_after_ms), "30", 0, 7 * 86400000, "SECONDS",
-     "how long ranks wait for an operation until the log tells of it, once; 0: it does not"},
+     "time after which an operation that ranks wait for is logged as a stall; 0: never"},
     {"metrics", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(metrics), "", 0, 0, "PATH|PORT",
-     "serve GET /metrics over HTTP, at a Unix socket or a loopback port; empty: not"},
+     "serve GET /metrics over HTTP, at a Unix socket or a loopback port; empty: no"},
     {"log-level", SFD_OPTION_LEVELS, SFD_SOURCE_FILE, TEXT(log_level), "info", 0, 0, "LEVELS",
-     "error, warn, info, debug or trace, for all or by component, as in info,session=debug; "
+     "error, warn, info, debug or trace, for all or by component: info,session=debug; "
      "components: main, session, job, graph, memory, query, network"},
     {"log-time", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(log_time), "no", 0, 0, "yes|no",
      "begin log lines with the time (UTC)"},
     {"ready-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(ready_fd), "-1", -1, INT_MAX, "FD",
-     "descriptor that gets the line READY=1 and is closed once clients are served; -1: none"},
+     "descriptor to which READY=1 is written, and which is closed, when clients are served; -1: none"},
     {"make-key", SFD_OPTION_PATH, SFD_SOURCE_COMMAND_LINE, TEXT(make_key), "", 0, 0, "PATH",
      "write a random key for peer-key to a new file that only its owner can read, and exit"},
     {"print-config", SFD_OPTION_ACTION, SFD_SOURCE_COMMAND_LINE, SWITCH(print_config), "no", 0, 0, "",
-     "print the effective values and where each came from, and exit"},
+     "print the effective values and their sources, and exit"},
     {"help", SFD_OPTION_ACTION, SFD_SOURCE_COMMAND_LINE, SWITCH(help), "no", 0, 0, "",
      "print this text and exit"},
     {"version", SFD_OPTION_ACTION, SFD_SOURCE_COMMAND_LINE, SWITCH(version), "no", 0, 0, "",
@@ -103,7 +103,7 @@ static const sfd_option_t table[] = {
 /* clang-format on */
 _Static_assert(sizeof table / sizeof table[0] == SFD_OPTION_COUNT, "one row per option");
 
-/* Where an option was found. */
+/* Source of a value. */
 typedef struct sfd_place {
   sfd_option_source_t source;
   const char *file;
@@ -124,7 +124,7 @@ static void environment_name(const char *name, char out[NAME_SIZE])
     *p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
 }
 
-/* The name as the user of this source writes it. */
+/* The name as spelled in the source. */
 static void spelled_name(sfd_option_source_t source, const char *name, char out[NAME_SIZE])
 {
   if (source == SFD_SOURCE_ENVIRONMENT)
@@ -133,7 +133,7 @@ static void spelled_name(sfd_option_source_t source, const char *name, char out[
     snprintf(out, NAME_SIZE, "%s%s", source == SFD_SOURCE_COMMAND_LINE ? "--" : "", name);
 }
 
-/* How errors begin: "--max-clients", "SFD_MAX_CLIENTS" or "sfd.conf:3: max-clients". */
+/* Begin of errors: "--max-clients", "SFD_MAX_CLIENTS" or "sfd.conf:3: max-clients". */
 static const char *make_label(const sfd_option_t *option, const sfd_place_t *place, char label[LABEL_SIZE])
 {
   char name[NAME_SIZE];
@@ -169,7 +169,7 @@ static sf_status_t set_defaults(sfd_options_t *options)
   return SF_OK;
 }
 
-/* The row whose name, as this source spells it, is spelled; NULL if there is none. */
+/* NULL: no such option in that source. */
 static const sfd_option_t *find_option(sfd_option_source_t source, const char *spelled)
 {
   for (size_t i = 0; i < SFD_OPTION_COUNT; i++) {
@@ -198,7 +198,7 @@ static sf_status_t unknown_option(const sfd_place_t *place, const char *spelled)
   return sfshm_error(SF_ERR_ARG, "unknown option %.60s%s; see sfd --help", spelled, hint);
 }
 
-/* Sets an option found in the environment or the file, if it may stand there. */
+/* Sets an option of the environment or the file. */
 static sf_status_t set_named(sfd_options_t *options, const sfd_place_t *place, const char *spelled, const char *text)
 {
   const sfd_option_t *option = find_option(place->source, spelled);
@@ -211,7 +211,7 @@ static sf_status_t set_named(sfd_options_t *options, const sfd_place_t *place, c
                      option->lowest == SFD_SOURCE_ENVIRONMENT ? " or in the environment" : "");
 }
 
-/* The value of the option at argv[*index_p], which "=" doesn't give; moves the index if it is the next argument. */
+/* The value after argv[*index_p] without "="; moves the index if that is the next argument. */
 static const char *following_value(const sfd_option_t *option, char *const argv[], int *index_p)
 {
   const char *next = argv[*index_p + 1];
@@ -256,7 +256,7 @@ static sf_status_t parse_command_line(sfd_options_t *options, int argc, char *co
   return SF_OK;
 }
 
-/* A variable that is set to nothing counts as not set. */
+/* An empty variable counts as not set. */
 static sf_status_t parse_environment(sfd_options_t *options, char *const environment[])
 {
   sfd_place_t place = {.source = SFD_SOURCE_ENVIRONMENT};
@@ -273,7 +273,7 @@ static sf_status_t parse_environment(sfd_options_t *options, char *const environ
   return SF_OK;
 }
 
-/* Cuts blanks off both ends. */
+/* Trims blanks. */
 static char *trim(char *text)
 {
   text += strspn(text, " \t\r");
@@ -283,7 +283,7 @@ static char *trim(char *text)
   return text;
 }
 
-/* Cuts off a comment: # at the beginning or after a blank, so that a path may contain one. */
+/* Removes a comment: # at the beginning or after a blank. */
 static void cut_comment(char *line)
 {
   for (char *p = line; *p; p++) {
@@ -307,7 +307,7 @@ static sf_status_t parse_line(sfd_options_t *options, const sfd_place_t *place, 
   return set_named(options, place, trim(line), trim(equals + 1));
 }
 
-/* Reads at most FILE_LIMIT bytes; the caller frees *text_p. */
+/* Reads at most FILE_LIMIT bytes; free *text_p. */
 static sf_status_t read_stream(FILE *stream, const char *path, char **text_p)
 {
   char *text = malloc(FILE_LIMIT + 2);

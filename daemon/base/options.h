@@ -1,10 +1,8 @@
-/* The daemon's options: one table from which the command line, the environment and the configuration file are parsed,
- * and the help and the effective values printed. docs/man/sfd.8 describes each; its test compares both.
- *
- * An option NAME is given as --NAME VALUE or --NAME=VALUE, as SFD_NAME (capitals, dashes to underscores) in the
- * environment, or as a line "NAME = VALUE" of the file that the option config names. The command line wins over the
- * environment, that over the file, that over the default; within one source the last occurrence wins. Every value
- * given is checked, also one that another overrides. */
+/* Options of the daemon: one table for the command line, the environment, the configuration file, --help and
+ * --print-config. docs/man/sfd.8 describes each; its test compares both. An option NAME is --NAME VALUE or
+ * --NAME=VALUE, SFD_NAME (capitals, dashes to underscores) in the environment, or a line "NAME = VALUE" of the file of
+ * option config. Precedence: command line, environment, file, default; within one source the last value. All values are
+ * checked, also overridden ones. */
 #ifndef SFD_BASE_OPTIONS_H
 #define SFD_BASE_OPTIONS_H
 
@@ -16,13 +14,13 @@
 #include <sf/sf_status.h>
 
 typedef enum sfd_option_type {
-  SFD_OPTION_PATH,    /* char *, "" for none */
+  SFD_OPTION_PATH,    /* char *, "": none */
   SFD_OPTION_LEVELS,  /* char *, as sfd_log_parse takes it */
-  SFD_OPTION_CHOICE,  /* char *, one of the words of unit, between which | stands, or the default */
+  SFD_OPTION_CHOICE,  /* char *: one of the words of unit, separated by |, or the default */
   SFD_OPTION_INTEGER, /* int64_t */
   SFD_OPTION_SECONDS, /* int64_t milliseconds; written as decimal seconds */
-  SFD_OPTION_BOOL,    /* bool; yes or no; a bare --NAME means yes */
-  SFD_OPTION_ACTION,  /* bool; a bare --NAME that takes no value */
+  SFD_OPTION_BOOL,    /* bool: yes or no; --NAME alone means yes */
+  SFD_OPTION_ACTION,  /* bool: --NAME without value */
 } sfd_option_type_t;
 
 /* In order of precedence. */
@@ -36,23 +34,23 @@ typedef enum sfd_option_source {
 typedef struct sfd_option {
   const char *name;
   sfd_option_type_t type;
-  sfd_option_source_t lowest; /* source that may set it: SFD_SOURCE_FILE means any */
+  sfd_option_source_t lowest; /* lowest source that may set it */
   size_t offset;              /* in sfd_options_t */
   const char *default_text;
-  int64_t min, max; /* of INTEGER and SECONDS, the latter in milliseconds */
-  const char *unit; /* what a value is, for --help */
+  int64_t min, max; /* of INTEGER and SECONDS (milliseconds) */
+  const char *unit; /* kind of value, for --help */
   const char *help;
 } sfd_option_t;
 
 #define SFD_OPTION_COUNT 33
 
-/* Where an effective value came from. */
+/* Source of an effective value. */
 typedef struct sfd_option_origin {
   sfd_option_source_t source;
-  int line; /* of the configuration file */
+  int line; /* of the file */
 } sfd_option_origin_t;
 
-/* The effective values; text belongs to the struct. */
+/* Effective values; text is owned. */
 typedef struct sfd_options {
   char *config;
   char *socket;
@@ -60,7 +58,7 @@ typedef struct sfd_options {
   int64_t hello_timeout_ms;
   char *fabric;
   char *peers;
-  int64_t node; /* -1: to be found in the list of peers */
+  int64_t node; /* -1: from the list of peers */
   char *peer_auth;
   char *peer_key;
   char *munge_socket;
@@ -74,7 +72,7 @@ typedef struct sfd_options {
   int64_t max_ranks;
   int64_t max_segments;
   int64_t max_regions;
-  int64_t max_exchange_memory; /* MiB; -1: by who is served */
+  int64_t max_exchange_memory; /* MiB; -1: depends on the users served */
   int64_t max_device_memory;   /* MiB; -1: no limit */
   bool calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
@@ -90,27 +88,27 @@ typedef struct sfd_options {
   sfd_option_origin_t origin[SFD_OPTION_COUNT];
 } sfd_options_t;
 
-/* The table, of *count_p rows, in the order in which it is printed. */
+/* The table, in the order of printing. */
 const sfd_option_t *sfd_options_table(size_t *count_p);
 
-/* Parses everything; argv and environment end with NULL. Help or version on the command line: environment and file are
- * not looked at, so that whoever asks is answered. Neither prints nor exits. On success release with sfd_options_free.
- * SF_ERR_ARG: unknown name (with a suggestion), bad value (with what was expected) or malformed line (with FILE:LINE);
- * SF_ERR_SYS: the file can't be read; SF_ERR_LIMIT: the file is longer than 1 MiB; SF_ERR_NOMEM. */
+/* Parses all sources; argv and environment end with NULL. With help or version on the command line, the other sources
+ * are not read. Neither prints nor exits. Free with sfd_options_free. SF_ERR_ARG: unknown name (with a suggestion), bad
+ * value (with what was expected) or malformed line (with FILE:LINE); SF_ERR_SYS: the file can't be read; SF_ERR_LIMIT:
+ * the file is longer than 1 MiB; SF_ERR_NOMEM. */
 sf_status_t sfd_options_parse(int argc, char *const argv[], char *const environment[], sfd_options_t *options_p)
     __attribute__((warn_unused_result));
 void sfd_options_free(sfd_options_t *options); /* NULL is accepted */
 
-/* Where the value of the option with that index in the table came from: "default", "FILE:LINE", "environment SFD_NAME"
- * or "command line". */
+/* Source of an option's value, by index in the table: "default", "FILE:LINE", "environment SFD_NAME" or "command line".
+ * */
 #define SFD_OPTION_ORIGIN_SIZE 4128
 void sfd_options_origin(const sfd_options_t *options, size_t index, char *text, size_t size);
 
-/* The text of --help. */
+/* Text of --help. */
 void sfd_options_print_help(FILE *stream);
 
-/* The text of --print-config: a configuration file of the effective values, each with a comment on its origin. What a
- * file can't set is commented out. */
+/* Text of --print-config: a configuration file with the effective values and their sources; options that a file can't
+ * set are commented out. */
 void sfd_options_print_config(const sfd_options_t *options, FILE *stream);
 
 #endif

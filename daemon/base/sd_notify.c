@@ -1,4 +1,4 @@
-/* Messages to the service manager. Without one they go nowhere, and that is no error. The daemon's thread. */
+/* Service manager: see sd_notify.h. Without one messages are dropped. The daemon's thread. */
 #include "daemon/base/sd_notify.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Counted mappings. The daemon's thread. */
+/* Counted mappings: see shared_mapping.h. The daemon's thread. */
 #include "daemon/base/shared_mapping.h"
 
 #include <stdlib.h>

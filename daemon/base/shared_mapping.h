@@ -1,5 +1,5 @@
-/* Shared memory that several things in the daemon use: mapped until the last one lets go. The daemon's thread counts;
- * workers use the memory of mappings that are held for them. */
+/* Counted mappings of shared memory, unmapped by the last release. The daemon's thread counts; workers use mappings
+ * that are held for them. */
 #ifndef SFD_BASE_SHARED_MAPPING_H
 #define SFD_BASE_SHARED_MAPPING_H
 
@@ -10,10 +10,10 @@ typedef struct sfd_shared_mapping {
   sfshm_region_t region;
 } sfd_shared_mapping_t;
 
-/* Takes over a region, for one use; NULL without memory, and the region stays the caller's. */
+/* Takes over a region, with count 1; NULL without memory: the region stays the caller's. */
 sfd_shared_mapping_t *sfd_shared_mapping_create(const sfshm_region_t *region);
 
-/* One use more, and one less; NULL is accepted by both. */
+/* Both accept NULL. */
 sfd_shared_mapping_t *sfd_shared_mapping_hold(sfd_shared_mapping_t *mapping);
 void sfd_shared_mapping_release(sfd_shared_mapping_t *mapping);
 

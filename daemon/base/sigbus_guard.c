@@ -1,5 +1,5 @@
-/* Pages that are not there: see sigbus_guard.h. The handler runs on any thread, and calls what signal handlers may
- * call, and mmap, which on Linux is one system call and nothing else. */
+/* SIGBUS guard: see sigbus_guard.h. The handler runs on any thread. It calls async-signal-safe functions and mmap,
+ * which is one system call on Linux. */
 #include "daemon/base/sigbus_guard.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "shm/region/region.h"
 
-#define LINE_BYTES 512 /* more than a line of a mapping without a name has; of names the beginning is enough */
+#define LINE_BYTES 512 /* longer than the line of an unnamed mapping; of names the beginning suffices */
 
 static _Atomic uint32_t nreplaced;
 static uintptr_t page_bytes;
@@ -45,7 +45,7 @@ static bool is_shared_there(const char *line, uintptr_t address)
   return from <= address && address < to && strstr(line, " /memfd:") != NULL;
 }
 
-/* Whether the address is in a memfd, as all that is shared with clients is. */
+/* Whether the address is in a memfd, as all memory shared with clients is. */
 static bool is_shared(uintptr_t address)
 {
   char line[LINE_BYTES], bytes[LINE_BYTES];
@@ -60,7 +60,7 @@ static bool is_shared(uintptr_t address)
         continue;
       }
       if (bytes[i] != '\n')
-        continue; /* the rest of a name */
+        continue; /* rest of a name */
       line[used] = '\0';
       found = is_shared_there(line, address);
       used = 0;
@@ -80,7 +80,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
       mmap(page, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
     atomic_fetch_add_explicit(&nreplaced, 1, memory_order_relaxed);
   else
-    signal(number, SIG_DFL); /* which the same access meets next */
+    signal(number, SIG_DFL); /* the access is repeated, and ends the process */
   errno = saved;
 }
 

@@ -1,4 +1,4 @@
-/* Composing bounded texts. Pure functions. */
+/* Texts: see text.h. Pure functions. */
 #include "daemon/base/text.h"
 
 #include <stdarg.h>

@@ -1,6 +1,4 @@
-/* The threads beside the loop: see worker_pool.h. Fields up to lock belong to the loop's thread, those behind to the
- * lock.
- */
+/* Workers: see worker_pool.h. Fields up to lock belong to the loop's thread, those after it to the lock. */
 #include "daemon/base/worker_pool.h"
 
 #include <pthread.h>
@@ -47,7 +45,7 @@ static void *work_on(void *opaque)
   return NULL;
 }
 
-/* Takes all that a list holds. */
+/* Empties a list. */
 static struct work_list take_all(sfd_workers_t *workers, struct work_list *list)
 {
   struct work_list taken = STAILQ_HEAD_INITIALIZER(taken);
