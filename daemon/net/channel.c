@@ -1,4 +1,4 @@
-/* Channels: how they begin and end, and the fabric's events. The loop's thread. */
+/* Channels: begin and end, and events of the fabric. The loop's thread. */
 #include "daemon/net/channel.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 /* ---- The end of a channel ---- */
 
-/* From here on to the end of it all sends are refused, so that a done that sends again does not keep this going. */
+/* Until the end of this function all sends are refused, so that a done that sends again does not keep it going. */
 static void finish(sfd_channel_t *channel)
 {
   channel->is_ending = true;
@@ -21,7 +21,7 @@ static void finish(sfd_channel_t *channel)
   channel->is_ending = false;
 }
 
-/* The handler may open the channel anew, and end it: it gets a copy of the reason. */
+/* The handler may open the channel again and end it, so it gets a copy of the detail. */
 static void finish_and_notify(sfd_channel_t *channel)
 {
   sfd_channels_t *channels = channel->channels;
@@ -72,7 +72,7 @@ void sfd_channels_run_deferred(sfd_channels_t *channels)
 
 /* ---- The fabric's events ---- */
 
-/* The other node may be back before the handlers heard of the end of the last stream. */
+/* The other node may be back before the handlers hear of the end of the last stream. */
 static void on_up(void *owner, int32_t node)
 {
   sfd_channels_t *channels = owner;

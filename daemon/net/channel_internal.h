@@ -1,10 +1,9 @@
-/* What the parts of the channels share: channel.c (beginning and end of channels), channel_send.c, channel_receive.c.
- * The loop's thread.
+/* Shared by the files of the channels: channel.c (begin and end), channel_send.c, channel_receive.c. The loop's thread.
  *
  *   CLOSED ──send──▶ OPENING ──up──▶ OPEN      up in CLOSED: the other node opened it
  *     ▲ ▲               │             │
- *     │ └─ down event ──┴─────────────┤        the handlers are told at once, in the fabric's event
- *     └─ run_deferred ── ENDING ◀─────┘        by sfd_channel_end, which may be called within our functions */
+ *     │ └─ down event ──┴─────────────┤        handlers are called at once, in the fabric's event
+ *     └─ run_deferred ── ENDING ◀─────┘        sfd_channel_end, also within functions of the channels */
 #ifndef SFD_NET_CHANNEL_INTERNAL_H
 #define SFD_NET_CHANNEL_INTERNAL_H
 
@@ -18,27 +17,27 @@
 #include "daemon/net/channel.h"
 #include "daemon/net/frame.h"
 
-/* A frame takes no further message when its payloads have this many bytes. */
+/* A frame with so many bytes of payload is full. */
 #define SFD_CHANNEL_GATHER_MAX (4u << 20)
 
-/* Bytes that were not placed yet; at least two whole tables with their headers, see channel_receive.c. */
+/* Memory for bytes that are not placed yet: at least two tables with headers, see channel_receive.c. */
 #define SFD_CHANNEL_STAGING (64u << 10)
 
 /* A payload behind the table, or a done. */
 typedef struct sfd_part {
   const void *payload; /* of a message that is not inline */
-  void *copy;          /* the same, if the channel owns it */
+  void *copy;          /* payload, if the channel owns it */
   uint64_t nbytes;
-  sfd_channel_done_t done; /* or NULL */
+  sfd_channel_done_t done; /* may be NULL */
   void *context;
 } sfd_part_t;
 
-/* Messages that travel together. The first of a channel may be under way; the last takes further messages. */
+/* Messages that are sent together. The first frame of a channel may be under way; the last one takes more messages. */
 typedef struct sfd_frame {
   TAILQ_ENTRY(sfd_frame) next;
   uint32_t nparts;
   uint64_t copied_bytes;
-  uint64_t payload_bytes; /* inline ones too, without filling */
+  uint64_t payload_bytes; /* with inline ones, without padding */
   sfd_frame_header_t header;
   uint8_t table[SFD_FRAME_TABLE_MAX];
   sfd_part_t parts[SFD_FRAME_MESSAGES_MAX];
@@ -50,45 +49,45 @@ _Static_assert(offsetof(sfd_frame_t, table) == offsetof(sfd_frame_t, header) + S
 
 typedef struct sfd_sending {
   struct sfd_frame_list frames;
-  sfd_frame_t *flying; /* given to the fabric: the first of frames */
+  sfd_frame_t *flying; /* with the fabric: the first of frames */
   bool greeting;       /* the hello is with the fabric */
   bool greeted;        /* it has been sent */
   bool held;
-  bool lazy;                /* what is in frames may wait */
+  bool lazy;                /* frames may wait */
   uint32_t number;          /* of the next frame */
-  uint64_t flying_since_ns; /* if there is tracing, else 0 */
-  size_t memory;            /* that frames and copies take */
+  uint64_t flying_since_ns; /* for tracing, else 0 */
+  size_t memory;            /* of frames and copies */
 } sfd_sending_t;
 
 typedef enum sfd_receive_phase {
   SFD_RECEIVE_HEADER,
   SFD_RECEIVE_TABLE,
-  SFD_RECEIVE_MESSAGES, /* the table is there, and read up to cursor */
+  SFD_RECEIVE_MESSAGES, /* the table is complete, and read up to cursor */
 } sfd_receive_phase_t;
 
-/* A message whose payload has been given a place, and did not arrive as a whole. */
+/* A message with a placed payload that is not complete. */
 typedef struct sfd_arriving {
   bool active;
   sfd_placing_t placing;
   sfd_message_head_t head;
-  uint8_t *payload; /* NULL if placing is SFD_PLACE_NOWHERE */
-  uint64_t nbytes;  /* so many are there */
+  uint8_t *payload; /* NULL: SFD_PLACE_NOWHERE */
+  uint64_t nbytes;  /* arrived so far */
 } sfd_arriving_t;
 
 typedef struct sfd_receiving {
-  uint8_t *staging; /* while the channel is open, from the first byte on */
-  size_t begin;     /* staging[begin..end) has arrived and was not taken */
+  uint8_t *staging; /* while the channel is open */
+  size_t begin;     /* staging[begin..end) has arrived and is not used yet */
   size_t end;
-  size_t asked;      /* what want said last */
-  bool direct;       /* it was for the arriving payload's own place */
-  bool filled;       /* else: all of it came */
-  uint64_t position; /* of begin in the stream */
-  uint32_t number;   /* of the frame that arrives or is due */
+  size_t asked;      /* result of the last want */
+  bool direct;       /* the last want was for the payload's own memory */
+  bool filled;       /* the last want was filled */
+  uint64_t position; /* of begin, in the stream */
+  uint32_t number;   /* of the frame that arrives or is next */
   sfd_receive_phase_t phase;
   sfd_frame_header_t header;
-  size_t table;  /* where it lies in staging, in phase MESSAGES */
-  size_t cursor; /* the next message's head, from the table's beginning */
-  uint32_t skip; /* bytes to come that only fill up */
+  size_t table;  /* offset in staging, in phase MESSAGES */
+  size_t cursor; /* offset of the next head in the table */
+  uint32_t skip; /* bytes of padding to come */
   sfd_arriving_t arriving;
   uint8_t *control; /* memory for SFD_PLACE_CHANNEL */
   size_t control_size;
@@ -101,8 +100,8 @@ typedef struct sfd_channel {
   int32_t node;
   sfd_channel_state_t state;
   bool is_ending;
-  bool has_stream;    /* as the fabric sees it: there or being made */
-  sf_status_t status; /* why it ends */
+  bool has_stream;    /* exists or is being made */
+  sf_status_t status; /* reason of the end */
   char detail[SFD_TEXT_SIZE];
   sfd_sending_t sending;
   sfd_receiving_t receiving;
@@ -119,29 +118,29 @@ struct sfd_channels {
   bool closing;
   struct sfd_ending_list ending;
   struct sfd_lazy_list lazy;
-  bool gathering; /* nothing goes before all has been said */
+  bool gathering; /* sends wait: sfd_channels_gather */
   struct sfd_frame_list spare;
   unsigned nspare;
-  struct { /* the first frame of all channels; not changed while there is one */
+  struct { /* first frame of all channels; constant while there is one */
     sfd_frame_header_t header;
     sfd_hello_t hello;
   } greeting;
-  sfd_channel_t *channels[]; /* by node; NULL: never used */
+  sfd_channel_t *channels[]; /* by node; NULL: not used yet */
 };
 
-/* The channel of a node, made at its first use; NULL without memory. */
+/* Created at first use; NULL without memory. */
 sfd_channel_t *sfd_channel_get(sfd_channels_t *channels, int32_t node);
 
-/* Ends the stream; the handlers are told later. The thread's detail becomes the reason. */
+/* Ends the stream with sfshm_error_detail(); handlers are called later. */
 void sfd_channel_end(sfd_channel_t *channel, sf_status_t status);
 
 /* ---- channel_send.c ---- */
 
-/* Gives the fabric what waits, if it can take it. */
+/* Gives waiting frames to the fabric, if it is free. */
 void sfd_channel_send_advance(sfd_channel_t *channel);
 void sfd_channel_send_sent(sfd_channel_t *channel);
 
-/* Everything queued is lost. Calls every done. */
+/* Drops everything queued, and calls each done. */
 void sfd_channel_send_end(sfd_channel_t *channel, sf_status_t status);
 void sfd_channel_free_frames(struct sfd_frame_list *frames);
 
@@ -150,10 +149,10 @@ void sfd_channel_free_frames(struct sfd_frame_list *frames);
 size_t sfd_channel_receive_want(sfd_channel_t *channel, void **buffer_p);
 void sfd_channel_receive_got(sfd_channel_t *channel, size_t nbytes);
 
-/* What is still to come of the payload that arrives. */
+/* Bytes of the arriving payload still to come. */
 size_t sfd_channel_receive_due(const sfd_channel_t *channel);
 
-/* Nothing more arrives. Calls lost if need be. */
+/* Ends receiving; calls lost if needed. */
 void sfd_channel_receive_end(sfd_channel_t *channel);
 
 #endif

@@ -1,8 +1,6 @@
-/* Receiving: frames are put together in a staging buffer, large payloads go where the users want them. The loop's
- * thread.
- *
- * While the payloads of a frame arrive its table stays in staging. Frames, tables and heads lie at multiples of 8: the
- * parts of a frame do in the stream, and place_in_staging keeps to the stream's positions. */
+/* Receiving: frames are assembled in a staging buffer, large payloads are received into memory of the users. The loop's
+ * thread. While payloads of a frame arrive, its table stays in staging. Frames, tables and heads begin at multiples of
+ * 8, in the stream and in staging (place_in_staging). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,14 +10,13 @@
 #include "daemon/net/event_ring.h"
 #include "shm/base/error.h"
 
-/* A read after which another one did not find everything: more might be the beginning of a large payload, which would
- * then have to be copied. */
+/* Size of a read after an incomplete one: more could be the beginning of a large payload, which would be copied. */
 #define FIRST_READ 4096u
 
-/* So much of a payload is worth a read of its own. */
+/* A payload of that size is read by itself. */
 #define DIRECT_MIN (16u << 10)
 
-/* What staging holds can begin at most half-way, so that a whole table and more fit behind. */
+/* Latest begin of data in staging, so that a whole table fits behind it. */
 #define STAGING_BEGIN_MAX (SFD_CHANNEL_STAGING / 2)
 _Static_assert(STAGING_BEGIN_MAX + SFD_FRAME_HEADER_BYTES + SFD_FRAME_TABLE_MAX + FIRST_READ <= SFD_CHANNEL_STAGING,
                "there is always room for the next read");
@@ -57,7 +54,7 @@ static void deliver(sfd_channel_t *channel)
     sfd_channel_end(channel, status);
 }
 
-/* Memory of the channel for a payload that does not lie in the table. */
+/* Memory for a payload outside the table. */
 static uint8_t *control_memory(sfd_channel_t *channel, size_t nbytes)
 {
   sfd_receiving_t *receiving = &channel->receiving;
@@ -73,7 +70,7 @@ static uint8_t *control_memory(sfd_channel_t *channel, size_t nbytes)
   return receiving->control;
 }
 
-/* inlined: where the payload lies in the table, or NULL. */
+/* inlined: the payload in the table, or NULL. */
 static void place_in_channel(sfd_channel_t *channel, uint8_t *inlined)
 {
   sfd_arriving_t *arriving = &channel->receiving.arriving;
@@ -92,7 +89,7 @@ static void place(sfd_channel_t *channel, uint8_t *inlined)
   sfd_arriving_t *arriving = &channel->receiving.arriving;
   void *buffer = NULL;
   arriving->placing = channels->handlers->place(channels->owner, channel->node, &arriving->head, &buffer);
-  arriving->active = true; /* whatever the handler did: a buffer that it gave comes back by arrived or lost */
+  arriving->active = true; /* a buffer of the handler is given back by arrived or lost */
   switch (arriving->placing) {
   case SFD_PLACE_HERE:
   case SFD_PLACE_DEVICE:
@@ -110,7 +107,7 @@ static void place(sfd_channel_t *channel, uint8_t *inlined)
   }
 }
 
-/* Reads the next head of the table, and its payload if that lies there too. */
+/* Reads the next head of the table, and an inline payload. */
 static void next_message(sfd_channel_t *channel)
 {
   sfd_receiving_t *receiving = &channel->receiving;
@@ -146,7 +143,7 @@ static size_t at_most(size_t nbytes, size_t limit)
   return nbytes < limit ? nbytes : limit;
 }
 
-/* Each of these functions says whether it got on, and so whether there may be more to do. */
+/* These functions return whether there may be more to do. */
 static bool skip_filling(sfd_receiving_t *receiving)
 {
   size_t nbytes = at_most(receiving->skip, available(receiving));
@@ -261,7 +258,7 @@ static bool take_next(sfd_channel_t *channel)
 
 /* ---- Reading ---- */
 
-/* Makes room for the next read behind what must stay: the frame that begins to arrive, or the table in use. */
+/* Makes room behind what must stay: the arriving frame, or the table in use. */
 static void place_in_staging(sfd_receiving_t *receiving)
 {
   bool has_table = receiving->phase == SFD_RECEIVE_MESSAGES;
@@ -284,7 +281,7 @@ size_t sfd_channel_receive_due(const sfd_channel_t *channel)
   return arriving->active ? arriving->head.payload_bytes - arriving->nbytes : 0;
 }
 
-/* The payload's own place, if it is worth it. */
+/* Memory of the payload itself, if it is large enough. */
 static size_t want_payload(sfd_channel_t *channel, void **buffer_p)
 {
   const sfd_arriving_t *arriving = &channel->receiving.arriving;

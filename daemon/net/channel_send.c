@@ -1,4 +1,4 @@
-/* Sending: messages gather in frames, frames go one at a time. The loop's thread. */
+/* Sending: messages gather in frames, one frame is sent at a time. The loop's thread. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "daemon/net/event_ring.h"
 #include "shm/base/error.h"
 
-/* Frames that are kept for use again, by all channels together. */
+/* Free frames that are kept, of all channels. */
 #define SPARE_FRAMES 8
 
 /* ---- Frames ---- */
@@ -50,7 +50,7 @@ void sfd_channel_free_frames(struct sfd_frame_list *frames)
   }
 }
 
-/* The frame has left the channel: nothing in here looks at the channel's state, which a done may change. */
+/* Does not use the state of the channel, which a done may change. */
 static void finish_frame(sfd_channels_t *channels, sfd_frame_t *frame, sf_status_t status)
 {
   for (uint32_t i = 0; i < frame->nparts; i++) {
@@ -62,7 +62,7 @@ static void finish_frame(sfd_channels_t *channels, sfd_frame_t *frame, sf_status
   give_frame(channels, frame);
 }
 
-/* The frame that takes the message; NULL: a new one has to. */
+/* The frame that can take the message; NULL: a new one is needed. */
 static sfd_frame_t *open_frame(const sfd_channel_t *channel, const sfd_message_head_t *head)
 {
   sfd_frame_t *frame = TAILQ_LAST(&channel->sending.frames, sfd_frame_list);
@@ -167,7 +167,7 @@ void sfd_channel_send_advance(sfd_channel_t *channel)
     send_frame(channel, TAILQ_FIRST(&sending->frames));
 }
 
-/* The next frame goes before the users are told, so that the fabric does not wait for them. */
+/* The next frame goes first, so that the fabric does not wait for the users. */
 void sfd_channel_send_sent(sfd_channel_t *channel)
 {
   sfd_sending_t *sending = &channel->sending;
@@ -208,7 +208,7 @@ void sfd_channel_send_end(sfd_channel_t *channel, sf_status_t status)
 
 /* ---- Queueing ---- */
 
-/* Whether the channel can have more memory; memory is what the message takes. */
+/* Whether the message's memory is within the limit. */
 static sf_status_t check_limit(const sfd_channel_t *channel, size_t memory)
 {
   if (channel->sending.memory + memory <= SFD_CHANNEL_QUEUE_MAX)
@@ -219,7 +219,7 @@ static sf_status_t check_limit(const sfd_channel_t *channel, size_t memory)
                      channel->node, channel->sending.memory, memory, SFD_CHANNEL_QUEUE_MAX);
 }
 
-/* The message's place in the table, and what is to be done when it has gone. */
+/* Adds a message to the table, and its payload or done. */
 static void append(sfd_frame_t *frame, const sfd_message_head_t *head, const sfd_part_t *part)
 {
   uint8_t *to = frame->table + frame->header.table_bytes;
@@ -276,7 +276,7 @@ static void open_channel(sfd_channel_t *channel)
 {
   sfd_fabric_t *fabric = channel->channels->fabric;
   channel->state = SFD_CHANNEL_OPENING;
-  /* There is a stream already if the other node made it while the end of the last one was being told here. */
+  /* the other node made the stream while the end of the last one was reported */
   if (channel->has_stream)
     return;
   channel->has_stream = true;

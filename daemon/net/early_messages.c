@@ -1,4 +1,4 @@
-/* Messages that came too early: see early_messages.h. The daemon's thread. */
+/* Early messages: see early_messages.h. The daemon's thread. */
 #include "daemon/net/early_messages.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static size_t size_of(const sfd_early_message_t *message)
   return sizeof *message + message->head.payload_bytes;
 }
 
-/* Takes it off the list; the payload is the caller's. */
+/* Takes a message off the list; the payload is the caller's. */
 static void take(sfd_early_messages_t *early, sfd_early_message_t *message)
 {
   TAILQ_REMOVE(&early->messages, message, entry);
@@ -79,7 +79,7 @@ bool sfd_early_messages_attend(sfd_early_messages_t *early, sfd_early_deliver_t 
     return false;
   early->begun = false;
   for (sfd_early_message_t *message = TAILQ_FIRST(&early->messages), *next; message != NULL; message = next) {
-    next = TAILQ_NEXT(message, entry); /* handlers keep nothing here themselves */
+    next = TAILQ_NEXT(message, entry); /* handlers add nothing to the list */
     if (deliver(context, message->node, &message->head, message->payload) == SF_ERR_NOT_FOUND)
       continue;
     take(early, message);

@@ -1,6 +1,6 @@
-/* Messages that came too early: two nodes may be told of a new job, or group, by a third one, and one of them may act
- * upon that before the other has been told. What it sends then is kept until something has begun here, and is handed to
- * its handler again. What has not found its job or group after a while is about something that is over. */
+/* Early messages: when a third node tells two nodes of a new job or group, one may send messages about it before the
+ * other knows it. They are kept until something has begun here, and then handled again. Messages that find no job or
+ * group for a while are about something that has ended. */
 #ifndef SFD_NET_EARLY_MESSAGES_H
 #define SFD_NET_EARLY_MESSAGES_H
 
@@ -26,23 +26,23 @@ TAILQ_HEAD(sfd_early_list, sfd_early_message);
 typedef struct sfd_early_messages {
   struct sfd_early_list messages;
   size_t bytes;
-  bool begun; /* something, since they were looked at */
+  bool begun; /* something has begun since the last attempt */
 } sfd_early_messages_t;
 
 void sfd_early_messages_init(sfd_early_messages_t *early);
 void sfd_early_messages_free(sfd_early_messages_t *early);
 
-/* Keeps a message, and takes the payload over. SF_ERR_LIMIT, SF_ERR_NOMEM: neither. */
+/* Keeps a message and takes over the payload. SF_ERR_LIMIT, SF_ERR_NOMEM: it does not. */
 sf_status_t sfd_early_messages_keep(sfd_early_messages_t *early, uint64_t now_ms, int32_t node,
                                     const sfd_message_head_t *head, void *payload);
 
-/* Drops what a node has sent that is lost. */
+/* Drops the messages of a lost node. */
 void sfd_early_messages_forget(sfd_early_messages_t *early, int32_t node);
 
-/* SF_ERR_NOT_FOUND: it is still too early, and the payload is kept; otherwise it has been taken over. */
+/* SF_ERR_NOT_FOUND: still early, and kept; otherwise the payload has been taken over. */
 typedef sf_status_t (*sfd_early_deliver_t)(void *context, int32_t node, const sfd_message_head_t *head, void *payload);
 
-/* Delivers what can be delivered, if something has begun. Whether there was something. */
+/* Delivers messages if something has begun. Returns whether there were any. */
 bool sfd_early_messages_attend(sfd_early_messages_t *early, sfd_early_deliver_t deliver, void *context);
 
 #endif

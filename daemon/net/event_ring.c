@@ -1,4 +1,4 @@
-/* The daemon's ring of trace events: see event_ring.h. */
+/* Ring of trace events: see event_ring.h. */
 #include "daemon/net/event_ring.h"
 
 #include "shm/trunk/trunk.h"
@@ -7,7 +7,7 @@ sfshm_trace_t *sfd_event_ring;
 
 void sfd_event_ring_add_message(sfshm_trace_kind_t kind, int32_t node, const sfd_message_head_t *head, uint64_t message)
 {
-  /* A bcast goes to the side of the leaves, a reduce to that of the roots. */
+  /* A bcast is received by leaves, a reduce by roots. */
   uint64_t now_ns = sfshm_trace_now_ns();
   sfshm_trace_record_t record = {.begin_ns = now_ns,
                                  .end_ns = now_ns,

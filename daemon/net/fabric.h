@@ -1,5 +1,4 @@
-/* The room daemon/net/fabric: fabrics, which carry bytes between daemons. What other rooms may use of it; headers that
- * are not here are private. */
+/* Room daemon/net/fabric: fabrics, which carry bytes between daemons. Other headers of the room are private. */
 #ifndef SFD_NET_FABRIC_H
 #define SFD_NET_FABRIC_H
 

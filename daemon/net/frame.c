@@ -1,4 +1,4 @@
-/* Checking frames as they arrive. Pure functions, any thread. */
+/* Checks of frames: see frame.h. Pure functions, any thread. */
 #include "daemon/net/frame.h"
 
 #include <inttypes.h>
@@ -7,10 +7,9 @@
 #include "daemon/base.h"
 #include "shm/base/error.h"
 
-/* The checksum, of a multiple of 8 bytes: one multiplication for each. Each step is a bijection of the state, and of
- * the word: whatever happens to a single word, the 64-bit state differs in the end. Against accidents, not against
- * attacks: fabrics know their peers.
- */
+/* Checksum of a multiple of 8 bytes, with one multiplication per word. Each step is a bijection of state and word, so
+ * that any change of one word changes the 64-bit state. Against accidents, not against attacks: fabrics authenticate
+ * peers. */
 static uint32_t hash_of(const void *bytes, size_t nbytes)
 {
   const uint8_t *next = bytes;
@@ -105,7 +104,7 @@ sf_status_t sfd_frame_check_header(const uint8_t *bytes, size_t available, uint6
   sf_status_t status = SF_OK;
   if (available >= sizeof header.magic)
     status = check_magic(bytes, position);
-  /* Before the hash: of a frame of another version nothing else is looked at. */
+  /* first: frames of other versions are not checked further */
   if (status == SF_OK && available >= offsetof(sfd_frame_header_t, type))
     status = check_version(bytes);
   if (status != SF_OK || available < sizeof header)
@@ -175,7 +174,7 @@ sf_status_t sfd_frame_check_table(const sfd_frame_header_t *header, const uint8_
 
 /* ---- The hello ---- */
 
-/* Texts of others may hold anything, also no end. */
+/* Texts of others may have any bytes, and no end. */
 static void copy_text(char to[SFD_HELLO_TEXT_SIZE], const char from[SFD_HELLO_TEXT_SIZE])
 {
   char ended[SFD_HELLO_TEXT_SIZE];

@@ -1,4 +1,4 @@
-/* The network: see network.h. The daemon's thread. */
+/* Network: see network.h. The daemon's thread. */
 #include "daemon/net/network.h"
 
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "daemon/net/network_internal.h"
 #include "shm/base/error.h"
 
-/* So long messages that need not go at once wait for others: a round trip's answer comes sooner. */
+/* how long messages without urgency wait: less than a round trip */
 #define LAZY_NS 20000
 
-/* So long nobody waits for a node that was lost, unless it is heard of again. */
+/* how long a lost node counts as lost, unless it is heard of */
 #define LOST_FOR_MS 60000
 
 /* ---- Channels ---------------------------------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static void note_loss(sfd_loss_t *loss, uint64_t now_ms, const char *detail)
   loss->detail = strdup(detail);
 }
 
-/* Whether a channel ended, or could not be opened, because the daemons do not agree; else a node is lost. */
+/* Whether the daemons disagree; else the node is lost. */
 static bool is_refusal(sf_status_t status)
 {
   return status == SF_ERR_ARG || status == SF_ERR_PERM || status == SF_ERR_VERSION;
@@ -45,7 +45,7 @@ static void on_down(void *owner, int32_t node, sf_status_t status, const char *d
   sfd_log(SFD_LOG_NETWORK, needed ? SFD_WARN : SFD_INFO, "lost node %d: %s (%s)", node, detail, sfshm_strerror(status));
 }
 
-/* What else there is to do can wait for the end of the channel. */
+/* The rest is done at the end of the channel. */
 static void on_failing(void *owner, int32_t node, const char *detail)
 {
   const sfd_network_t *network = owner;
@@ -108,12 +108,12 @@ static const sfd_channel_handlers_t channel_handlers = {
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* The caller learns from the loop that the message did not go. */
+/* Reports an unsent message to the caller, from the loop. */
 static void refuse_send(sfd_network_t *network, sf_status_t status, sfd_channel_done_t done, void *context)
 {
   sfd_refused_send_t *refused = malloc(sizeof *refused);
   if (refused == NULL)
-    abort(); /* memory that nobody would ever give back */
+    abort(); /* the memory could never be freed */
   *refused = (sfd_refused_send_t){network->refused, done, context, status};
   network->refused = refused;
 }
@@ -227,7 +227,7 @@ const sfd_channels_t *sfd_network_channels(const sfd_server_t *server)
   return server->network != NULL ? server->network->channels : NULL;
 }
 
-/* Other daemons may still know ids of one that was here before, which has made less than one per microsecond. */
+/* Other daemons may know ids of an earlier daemon here, which made less than one per microsecond. */
 static uint64_t first_id(void)
 {
   struct timespec now;
@@ -268,10 +268,10 @@ err_free:
 
 static void on_abandoned(void *owner)
 {
-  (void)owner; /* it is destroyed with the server */
+  (void)owner; /* destroyed with the server */
 }
 
-/* Nobody uses the fabric, whose handles would keep the loop from ending. */
+/* Closes a fabric without user, whose handles would keep the loop from ending. */
 static void abandon(sfd_server_t *server, sfd_fabric_t *fabric)
 {
   static const sfd_fabric_events_t events = {.closed = on_abandoned};

@@ -1,5 +1,5 @@
-/* The daemon among others: its channels to the daemons of other nodes, and what comes through them. A daemon that was
- * not told of others is alone: it has no network, and is node 0 of 1. */
+/* Network: the channels to daemons of other nodes, and their messages. A daemon without other daemons has no network,
+ * and is node 0 of 1. */
 #ifndef SFD_NET_NETWORK_H
 #define SFD_NET_NETWORK_H
 
@@ -14,15 +14,15 @@
 /* Kinds of messages on channels. */
 typedef enum sfd_peer_kind {
   SFD_PEER_CONTROL = 0, /* payload: a packed Sfpeer__Message */
-  SFD_PEER_WANTS = 1,   /* a root image for the graph creation number desc of group object; setup.h */
-  SFD_PEER_DATA = 2,    /* units of message b on a trunk's side (flags: the receiver's role), of a bytes each; object:
-                           graph; desc: the operation's descriptor; trunks.h */
-  SFD_PEER_CREDIT = 3,  /* messages up to b of that side (flags: the receiver's role) have been consumed */
-  SFD_PEER_AWAIT = 4,   /* the sender waits for a message for desc, which the receiver's side would send */
+  SFD_PEER_WANTS = 1,   /* a root image for graph number desc of group object; setup.h */
+  SFD_PEER_DATA = 2,    /* message b on a side of a trunk (flags: the receiver's role), of units with a bytes; object:
+                           graph; desc: descriptor of the operation; trunks.h */
+  SFD_PEER_CREDIT = 3,  /* messages up to b on that side (flags: the receiver's role) are consumed */
+  SFD_PEER_AWAIT = 4,   /* the sender waits for a message for operation desc from that side */
   SFD_PEER_KINDS
 } sfd_peer_kind_t;
 
-/* Initializer of a control message with that body, as SFPROTO_MESSAGE. */
+/* Initializes a control message with a body, as SFPROTO_MESSAGE. */
 #define SFPEER_MESSAGE(body_, field_, value_)                                                                          \
   {                                                                                                                    \
     .base = PROTOBUF_C_MESSAGE_INIT(&sfpeer__message__descriptor), .body_case = SFPEER__MESSAGE__BODY_##body_,         \
@@ -31,20 +31,18 @@ typedef enum sfd_peer_kind {
 
 typedef struct sfd_network sfd_network_t;
 
-/* What the daemon does with messages of other nodes, and when nodes come and go. One table for the daemon's rooms
- * (peer_messages.h), others for tests. */
+/* Handlers of messages of other nodes, and of nodes that come and go: peer_messages.h, or a test's. */
 typedef struct sfd_network_ops {
-  /* The network is made, of so many nodes; and gone. */
+  /* The network of so many nodes begins, and ends. */
   sf_status_t (*begin)(sfd_server_t *server, int32_t nnodes);
   void (*end)(sfd_server_t *server);
-  /* place, arrived and message_lost: see sfd_channel_handlers_t. */
+  /* See sfd_channel_handlers_t. */
   sfd_placing_t (*place)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p);
   sf_status_t (*arrived)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
   void (*message_lost)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
-  /* A message that sfd_network_keep kept, see sfd_early_deliver_t; other errors than SF_ERR_NOT_FOUND end the channel.
-   */
+  /* A message kept by sfd_network_keep, see sfd_early_deliver_t. Other errors end the channel. */
   sf_status_t (*deliver)(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
-  /* A channel is being lost, and is; refused: because the daemons do not agree. They return whether a job needed it. */
+  /* A channel is being lost; and is lost, refused: because the daemons disagree. Return whether a job needed it. */
   bool (*node_failing)(sfd_server_t *server, int32_t node, const char *detail);
   bool (*node_lost)(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail);
   /* See sfd_channel_handlers_t. */
@@ -52,70 +50,67 @@ typedef struct sfd_network_ops {
   uint64_t (*cause)(sfd_server_t *server, int32_t node);
 } sfd_network_ops_t;
 
-/* Makes the fabric that the options name and the channels over it. *network_p is NULL if the daemon is to be alone. */
+/* Creates the fabric and channels of the options. *network_p NULL: the daemon is alone. */
 sf_status_t sfd_network_create(sfd_server_t *server, const sfd_network_ops_t *ops, sfd_network_t **network_p);
 
-/* A fabric over which no network could be made is closed while the loop ends; then it is to be destroyed. */
+/* Destroys a fabric for which no network could be made, after the loop has closed it. */
 void sfd_network_destroy_abandoned(sfd_server_t *server);
 
-/* The same over a fabric that the caller made (tests): it is destroyed with the network, or stays the caller's. */
+/* The same over a fabric of the caller (tests), which is destroyed with the network, or on failure stays the caller's.
+ * */
 sf_status_t sfd_network_create_over(sfd_server_t *server, sfd_fabric_t *fabric, const sfd_network_ops_t *ops,
                                     sfd_network_t **network_p);
 
-/* Ends all channels; closed is called when that is done, and then sfd_network_destroy is allowed. NULL is accepted. */
+/* Ends all channels, then calls closed; then sfd_network_destroy is allowed. NULL is accepted. */
 void sfd_network_close(sfd_network_t *network, void (*closed)(sfd_server_t *server));
 void sfd_network_destroy(sfd_network_t *network);
 
-/* Keeps a message that came too early, with its payload, which sfd_network_ops_t.deliver gets later. On failure the
- * payload stays the caller's. */
+/* Keeps a message that came early; ops->deliver gets it later. On failure the payload stays the caller's. */
 sf_status_t sfd_network_keep(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload);
 
-/* A job, group or graph has begun here: messages about it that came too early are delivered, soon. */
+/* A job, group or graph has begun here: early messages are delivered soon. */
 void sfd_network_begun(sfd_server_t *server);
 
-/* What has to be done before the loop sleeps; whether there was something. NULL is accepted. */
+/* Before the loop sleeps. Returns whether there was anything to do. NULL is accepted. */
 bool sfd_network_attend(sfd_network_t *network);
 
-/* Messages that came too early, in bytes. */
+/* Bytes of early messages. */
 size_t sfd_network_kept_bytes(const sfd_server_t *server);
 
-/* Whether a node was lost in the last minute and is not back, as far as this one knows. */
+/* Whether the node was lost in the last minute, and has not come back. */
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 
-/* Why it was last lost, with its name; "never lost" if it was not. */
+/* Reason and name of the node's last loss; "never lost". */
 const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
 
-/* The fabric if it takes memory of devices, which is told of what will be sent from there or received into; NULL: it
- * does not, or may not. */
+/* The fabric if it accepts device memory, which must be registered; NULL: it does not. */
 sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server);
 
-/* Opens the channel to a node if it is closed. */
+/* Opens the channel to a node. */
 void sfd_network_open(sfd_server_t *server, int32_t node);
 
-/* NULL if the daemon is alone. */
+/* NULL: alone. */
 const sfd_channels_t *sfd_network_channels(const sfd_server_t *server);
 
 int32_t sfd_network_node(const sfd_server_t *server);
 int32_t sfd_network_nnodes(const sfd_server_t *server);
 
-/* An id that no daemon of the cluster has used: for jobs, groups and graphs. */
+/* An id for a job, group or graph that no daemon of the cluster has used. */
 uint64_t sfd_network_new_id(sfd_server_t *server);
 
-/* Sends a control message. A node that can't be sent to is lost: jobs that are there are failed later, from the loop;
- * the caller need not care. */
+/* Sends a control message. If that fails the node is lost, and its jobs fail later, from the loop. */
 void sfd_network_send(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
-/* Sends a head alone, which need not go at once: see sfd_channel_send_lazily. */
+/* Sends a head without urgency: see sfd_channel_send_lazily. */
 void sfd_network_send_lazily(sfd_server_t *server, int32_t node, const sfd_message_head_t *head);
 
-/* Lets it go if it has waited for a while, or now; whether something goes. NULL is accepted. */
+/* Sends these if they have waited for a while, or now. Returns whether something was sent. NULL is accepted. */
 bool sfd_network_flush(sfd_network_t *network, bool now);
 
-/* From on to off what is sent gathers in frames, which then go: what belongs together travels together. */
+/* While on, messages gather in frames; off sends them. */
 void sfd_network_gather(sfd_server_t *server, bool on);
 
-/* Sends a head with payload; see sfd_channel_send, except that errors are treated as above, after which done is called
- * from the loop. */
+/* Sends a head with payload: see sfd_channel_send; but errors are handled as above, with done called from the loop. */
 void sfd_network_send_payload(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, const void *payload,
                               sfd_channel_done_t done, void *context);
 

@@ -1,4 +1,4 @@
-/* The fabric that the options name: see choose.h. At the start, before the loop runs. */
+/* Choice of fabric: see choose.h. At start, before the loop runs. */
 #include "daemon/net/fabric/choose.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "daemon/net/fabric/tcp/ticket.h"
 #include "shm/base/error.h"
 
-/* Nothing says how peers prove that they belong: by MUNGE, where it serves. */
+/* Without option, MUNGE if it serves. */
 static void try_munge(const sfd_options_t *options, sfd_tcp_options_t *tcp)
 {
   sf_status_t status = sfd_plugin_munge(options->plugin_dir, &tcp->munge);
@@ -25,7 +25,7 @@ static void try_munge(const sfd_options_t *options, sfd_tcp_options_t *tcp)
           sfshm_error_detail());
 }
 
-/* How peers prove that they belong: by the key file, by MUNGE, or as daemons of one user on one host. */
+/* By key file, by MUNGE, or as daemons of one user on one host. */
 static sf_status_t choose_proof(const sfd_options_t *options, sfd_tcp_options_t *tcp)
 {
   const char *choice = options->peer_auth;

@@ -1,4 +1,4 @@
-/* Which fabric joins this daemon with those of other nodes, and how peers prove to each other that they belong. */
+/* Choice of the fabric and of the peers' authentication by the options. */
 #ifndef SFD_NET_FABRIC_CHOOSE_H
 #define SFD_NET_FABRIC_CHOOSE_H
 
@@ -9,8 +9,8 @@
 #include "daemon/base.h"
 #include "daemon/net/fabric/fabric.h"
 
-/* As options fabric, peers and those about proofs say; fabric is not none. May block, see sfd_tcp_create. The options
- * outlive the fabric. SF_ERR_ARG: they contradict each other, or another value is expected; errors of the fabrics. */
+/* Creates the fabric; option fabric is not none. May block, see sfd_tcp_create. The options outlive it. SF_ERR_ARG:
+ * contradictory or wrong values; errors of the fabrics. */
 sf_status_t sfd_fabric_choose(const sfd_options_t *options, uv_loop_t *loop, sfd_fabric_t **fabric_p)
     __attribute__((warn_unused_result));
 

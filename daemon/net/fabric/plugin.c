@@ -1,4 +1,4 @@
-/* Loading of libraries: see plugin.h. */
+/* Plugins: see plugin.h. */
 #include "daemon/net/fabric/plugin.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 typedef sf_status_t create_t(uv_loop_t *loop, int *argc, char ***argv, sfd_fabric_t **fabric_p);
 typedef const char *detail_t(void);
 
-/* what: the library is, for errors; scope: RTLD_LOCAL or RTLD_GLOBAL. */
+/* what: name of the library in errors; scope: RTLD_LOCAL or RTLD_GLOBAL. */
 static sf_status_t open_library(const char *dir, const char *name, int scope, const char *what, char path[PATH_MAX],
                                 void **library_p)
 {
@@ -29,7 +29,7 @@ sf_status_t sfd_plugin_mpi_fabric(const char *dir, uv_loop_t *loop, int *argc, c
 {
   char path[PATH_MAX];
   void *library;
-  /* Global, because MPI libraries load components that find the library's own functions that way only. */
+  /* Global, as components of MPI libraries need the library's symbols. */
   sf_status_t status = open_library(dir, MPI_LIBRARY, RTLD_GLOBAL, "the mpi fabric", path, &library);
   if (status != SF_OK)
     return status;
@@ -39,7 +39,7 @@ sf_status_t sfd_plugin_mpi_fabric(const char *dir, uv_loop_t *loop, int *argc, c
     return sfshm_error(SF_ERR_UNSUPPORTED, "%s is no mpi fabric of this sfd: %s", path, dlerror());
   status = create(loop, argc, argv, fabric_p);
   return status == SF_OK ? SF_OK
-                         : sfshm_error(status, "mpi fabric: %s", detail()); /* it has its own shm/base/error.c */
+                         : sfshm_error(status, "mpi fabric: %s", detail()); /* the library has its own sfshm_error */
 }
 
 sf_status_t sfd_plugin_munge(const char *dir, const sfd_munge_t **munge_p)
