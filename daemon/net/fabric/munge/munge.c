@@ -53,7 +53,7 @@ static munge_ctx_t make_context(const sfd_munge_letter_t *letter)
   return NULL;
 }
 
-/* The contents are secret, whatever munged does by default. */
+/* Encrypted, whatever munged's default is. */
 static munge_err_t set_protection(munge_ctx_t ctx, uid_t reader)
 {
   munge_err_t error = munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, reader);
@@ -95,7 +95,7 @@ static sfd_munge_result_t open_letter(sfd_munge_letter_t *letter)
     memcpy(letter->contents, contents, letter->nbytes);
   else if (error == EMUNGE_SUCCESS)
     error = EMUNGE_BAD_LENGTH;
-  if (contents != NULL) /* also where it has expired, or is replayed */
+  if (contents != NULL) /* also if expired or replayed */
     explicit_bzero(contents, (size_t)nbytes);
   free(contents);
   return conclude(letter, ctx, error);

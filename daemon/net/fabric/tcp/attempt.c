@@ -1,5 +1,5 @@
-/* Connecting to a peer: resolving its name, one address after the other, and all that again while it is not there yet.
- * The loop's thread. */
+/* Connecting to a peer: resolves its name, tries its addresses, and repeats while the peer does not answer. The loop's
+ * thread. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,18 +17,18 @@ struct sfd_tcp_attempt {
   sfd_tcp_t *tcp;
   int32_t node;
   bool ended;
-  int nheld; /* by the loop: the timer, and the question for the name */
+  int nheld; /* by the loop: timer and resolver */
   uv_timer_t timer;
   uv_getaddrinfo_t resolve;
   struct addrinfo *addresses;
   int naddresses;
-  const struct addrinfo *next; /* to be tried; NULL: all have been, or none is known */
+  const struct addrinfo *next; /* next address; NULL: none left, or none known */
   sfd_tcp_conn_t *conn;
   uint64_t begun_ms;
   uint64_t pause_ms;
-  bool hopeful; /* one of the addresses may do later */
+  bool hopeful; /* an address may work later */
 
-  /* The last failure */
+  /* of the last failure */
   bool given_up;
   sf_status_t status;
   char reason[200];
@@ -66,7 +66,7 @@ void sfd_tcp_attempt_end(sfd_tcp_attempt_t *attempt)
   peer_of(attempt)->attempt = NULL;
   attempt->ended = true;
   if (attempt->nheld > 1)
-    uv_cancel((uv_req_t *)&attempt->resolve); /* in vain if it runs already: it returns anyway */
+    uv_cancel((uv_req_t *)&attempt->resolve); /* without effect if it runs: it returns anyway */
   uv_close((uv_handle_t *)&attempt->timer, on_timer_closed);
 }
 
@@ -105,7 +105,7 @@ static void on_timer(uv_timer_t *timer)
     go_on(attempt);
 }
 
-/* Everything goes on from the loop: connect must not report, and failures must not nest. */
+/* Continues from the loop, as connect must not report, and failures must not nest. */
 static void resume_after(sfd_tcp_attempt_t *attempt, uint64_t pause_ms)
 {
   uv_timer_start(&attempt->timer, on_timer, pause_ms, 0);
@@ -205,7 +205,7 @@ static void resolve(sfd_tcp_attempt_t *attempt)
 
 /* ---- Connecting ---- */
 
-/* The time that a host has for its first answer, each time, is shared by its addresses. */
+/* The addresses of a host share the time for its first answer. */
 static void connect_to(sfd_tcp_attempt_t *attempt, const struct addrinfo *address)
 {
   int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);

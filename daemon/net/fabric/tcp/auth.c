@@ -1,4 +1,4 @@
-/* Key file, challenge and response. No state of its own; the daemon's thread. */
+/* Authentication: key file, challenge and response. No state of its own; the daemon's thread. */
 #include "daemon/net/fabric/tcp/auth.h"
 
 #include <endian.h>
@@ -11,7 +11,7 @@
 
 #include "shm/base/error.h"
 
-#define KEY_CONTEXT "sfd tcp fabric key 1" /* the same file may serve other purposes: their keys differ */
+#define KEY_CONTEXT "sfd tcp fabric key 1" /* keys of other uses of the same file differ */
 
 _Static_assert(sizeof(sfd_tcp_key_t) == crypto_auth_KEYBYTES, "key");
 _Static_assert(sizeof(sfd_tcp_proof_t) == crypto_auth_BYTES, "code");
@@ -29,7 +29,7 @@ static sf_status_t check_file(const char *path, const struct stat *file)
   if (file->st_mode & forbidden)
     return sfshm_error(SF_ERR_PERM, "key file %s: its mode %03o gives others access, expected 600", path,
                        (unsigned)file->st_mode & 0777u);
-  /* One that is too short may be being written: another start may find it, as it may one that is not there. */
+  /* A short file may be being written, and a missing one created: another start may succeed. */
   if (file->st_size < SFD_TCP_KEY_FILE_MIN || file->st_size > SFD_TCP_KEY_FILE_MAX)
     return sfshm_error(file->st_size < SFD_TCP_KEY_FILE_MIN ? SF_ERR_SYS : SF_ERR_ARG,
                        "key file %s has %lld bytes, expected %d to %d", path, (long long)file->st_size,
@@ -37,7 +37,7 @@ static sf_status_t check_file(const char *path, const struct stat *file)
   return SF_OK;
 }
 
-/* All of the file, in a buffer of its maximal size plus one. */
+/* Reads the whole file into a buffer of the maximum size plus one. */
 static sf_status_t read_bytes(const char *path, int fd, uint8_t *bytes, size_t *length_p)
 {
   struct stat file;
@@ -60,7 +60,7 @@ sf_status_t sfd_tcp_auth_begin(void)
   return sodium_init() < 0 ? sfshm_error(SF_ERR_SYS, "libsodium has no source of random numbers") : SF_OK;
 }
 
-/* What is not complete is removed: nobody is to take it for a key. */
+/* Removes an incomplete file. */
 sf_status_t sfd_tcp_key_write(const char *path)
 {
   uint8_t bytes[SFD_TCP_KEY_FILE_MIN];
@@ -110,7 +110,7 @@ void sfd_tcp_key_wipe(sfd_tcp_key_t *key)
 
 /* ---- Codes ---- */
 
-/* What a code is computed over. */
+/* Input of a code. */
 typedef struct statement {
   char role[16];
   sfd_tcp_hello_t hello;

@@ -1,4 +1,4 @@
-/* One TCP connection of the fabric. The loop's thread. */
+/* TCP connections of the fabric. The loop's thread. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -11,12 +11,9 @@
 #define TCP_RTO_MAX_MS 44 /* Linux 6.15 */
 #endif
 
-/* An idle connection asks its peer's host each second whether it is there; what is on its way is repeated at least once
- * a second, or, by an older kernel, ever more rarely, but at first at the same pace if it is little. Who judges is
- * watch.c: the kernel's own verdict would come too early, or too late.
- *
- * TCP_USER_TIMEOUT, which is made for this, won't do: it also ends connections to peers that are well but have taken
- * nothing for that time. An option that the kernel does not have is done without. */
+/* Keep-alive probes each second, and retransmission of at most a second, or, by older kernels, with growing pauses.
+ * watch.c decides about loss, as the kernel would do so too early or too late. TCP_USER_TIMEOUT is not used: it also
+ * ends connections to healthy peers that receive nothing for that time. Options that the kernel lacks are skipped. */
 static void set_options(int fd)
 {
   static const struct {
@@ -87,8 +84,7 @@ void sfd_tcp_conn_drop(sfd_tcp_conn_t *conn)
 
 /* ---- What happens on it ---- */
 
-/* Besides its events the poll handle reports errors, as status, and then has stopped. Reading
- * or writing tells which error. */
+/* The poll handle also reports errors, and has stopped then. Reading or writing returns the error. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
   sfd_tcp_conn_t *conn = poll->data;
@@ -131,7 +127,7 @@ void sfd_tcp_conn_poll(sfd_tcp_conn_t *conn)
     uv_poll_start(&conn->poll, events, on_poll);
 }
 
-/* If the loop was kept busy, the answer may be there already: it counts. */
+/* If the loop was busy, the answer may have come: it counts. */
 static void on_timeout(uv_timer_t *timer)
 {
   sfd_tcp_conn_t *conn = timer->data;

@@ -1,4 +1,4 @@
-/* What two daemons say before their stream begins: see auth.h. The loop's thread. */
+/* Handshake before a stream: see auth.h. The loop's thread. */
 #include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 #include "daemon/net/fabric/tcp/user.h"
 #include "shm/base/error.h"
 
-/* Strangers are nobody's business; for a peer that this side connects to somebody waits. */
+/* Only failed attempts of this side are reported. */
 static void fail(sfd_tcp_conn_t *conn, sfd_tcp_hope_t hope, sf_status_t status, const char *reason)
 {
   if (conn->outgoing) {
@@ -31,13 +31,13 @@ static void fail_errno(sfd_tcp_conn_t *conn, int error)
        started ? SF_ERR_NO_DAEMON : SF_ERR_SYS, reason);
 }
 
-/* Messages are far smaller than the buffer of a new socket: one that does not fit means that something is wrong. */
+/* Messages are shorter than the buffer of a new socket: an incomplete send is an error. */
 static bool say(sfd_tcp_conn_t *conn, const void *message, size_t size)
 {
   return send(conn->fd, message, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
-/* Whether the other end may be a peer as far as its user tells. It has said something. */
+/* Whether the peer's user is allowed. The peer has sent something. */
 static sf_status_t check_user(const sfd_tcp_conn_t *conn)
 {
   return conn->tcp->by_user ? sfd_tcp_user_check_peer(conn->fd) : SF_OK;
@@ -45,8 +45,7 @@ static sf_status_t check_user(const sfd_tcp_conn_t *conn)
 
 /* ---- Connecting ---- */
 
-/* A port in the range from which the kernel chooses may have been chosen for this very connection: then it leads from
- * itself to itself, and nobody listens there. */
+/* Whether the connection leads to itself: the kernel may have chosen the same port for both ends. */
 static bool is_own_reflection(int fd)
 {
   struct sockaddr_storage here, there;
@@ -117,7 +116,7 @@ void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
   greet(conn, &conn->hello, sizeof conn->hello);
 }
 
-/* What the peer has against it, and what is said of that. */
+/* Reports the peer's refusal. */
 static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
 {
   static const struct {
@@ -193,7 +192,7 @@ static void judged(sfd_tcp_conn_t *conn)
 
 /* ---- Being connected to ---- */
 
-/* Tells the user of somebody who is not accepted, if it greeted as a peer does. */
+/* Reports a refused peer, if its hello is valid. */
 static void tell_refused(const sfd_tcp_conn_t *conn, const char *reason)
 {
   const sfd_fabric_t *fabric = &conn->tcp->fabric;
@@ -226,7 +225,7 @@ static const char *why_refused(sfd_tcp_refusal_t refusal)
   }
 }
 
-/* The reason is told without knowing to whom: it says little, and makes wrong lists easy to find. */
+/* The reason goes to an unknown peer, so it says little; but it shows wrong lists. */
 static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
 {
   if (refusal == SFD_TCP_WELCOME)
@@ -262,7 +261,7 @@ static sfd_tcp_refusal_t expect_ticket(sfd_tcp_conn_t *conn)
   if (le32toh(conn->hello.ticket_bytes) > SFD_TCP_TICKET_MAX)
     return SFD_TCP_BAD_TICKET;
   if (!sfd_tcp_ticket_create(conn))
-    return SFD_TCP_NO_MUNGE; /* for want of memory: the other side may try again */
+    return SFD_TCP_NO_MUNGE; /* no memory: the peer may try again */
   conn->state = SFD_TCP_TICKETED;
   return SFD_TCP_WELCOME;
 }
@@ -313,8 +312,7 @@ static void too_early(sfd_tcp_conn_t *conn)
 
 /* ---- Both ---- */
 
-/* What each state waits for; the ticket's size is in the hello. Not a byte more is read: what follows belongs to the
- * stream. */
+/* Bytes that each state reads, the ticket's from the hello. Not one more: the stream follows. */
 static const struct {
   size_t size;
   void (*arrived)(sfd_tcp_conn_t *conn);

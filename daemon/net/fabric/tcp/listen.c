@@ -1,4 +1,4 @@
-/* The listening socket of the tcp fabric, and who connects to it. The loop's thread. */
+/* Listening socket of the tcp fabric, and incoming connections. The loop's thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -95,7 +95,7 @@ static sf_status_t bind_at(const sfd_peer_address_t *address, int *fd_p)
   if (strcasecmp(address->host, "localhost") == 0)
     return bind_numeric("127.0.0.1", address->port, fd_p);
   sf_status_t status = bind_numeric("::", address->port, fd_p);
-  if (status == SF_ERR_SYS) /* no IPv6 here */
+  if (status == SF_ERR_SYS) /* no IPv6 */
     status = bind_numeric("0.0.0.0", address->port, fd_p);
   return status;
 }
@@ -137,7 +137,8 @@ sf_status_t sfd_tcp_listen(int fd)
 
 /* ---- Who connects ---- */
 
-/* Strangers may come in any number: whoever has waited longest makes room. A peer needs a moment only. */
+/* Any number of unauthenticated connections may come: the one that has waited longest makes room. A peer needs a moment
+ * only. */
 static void make_room(sfd_tcp_t *tcp)
 {
   if (tcp->npending < SFD_TCP_MAX_PENDING)

@@ -1,14 +1,10 @@
-/* Which of the connections with a peer becomes the stream. The loop's thread.
- *
- * Both sides may connect at once, and each sees only its own end of what happens. So the node with the lower number
- * alone decides: it commits itself to its own attempt when it sends its proof, or to a connection of the other one when
- * it sends its verdict, never to a second one before the first has failed. The higher one agrees to whatever it is
- * offered. While the lower one's attempt is beyond the kernel's part, proven connections of the higher one are parked:
- * they are taken if the attempt fails, dropped if it succeeds. So the lower one's wins, unless it can't get through.
- *
- * When a stream is up, all unproven connections that claim to be of that node are dropped. The higher node closes its
- * attempt before it agrees, hence before the lower one is up. So whoever proves afterwards that it is the node has
- * begun afresh and knows nothing of the stream that this side still has: a new one replaces that. */
+/* Choice of the connection that becomes the stream with a peer. The loop's thread. Both sides may connect at once, and
+ * see their own ends only. Therefore the node with the lower number decides: it commits to its own attempt when it
+ * sends its proof, or to a connection of the other one when it sends its verdict; to a second one only after the first
+ * has failed. The higher node agrees to any. While the attempt of the lower node is past the kernel, proven connections
+ * of the higher one are parked: used if the attempt fails, dropped if it succeeds. When a stream is up, all unproven
+ * connections that claim that node are dropped. The higher node closes its attempt before it agrees, hence before the
+ * lower one is up. So a connection that proves the node later comes from a fresh start and replaces the stream. */
 #include <stdio.h>
 
 #include "daemon/net/fabric/tcp/internal.h"
@@ -53,7 +49,6 @@ static void drop_claims(sfd_tcp_t *tcp, int32_t node)
     sfd_tcp_conn_drop(tcp->peers[node].parked);
 }
 
-/* Makes it the stream. */
 static void establish(sfd_tcp_conn_t *conn)
 {
   sfd_tcp_t *tcp = conn->tcp;
@@ -69,7 +64,7 @@ static void establish(sfd_tcp_conn_t *conn)
   tcp->fabric.events->up(tcp->fabric.owner, conn->node);
 }
 
-/* Of a connection that the peer made. */
+/* Uses a connection of the peer. */
 static void take(sfd_tcp_conn_t *conn)
 {
   sfd_tcp_conn_t *old = peer_of(conn)->stream;

@@ -1,4 +1,4 @@
-/* Finds this host in a list of daemons. No state of its own; any thread. */
+/* This host in a list of peers. No state of its own; any thread. */
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@ typedef struct host {
   struct ifaddrs *addresses;
 } host_t;
 
-/* Equal, or one is the other without its domain. */
+/* Equal, or equal without the domain of one. */
 static bool same_name(const char *a, const char *b)
 {
   size_t length_a = strcspn(a, "."), length_b = strcspn(b, ".");
@@ -37,7 +37,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
                                             &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* Every address of 127.0.0.0/8 is this host's, though the interface lists one. */
+/* All of 127.0.0.0/8 is this host. */
 static bool is_loopback(const struct sockaddr *address)
 {
   return address->sa_family == AF_INET &&

@@ -1,4 +1,4 @@
-/* Parsing lists of daemons. No state of its own; any thread. */
+/* Lists of peers: see peer_list.h. No state of its own; any thread. */
 #include "daemon/net/fabric/tcp/peer_list.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ static sf_status_t parse_port(const char *text, const char *digits, uint16_t *po
   return SF_OK;
 }
 
-/* Finds host and port within the text. */
+/* Host and port in the text. */
 static sf_status_t split(const char *text, const char **host_p, size_t *length_p, const char **port_p)
 {
   bool bracket = text[0] == '[';
@@ -46,7 +46,7 @@ static sf_status_t split(const char *text, const char **host_p, size_t *length_p
   return SF_OK;
 }
 
-/* What stands in brackets must be an IPv6 address: a typing error is better found now than when connecting. */
+/* Brackets must contain an IPv6 address: typing errors are found early. */
 static sf_status_t check_brackets(const char *text, const sfd_peer_address_t *address)
 {
   if (text[0] != '[')
@@ -101,13 +101,13 @@ struct addrinfo *sfd_peer_address_numeric(const sfd_peer_address_t *address)
 
 /* ---- Lists ---- */
 
-/* Where the parser is, for its errors. */
+/* Position for errors. */
 typedef struct place {
-  const char *file; /* NULL: the text was given itself */
+  const char *file; /* NULL: not from a file */
   int line;
 } place_t;
 
-/* Says where the error that has been detected lies. */
+/* Adds the position to an error. */
 static sf_status_t at(const place_t *place, const sfd_peer_list_t *list, sf_status_t status)
 {
   if (place->file != NULL)
@@ -115,7 +115,7 @@ static sf_status_t at(const place_t *place, const sfd_peer_list_t *list, sf_stat
   return sfshm_error(status, "list of peers, entry %d: %s", list->count, sfshm_error_detail());
 }
 
-/* Without blanks around it. */
+/* Trims blanks. */
 static char *trim(char *text)
 {
   text += strspn(text, " \t\r");
@@ -129,7 +129,7 @@ static sf_status_t add(sfd_peer_list_t *list, const char *text)
 {
   if (list->count == SFD_MAX_NODES)
     return sfshm_error(SF_ERR_LIMIT, "more than %d peers", SFD_MAX_NODES);
-  if ((list->count & (list->count - 1)) == 0) { /* full: it holds the next power of two */
+  if ((list->count & (list->count - 1)) == 0) { /* full: capacity is the next power of two */
     size_t capacity = list->count == 0 ? 1 : 2 * (size_t)list->count;
     sfd_peer_address_t *grown = reallocarray(list->peers, capacity, sizeof *grown);
     if (grown == NULL)
@@ -142,7 +142,7 @@ static sf_status_t add(sfd_peer_list_t *list, const char *text)
   return status;
 }
 
-/* A line without its end: nothing but a comment, or addresses with commas between them. */
+/* One line: a comment, or addresses separated by commas. */
 static sf_status_t parse_line(sfd_peer_list_t *list, char *line, const place_t *place)
 {
   line[strcspn(line, "#")] = '\0';
@@ -220,7 +220,7 @@ sf_status_t sfd_peer_list_check(const sfd_peer_list_t *list)
                      list->peers[loopback].host, loopback, list->peers[other].host, other);
 }
 
-/* The file's text, to be freed. */
+/* Free *text_p. */
 static sf_status_t read_file(const char *name, char **text_p)
 {
   FILE *file = fopen(name, "re");

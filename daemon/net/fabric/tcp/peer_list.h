@@ -1,5 +1,5 @@
-/* The daemons of a cluster as people write them: HOST:PORT, where HOST is an IPv4 address, an IPv6 address in brackets,
- * or a name. A node's number is its position in the list. */
+/* Lists of peers: HOST:PORT, where HOST is an IPv4 address, an IPv6 address in brackets, or a name. A node's number is
+ * its position in the list. */
 #ifndef SFD_NET_FABRIC_TCP_PEER_LIST_H
 #define SFD_NET_FABRIC_TCP_PEER_LIST_H
 
@@ -22,29 +22,26 @@ typedef struct sfd_peer_list {
   int32_t count;
 } sfd_peer_list_t;
 
-/* One address; free host. SF_ERR_ARG, SF_ERR_NOMEM. */
+/* Free address_p->host. SF_ERR_ARG, SF_ERR_NOMEM. */
 sf_status_t sfd_peer_address_parse(const char *text, sfd_peer_address_t *address_p) __attribute__((warn_unused_result));
 void sfd_peer_address_print(const sfd_peer_address_t *address, char *text, size_t text_size);
 
-/* The socket addresses of an address whose host is no name, or NULL; free with freeaddrinfo. Asks nobody. */
+/* Socket addresses without resolving; NULL: the host is a name. Free with freeaddrinfo. */
 struct addrinfo *sfd_peer_address_numeric(const sfd_peer_address_t *address);
 
-/* The port as getaddrinfo wants it. */
+/* The port for getaddrinfo. */
 void sfd_peer_address_service(const sfd_peer_address_t *address, char service[8]);
 
-/* Parses "HOST:PORT,HOST:PORT,..." or, if the text has a slash in it, reads the file of that name: one address a line,
- * from # on a line is comment. SF_ERR_ARG: malformed, empty, or an address occurs twice; SF_ERR_LIMIT; SF_ERR_SYS: the
- * file cannot be read; SF_ERR_NOMEM. */
+/* Parses "HOST:PORT,HOST:PORT,..." or, if the text has a slash, the file of that name: one address per line, # begins a
+ * comment. SF_ERR_ARG: malformed, empty, or a duplicate; SF_ERR_LIMIT; SF_ERR_SYS: not readable; SF_ERR_NOMEM. */
 sf_status_t sfd_peer_list_create(const char *text, sfd_peer_list_t *list_p) __attribute__((warn_unused_result));
-void sfd_peer_list_free(sfd_peer_list_t *list); /* twice is allowed */
+void sfd_peer_list_free(sfd_peer_list_t *list); /* may be repeated */
 
-/* Whether all hosts understand the list alike. SF_ERR_ARG: it has an address of the loopback interface beside others:
- * each host would take it for its own. */
+/* Whether the list means the same on all hosts. SF_ERR_ARG: it has a loopback address beside others. */
 sf_status_t sfd_peer_list_check(const sfd_peer_list_t *list) __attribute__((warn_unused_result));
 
-/* The number of the one peer whose host is this host: by its name or one of its addresses; names that say nothing by
- * themselves are resolved, which may block. Only peers with that port are looked at, if it is not 0. SF_ERR_NOT_FOUND:
- * none; SF_ERR_ARG: several; SF_ERR_SYS. */
+/* Index of the peer on this host, by name or address; names may be resolved, which may block. port 0: any port.
+ * SF_ERR_NOT_FOUND: none; SF_ERR_ARG: several; SF_ERR_SYS. */
 sf_status_t sfd_peer_list_find(const sfd_peer_list_t *list, uint16_t port, int32_t *node_p)
     __attribute__((warn_unused_result));
 

@@ -1,4 +1,4 @@
-/* The stream with a peer: bytes to and from the user's memory. The loop's thread. */
+/* Stream with a peer: bytes to and from memory of the user. The loop's thread. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "daemon/net/fabric/tcp/internal.h"
 
-#define ROUNDS_PER_TURN 16 /* system calls, then others have their turn */
+#define ROUNDS_PER_TURN 16 /* system calls per turn and stream */
 
-/* So many bytes are worth being woken for. */
+/* bytes worth a wake-up */
 #define GATHER_MIN (64u << 10)
 #define GATHER_MAX (512u << 10)
 
@@ -35,8 +35,8 @@ void sfd_tcp_stream_lost(sfd_tcp_conn_t *conn, sf_status_t status, const char *r
   fabric->events->down(fabric->owner, conn->node, status, detail);
 }
 
-/* What is under way is given up, and the peer is told at once: if only its way to here is cut it hears nothing else
- * that ends the stream, as the kernel would first repeat what has not been acknowledged. */
+/* Aborts the connection, so that the peer hears of it at once even if only its way to this host is cut; otherwise the
+ * kernel would first repeat what is not acknowledged. */
 static void reset(const sfd_tcp_conn_t *conn)
 {
   const struct linger at_once = {.l_onoff = 1};
@@ -67,7 +67,7 @@ static size_t total(const struct iovec iov[], int niov)
   return nbytes;
 }
 
-/* As many bytes as the kernel takes now, or -1 after a failure. */
+/* Returns the bytes that the kernel took; -1: error. */
 static ssize_t transmit(sfd_tcp_conn_t *conn, const struct iovec iov[], int niov)
 {
   const struct msghdr message = {.msg_iov = (struct iovec *)iov,
@@ -84,7 +84,7 @@ static ssize_t transmit(sfd_tcp_conn_t *conn, const struct iovec iov[], int niov
   return -1;
 }
 
-/* Passes over what has been sent. */
+/* Skips what has been sent. */
 static void advance(sfd_tcp_conn_t *conn, size_t nbytes)
 {
   while (conn->npieces > 0) {
@@ -100,7 +100,7 @@ static void advance(sfd_tcp_conn_t *conn, size_t nbytes)
   }
 }
 
-/* What the kernel has not taken yet is sent when it takes more. */
+/* Keeps what the kernel did not take. */
 static void keep(sfd_tcp_conn_t *conn, const struct iovec iov[], int niov, size_t nsent)
 {
   if (niov > conn->capacity) {
@@ -144,7 +144,7 @@ static void report_sent(sfd_tcp_conn_t *conn)
   fabric->events->sent(fabric->owner, conn->node);
 }
 
-/* Taking less than was offered, the kernel's buffer is full. */
+/* A partial write means that the kernel's buffer is full. */
 static void writable(sfd_tcp_conn_t *conn)
 {
   for (int round = 0; round < ROUNDS_PER_TURN && conn->npieces > 0; round++) {
@@ -171,10 +171,10 @@ static void ended(sfd_tcp_conn_t *conn, ssize_t n)
     lost_errno(conn, errno);
 }
 
-/* Each time that the kernel tells of bytes costs a change of processes, on a slow link for every few KiB, and perhaps
- * on the core of a rank that computes. So large payloads gather with the kernel, which tells all the same if it has no
- * room for so much, or if the connection ends. What came so is copied while more comes; only the last part's copy makes
- * anybody wait, so each part is half of what is left. */
+/* Bytes that the kernel gathers before it wakes the loop: a wake-up costs a context switch, perhaps on the core of a
+ * rank that computes, and on slow links comes every few KiB. The kernel reports earlier if its buffer is full, or at
+ * the end. As bytes are copied while more arrive, and only the copy of the last part adds latency, each part is half of
+ * the rest. */
 static size_t patience_for(size_t due)
 {
   size_t half = due / 2;
@@ -195,7 +195,7 @@ static void gather(sfd_tcp_conn_t *conn)
   setsockopt(conn->fd, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
-/* A read that is not filled has emptied the kernel's buffer: another one would only say so. */
+/* A partial read has emptied the kernel's buffer. */
 static void receive(sfd_tcp_conn_t *conn)
 {
   const sfd_fabric_t *fabric = &conn->tcp->fabric;

@@ -33,7 +33,7 @@ static void settle_peer(sfd_tcp_t *tcp, sfd_tcp_peer_t *peer)
   }
 }
 
-/* Those that what is done here adds are for the next time, or sends and reports could follow one another for ever. */
+/* Peers that are added meanwhile wait for the next time, so that sends and reports end. */
 static void settle(sfd_tcp_t *tcp)
 {
   sfd_tcp_peer_t *last = TAILQ_LAST(&tcp->attention, sfd_tcp_peer_list);
@@ -172,7 +172,7 @@ static const sfd_fabric_functions_t functions = {
 
 /* ---- Creation ---- */
 
-/* The port at which this daemon is to listen, 0 if nothing says it: then the list of peers must. */
+/* Port to listen on; 0: from the list of peers. */
 static sf_status_t find_port(const sfd_tcp_options_t *options, uint16_t *port_p)
 {
   *port_p = 0;
@@ -201,7 +201,7 @@ static sf_status_t find_node(const sfd_tcp_options_t *options, const sfd_peer_li
   return status != SF_OK ? status : sfd_peer_list_find(list, port, node_p);
 }
 
-/* Everything but the socket. */
+/* All but the socket. */
 static sf_status_t allocate(uv_loop_t *loop, const sfd_tcp_options_t *options, sfd_tcp_t **tcp_p)
 {
   sfd_peer_list_t list;
@@ -232,7 +232,7 @@ static sf_status_t allocate(uv_loop_t *loop, const sfd_tcp_options_t *options, s
   return SF_OK;
 }
 
-/* The poll handle comes first: it alone can fail. */
+/* The poll handle is first: only it can fail. */
 static sf_status_t make_handles(sfd_tcp_t *tcp)
 {
   int rc = uv_poll_init(tcp->loop, &tcp->listen_poll, tcp->listen_fd);
@@ -247,7 +247,7 @@ static sf_status_t make_handles(sfd_tcp_t *tcp)
   return SF_OK;
 }
 
-/* What peers are to prove. */
+/* Key, MUNGE or user. */
 static sf_status_t prepare_proof(sfd_tcp_t *tcp, const sfd_tcp_options_t *options)
 {
   if (options->key_file != NULL)

@@ -1,4 +1,4 @@
-/* Tickets: see ticket.h. The loop's thread, but for the questions to munged. */
+/* Tickets: see ticket.h. The loop's thread, except requests to munged. */
 #include "daemon/net/fabric/tcp/ticket.h"
 
 #include <sodium.h>
@@ -9,7 +9,7 @@
 #include "daemon/net/fabric/tcp/internal.h"
 #include "shm/base/error.h"
 
-#define PURPOSE "sfd tcp ticket 1" /* without its zero byte */
+#define PURPOSE "sfd tcp ticket 1" /* without final zero */
 
 /* NULL: no memory. */
 static sfd_tcp_ticket_t *new_ticket(const char *munge_socket)
@@ -67,7 +67,7 @@ static void on_answered(uv_work_t *work, int status)
 {
   sfd_tcp_ticket_t *ticket = work->data;
   sfd_tcp_conn_t *conn = ticket->conn;
-  (void)status; /* nobody cancels it */
+  (void)status; /* never cancelled */
   conn->tcp->tickets.asked = NULL;
   run_next(conn->tcp);
   if (conn->ticket == ticket) {

@@ -1,4 +1,4 @@
-/* Whose the other end of a connection is: see user.h. The loop's thread. */
+/* User of a connection's other end: see user.h. The loop's thread. */
 #include "daemon/net/fabric/tcp/user.h"
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ sf_status_t sfd_tcp_user_check_bound(int fd)
                      "127.0.0.1 or ::1 as the place to listen at");
 }
 
-/* As /proc/net/tcp has it: words of 32 bits in the machine's order. */
+/* As in /proc/net/tcp: 32-bit words in native order. */
 static void kernel_text(const address_t *address, char text[KERNEL_TEXT_SIZE])
 {
   if (address->any.sa_family == AF_INET) {
@@ -60,8 +60,7 @@ static void kernel_text(const address_t *address, char text[KERNEL_TEXT_SIZE])
            ntohs(address->v6.sin6_port));
 }
 
-/* Whose the socket between these two ends is that a line of the table describes; false: another one's line, or nobody's
- * socket. */
+/* The user of the socket with these two ends; false: another socket's line, or no user. */
 static bool read_line(const char *line, const char *from, const char *to, uid_t *uid_p)
 {
   char line_from[KERNEL_TEXT_SIZE], line_to[KERNEL_TEXT_SIZE];

@@ -1,16 +1,12 @@
-/* Notices streams whose link became silent: the kernel would try for a quarter of an hour. The loop's thread.
- *
- * The kernel asks an idle peer each second (conn.c), so a healthy stream hears something each second, whether or
- * not something is being sent. A timer looks at all streams once a second. One that has heard nothing for a while is
- * under suspicion: from then on the peer's host is also asked by new connections, ten times a second, as the kernel
- * repeats what is under way on the stream ever more rarely, and may do so only seconds after the link is back. Whatever
- * comes from the host, a refusal too, counts as a sign of life, and ends suspicion. Without any the stream is lost
- * SILENCE_MS after the last one. Where nothing was under way then, the link may have been cut up to a second later,
- * when the kernel asked next or something was sent: such a stream has a second more, as a host that had no link needs
- * up to a second to find the other one again by ARP. So interruptions of two and a half seconds are survived.
- *
- * If the host answers but the stream does not go on, something on the way has forgotten it: it is lost after STALL_MS.
- * The kernel's next repetition comes earlier, as the time since the last one at most doubles. */
+/* Detection of silent links, for which the kernel would take a quarter of an hour. The loop's thread. Keep-alive probes
+ * each second (conn.c) make a healthy stream hear something each second. A timer looks at all streams once per second.
+ * A stream that has heard nothing for a while is suspected: new connections then test the peer's host, ten per second,
+ * as the kernel repeats data ever more rarely, perhaps seconds after the link is back. Any answer of the host, also a
+ * refusal, is a sign of life and ends the suspicion. Without one the stream is lost SILENCE_MS after the last. If
+ * nothing was under way, the link may have been cut up to a second later, at the next probe or send: such a stream has
+ * a second more, as a host without link may need a second for ARP. So interruptions of two and a half seconds are
+ * survived. If the host answers but the stream does not go on, something on the way has lost its state: the stream ends
+ * after STALL_MS; the kernel repeats before that, as its pauses at most double. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,7 +28,7 @@
 
 /* ---- Asking the host ---- */
 
-/* The place where the peer listens, at the address that the stream leads to. */
+/* Connects to the peer's listening port, at the address of the stream. */
 static int begin_probe(const sfd_tcp_conn_t *conn)
 {
   union {
@@ -62,7 +58,7 @@ static void end_probe(int *fd)
   *fd = -1;
 }
 
-/* Whether the host has said anything to it. One that failed otherwise has ended. */
+/* Whether the host has answered. A failed one is closed. */
 static bool is_answered(int *fd)
 {
   struct pollfd events = {.fd = *fd, .events = POLLOUT};
@@ -82,7 +78,7 @@ static void end_probes(sfd_tcp_conn_t *conn)
   conn->nprobes = 0;
 }
 
-/* Whether one of the latest has been answered; begins another one in place of the oldest. */
+/* Whether a recent test was answered; replaces the oldest by a new one. */
 static bool ask_host(sfd_tcp_conn_t *conn)
 {
   for (int i = 0; i < SFD_TCP_PROBES; i++)
@@ -96,8 +92,8 @@ static bool ask_host(sfd_tcp_conn_t *conn)
 
 /* ---- Judging ---- */
 
-/* How long the stream has heard nothing; and whether something that the kernel sent has had no answer yet. Notes
- * whether anything is under way. */
+/* How long the stream has heard nothing; *asked_p: something sent has no answer. Records whether anything is under way.
+ * */
 static uint32_t silence_ms(sfd_tcp_conn_t *conn, bool *asked_p)
 {
   struct tcp_info info = {.tcpi_state = 0};
@@ -119,7 +115,7 @@ static void tell_silence(const sfd_tcp_conn_t *conn, uint64_t now_ms)
   sfd_log(SFD_LOG_NETWORK, SFD_INFO, "%s was silent for %.1f s", name, 1e-3 * (double)(now_ms - conn->heard_ms));
 }
 
-/* When the peer's host was first asked something that it has not answered, or little later. */
+/* About when the host was first asked something that it has not answered. */
 static uint64_t asked_since_ms(const sfd_tcp_conn_t *conn)
 {
   if (conn->quiet)
@@ -127,8 +123,7 @@ static uint64_t asked_since_ms(const sfd_tcp_conn_t *conn)
   return conn->sent_ms > conn->heard_ms ? conn->sent_ms : conn->heard_ms;
 }
 
-/* Whether the stream is under suspicion. What was asked a moment ago may just not have been answered yet: only what is
- * open twice in a row counts. */
+/* Whether the stream is suspected. What was sent a moment ago may just be unanswered: two looks in a row count. */
 static bool look(sfd_tcp_conn_t *conn, uint64_t now_ms)
 {
   bool asked = false, still = conn->asked;
