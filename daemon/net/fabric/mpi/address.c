@@ -1,4 +1,4 @@
-/* Where links can reach this daemon. The progress thread, at the start. */
+/* Addresses of this daemon's links. The progress thread, at start. */
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -21,8 +21,7 @@ void sfd_mpi_reachability(uint8_t bytes[64])
     (void)gethostname((char *)bytes, 36);
   if (fd >= 0)
     close(fd);
-  (void)stat("/proc/self/ns/net",
-             &network); /* containers and network namespaces have loopback addresses of their own */
+  (void)stat("/proc/self/ns/net", &network); /* containers and network namespaces have their own loopback */
   memcpy(bytes + 40, &network.st_dev, sizeof network.st_dev);
   memcpy(bytes + 48, &network.st_ino, sizeof network.st_ino);
 }
@@ -35,7 +34,7 @@ static void add_address(sfd_mpi_place_t *place, int family, const void *bytes, s
   memcpy(place->address[place->naddresses++], bytes, len);
 }
 
-/* Of interfaces that are up; IPv6 only as far as it needs no interface's name. */
+/* Of interfaces that are up; of IPv6 only addresses without scope. */
 static void add_interface(sfd_mpi_place_t *place, const struct ifaddrs *interface, int family)
 {
   const struct sockaddr *address = interface->ifa_addr;
@@ -64,7 +63,7 @@ static void add_interfaces(sfd_mpi_place_t *place)
   freeifaddrs(all);
 }
 
-/* -1: it does not work, see errno. */
+/* -1: error, see errno. */
 static int listen_at(const void *address, socklen_t len, int family)
 {
   int no = 0;

@@ -1,11 +1,11 @@
-/* How the two threads ask things of each other: lists of peers with something new, under one lock. Both threads;
- * obeying is the progress thread's. */
+/* Commands and notices between the two threads: lists of peers under one lock. Both threads; the progress thread
+ * executes commands. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/net/fabric/mpi/internal.h"
 
-#define UNUSED_MAX (2 * SFD_MPI_WINDOW) /* items kept */
+#define UNUSED_MAX (2 * SFD_MPI_WINDOW) /* kept for reuse */
 
 void sfd_mpi_command(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
@@ -70,7 +70,7 @@ void sfd_mpi_item_free(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
   mpi->nunused++;
 }
 
-/* What was asked about one peer. */
+/* Commands about one peer. */
 typedef struct asked {
   sfd_mpi_link_t *connect, *send, *fail;
   sf_status_t fail_status;
@@ -109,7 +109,7 @@ static sfd_mpi_peer_t *take_commands(sfd_mpi_t *mpi, asked_t *asked)
   return peer;
 }
 
-/* Events that wait are not to be delivered any more. */
+/* Drops undelivered events. */
 static void purge(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   sfd_mpi_cut(mpi, peer, true);
@@ -126,7 +126,7 @@ static void purge(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
   pthread_mutex_unlock(&mpi->lock);
 }
 
-/* The user has done with the peer. */
+/* The user disconnects the peer. */
 static void quit(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   purge(mpi, peer);
@@ -161,7 +161,7 @@ static void obey_peer(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const asked_t *asked
     sfd_mpi_receive(mpi, asked->placed);
   if (peer->link != NULL && peer->link->state == SFD_MPI_OPEN &&
       atomic_load(&peer->taken) - peer->told_taken >= SFD_MPI_WINDOW / 2)
-    sfd_mpi_say_taken(peer); /* the peer's window is half used up */
+    sfd_mpi_say_taken(peer); /* half of the peer's window is used */
   if (asked->fail != NULL && asked->fail == peer->link)
     sfd_mpi_stream_fail(mpi, peer->link, asked->fail_status,
                         asked->fail_status == SF_ERR_NOMEM
@@ -196,7 +196,7 @@ bool sfd_mpi_obey(sfd_mpi_t *mpi)
   asked_t asked;
   if (!atomic_load_explicit(&mpi->commanded, memory_order_relaxed))
     return false;
-  atomic_store(&mpi->commanded, false); /* before the look at the lists, which are under the lock */
+  atomic_store(&mpi->commanded, false); /* before reading the lists, which are under the lock */
   for (;;) {
     sfd_mpi_peer_t *peer = take_commands(mpi, &asked);
     if (peer == NULL)

@@ -1,11 +1,10 @@
-/* Calls the user's events: what the progress thread has put into the peers' queues. The loop's thread. After each call
- * the stream may be gone, because the user has ended it. */
+/* Delivery of the user's events from the peers' queues. The loop's thread. In each call the user may end the stream. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/net/fabric/mpi/internal.h"
 
-/* Enough for what one window may hold; then other handles of the loop have their turn. */
+/* limit per turn: the contents of one window */
 #define EVENTS_AT_ONCE (2 * SFD_MPI_WINDOW)
 
 static void lock(sfd_mpi_t *mpi)
@@ -18,13 +17,13 @@ static void unlock(sfd_mpi_t *mpi)
   pthread_mutex_unlock(&mpi->lock);
 }
 
-/* Whether the user still has this stream and reads it. */
+/* Whether the user still has and reads this stream. */
 static bool is_read(const sfd_mpi_t *mpi, const sfd_mpi_peer_t *peer, const sfd_mpi_link_t *link)
 {
   return !mpi->closing && !peer->refused && !peer->spoilt && peer->current == link && link != NULL;
 }
 
-/* Asks the user for memory. 0: there is no use in going on. */
+/* Asks the user for memory; 0: stop. */
 static size_t ask(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, void **buffer_p)
 {
   const sfd_mpi_link_t *link = peer->current;
@@ -48,7 +47,7 @@ static void fail(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sf_status_t status)
   unlock(mpi);
 }
 
-/* Feeds what lies in the fabric's memory to the user. */
+/* Copies bytes of the fabric's memory to the user. */
 static void feed(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const uint8_t *bytes, size_t len)
 {
   const sfd_mpi_link_t *link = peer->current;
@@ -87,7 +86,7 @@ static void deliver_data(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *i
   unlock(mpi);
 }
 
-/* Finds a place for a large message: the user's memory if it has room for all of it, else a bounce buffer. */
+/* Memory for a large message: the user's if it takes all of it, else a bounce buffer. */
 static void place(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *item, size_t len)
 {
   void *buffer = NULL, *bounce = NULL;
@@ -130,12 +129,12 @@ static void deliver_down(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_link_t *l
   sfd_mpi_unwatch(peer);
   mpi->fabric.events->down(mpi->fabric.owner, peer->node, link->status, link->detail);
   lock(mpi);
-  peer->send = peer->fail = NULL; /* the next link may have this one's address */
+  peer->send = peer->fail = NULL; /* the next link may have this address */
   sfd_mpi_link_release(link, &link->of_loop);
   unlock(mpi);
 }
 
-/* Takes the first event off the queue if it is one to be delivered. Under the lock. */
+/* The next event to deliver. Under the lock. */
 static sfd_mpi_event_t *take_event(sfd_mpi_peer_t *peer)
 {
   sfd_mpi_event_t *event = peer->events;
@@ -147,8 +146,8 @@ static sfd_mpi_event_t *take_event(sfd_mpi_peer_t *peer)
   return event;
 }
 
-/* The message at the head of the queue if it has no place yet. Under the lock. */
-static sfd_mpi_item_t *homeless_item(sfd_mpi_peer_t *peer, size_t *len_p)
+/* The first message of the queue if it has no memory yet. Under the lock. */
+static sfd_mpi_item_t *unplaced_item(sfd_mpi_peer_t *peer, size_t *len_p)
 {
   sfd_mpi_event_t *event = peer->events;
   if (event == NULL || event->kind != SFD_MPI_DATA)
@@ -176,7 +175,7 @@ static void deliver_event(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const sfd_mpi_ev
   }
 }
 
-/* One step. Whether there may be more. */
+/* One step. Returns whether there may be more. */
 static bool deliver_one(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   size_t len = 0;
@@ -186,7 +185,7 @@ static bool deliver_one(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
   peer->sent = NULL;
   sfd_mpi_event_t *event = sent == NULL ? take_event(peer) : NULL;
   if (sent == NULL && event == NULL)
-    homeless = homeless_item(peer, &len);
+    homeless = unplaced_item(peer, &len);
   unlock(mpi);
   if (sent != NULL && sent == peer->current)
     mpi->fabric.events->sent(mpi->fabric.owner, peer->node);

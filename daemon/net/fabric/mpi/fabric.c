@@ -1,4 +1,4 @@
-/* The mpi fabric's functions. The loop's thread; the state that it shares with the progress thread is in internal.h. */
+/* Functions of the mpi fabric. The loop's thread; shared state is in internal.h. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,7 @@ static void send_to(sfd_fabric_t *fabric, int32_t node, const struct iovec iov[]
   pthread_mutex_unlock(&mpi->lock);
 }
 
-/* Waits until MPI uses none of the user's memory any more. That takes no longer than the transfers under way, whatever
- * the other daemon's user does; see stream.c. */
+/* Waits until MPI does not use the user's memory, which takes no longer than the transfers under way; see stream.c. */
 static void disconnect(sfd_fabric_t *fabric, int32_t node)
 {
   sfd_mpi_t *mpi = of(fabric);
@@ -174,7 +173,7 @@ static sf_status_t start_thread(sfd_mpi_t *mpi)
   return sfshm_error(status, "%s", mpi->start_detail);
 }
 
-/* Lets the thread begin its work, or end. */
+/* Lets the thread begin, or end. */
 static sf_status_t release_thread(sfd_mpi_t *mpi, uv_loop_t *loop)
 {
   int error = uv_async_init(loop, &mpi->async, sfd_mpi_deliver);

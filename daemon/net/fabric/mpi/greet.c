@@ -1,8 +1,5 @@
-/* How a link comes about: connecting to a peer's addresses one after the other, letting guests in, hellos. The progress
- * thread.
- *
- * If two nodes connect to each other at the same time, the connection of the lower-numbered one is used: it tells the
- * other one, whose attempt then waits to be replaced. */
+/* Making links: connects to a peer's addresses in turn, accepts guests, exchanges hellos. The progress thread. If two
+ * nodes connect at once, the lower-numbered one's connection is used: it tells the other one, which waits for it. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,9 +10,9 @@
 
 #include "daemon/net/fabric/mpi/internal.h"
 
-#define GUESTS_MAX 64 /* that have not shown who they are */
+#define GUESTS_MAX 64 /* limit of links without hello */
 
-/* Small records at once; and the silence of a host that is gone is noticed within seconds. */
+/* No delay, and keep-alive probes that notice a lost host within seconds. */
 static void set_options(int fd)
 {
   static const struct {
@@ -45,7 +42,7 @@ static socklen_t make_address(const sfd_mpi_place_t *place, unsigned i, struct s
   return sizeof *in;
 }
 
-/* Whether connecting has begun. */
+/* Returns whether connecting has begun. */
 static bool try_address(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_place_t *place, unsigned i)
 {
   struct sockaddr_storage address;
@@ -149,17 +146,17 @@ static void refuse_crossed(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_p
   sfd_mpi_hello_t hello;
   make_hello(mpi, peer, &hello);
   hello.crossed = 1;
-  (void)sfd_mpi_link_write(link, &hello, sizeof hello); /* it finds out by itself too, only later */
+  (void)sfd_mpi_link_write(link, &hello, sizeof hello); /* a failure shows later */
   sfd_mpi_link_remove(mpi, link);
 }
 
-/* A guest has shown who it is. Whether the link is still there. */
+/* A guest's hello is valid. Returns whether the link still exists. */
 static bool let_in(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t *hello)
 {
   sfd_mpi_peer_t *peer = &mpi->peers[hello->from];
   sfd_mpi_link_t *mine = peer->link;
   bool attempt = mine != NULL && (mine->state == SFD_MPI_CONNECTING || mine->state == SFD_MPI_GREETING);
-  if (hello->attempt <= peer->seen_attempt) { /* read late: the peer has given it up, or has a stream by now */
+  if (hello->attempt <= peer->seen_attempt) { /* late: the peer has given it up, or has a stream */
     sfd_mpi_link_remove(mpi, link);
     return false;
   }
@@ -180,13 +177,13 @@ static bool let_in(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t *
   peer->waiting = link;
   if (peer->link != NULL)
     sfd_mpi_stream_fail(mpi, peer->link, SF_ERR_DAEMON_LOST, "it has begun a new connection");
-  sfd_mpi_stream_check(mpi, peer); /* opens the link if nothing is in its way */
-  return false;                    /* it waits for the answer before it says more */
+  sfd_mpi_stream_check(mpi, peer); /* opens the link if it can */
+  return false;                    /* the peer waits for the answer */
 }
 
 /* ---- Hellos ---- */
 
-/* Takes the same time wherever they differ. */
+/* In constant time. */
 static bool same_token(const sfd_mpi_token_t *a, const sfd_mpi_token_t *b)
 {
   unsigned difference = 0;
@@ -202,7 +199,7 @@ static bool is_genuine(const sfd_mpi_t *mpi, const sfd_mpi_hello_t *hello)
          same_token(&hello->token, &mpi->given[hello->from]);
 }
 
-/* The answer to my own hello. */
+/* The answer to this node's hello. */
 static bool answered(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t *hello)
 {
   if (hello->from != link->peer->node) {
@@ -211,10 +208,10 @@ static bool answered(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t
     return false;
   }
   if (hello->crossed != 0) {
-    sfd_mpi_link_close(mpi, link); /* it is replaced soon, or has its deadline */
+    sfd_mpi_link_close(mpi, link); /* will be replaced, or has its deadline */
     return false;
   }
-  link->peer->seen_attempt = hello->attempt; /* it has given up its own for this one */
+  link->peer->seen_attempt = hello->attempt; /* the peer has given up its own attempt */
   sfd_mpi_say(link, SFD_MPI_READY, 0, 0);
   link->ready = true;
   sfd_mpi_stream_open(mpi, link);

@@ -1,4 +1,4 @@
-/* The TCP connection of a stream: its life, and what is said on it while the stream is there. The progress thread. */
+/* Link of a stream: the TCP connection, and records on it. The progress thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void sfd_mpi_link_add(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   mpi->links = link;
 }
 
-/* The loop's thread may have a descriptor of it, so that closing this one alone ends nothing. */
+/* The loop's thread may have a duplicate of the descriptor, so that closing this one ends nothing. */
 void sfd_mpi_link_close(const sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
   if (link->fd >= 0) {
@@ -76,7 +76,7 @@ void sfd_mpi_say(sfd_mpi_link_t *link, sfd_mpi_record_kind_t kind, uint64_t coun
 {
   sfd_mpi_record_t record = {.kind = kind, .count = count, .taken = taken};
   if (link->fd >= 0 && !sfd_mpi_link_write(link, &record, sizeof record))
-    shutdown(link->fd, SHUT_RDWR); /* which is read as its end */
+    shutdown(link->fd, SHUT_RDWR); /* read as the end */
 }
 
 /* ---- What the peer says ---- */
@@ -98,7 +98,7 @@ static void hear_sleep(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_recor
 {
   sfd_mpi_peer_t *peer = link->peer;
   link->peer_sleeps = true;
-  hear_taken(mpi, link, record->taken); /* which may send and wake */
+  hear_taken(mpi, link, record->taken); /* may send and wake */
   if (link->state == SFD_MPI_OPEN && link->peer_sleeps && record->count < peer->posted) {
     link->peer_sleeps = false;
     sfd_mpi_say(link, SFD_MPI_WAKE, peer->posted, 0);
@@ -114,7 +114,7 @@ static void hear_bye(sfd_mpi_t *mpi, sfd_mpi_link_t *link, uint64_t count)
   sfd_mpi_stream_check(mpi, link->peer);
 }
 
-/* Whether it was understood. */
+/* False: not understood. */
 static bool hear(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_record_t *record)
 {
   switch (record->kind) {
@@ -155,14 +155,13 @@ static void lost(sfd_mpi_t *mpi, sfd_mpi_link_t *link, sf_status_t status, const
   }
   link->ended = true;
   if (link->bye && !link->shut)
-    epoll_ctl(mpi->epoll_fd, EPOLL_CTL_DEL, link->fd, NULL); /* my own direction is still to be ended */
+    epoll_ctl(mpi->epoll_fd, EPOLL_CTL_DEL, link->fd, NULL); /* this direction still has to be ended */
   else
     sfd_mpi_link_close(mpi, link);
   sfd_mpi_stream_fail(mpi, link, status, "%s", why);
 }
 
-/* Takes one whole hello or record out of what was read. 0: there is none, else its length; -1: the link is gone or is
- * to be given up. */
+/* Handles one whole hello or record: returns its length; 0: incomplete; -1: the link is gone or must be closed. */
 static int consume(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const uint8_t *bytes, size_t len)
 {
   if (link->state == SFD_MPI_GUEST || link->state == SFD_MPI_GREETING) {

@@ -1,4 +1,4 @@
-/* What a send becomes: MPI messages. Small pieces are copied together, large ones go as they are. The loop's thread. */
+/* Messages of a send: small pieces are gathered, large ones sent from their place. The loop's thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ static bool is_small(const struct iovec *piece)
   return piece->iov_len < SFD_MPI_PIECE;
 }
 
-/* Makes room for what the pieces may become at most. */
+/* Room for the most messages that the pieces can become. */
 static bool make_room(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
 {
   size_t nmessages = 0, nbytes = 0;
@@ -45,8 +45,7 @@ const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void 
   return NULL;
 }
 
-/* Of what is larger than a chunk: no part is so small that its receiver takes it into memory of its own, from where it
- * can't be brought to a device. */
+/* Splits pieces above SFD_MPI_CHUNK so that no part is small: the receiver could not bring that to a device. */
 static size_t next_part(size_t left)
 {
   if (left <= SFD_MPI_CHUNK)
@@ -64,7 +63,7 @@ static void add_large(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct i
   }
 }
 
-/* Into the message that is being gathered, if there is one and it has room. */
+/* Adds to the message that is gathered, or begins one. */
 static void add_small(sfd_mpi_peer_t *peer, const struct iovec *piece, size_t ngathered, bool *gathering)
 {
   sfd_mpi_outgoing_t *last = *gathering ? &peer->outgoing[peer->noutgoing - 1] : NULL;

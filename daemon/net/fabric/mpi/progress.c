@@ -1,10 +1,9 @@
-/* The progress thread: passes over all that may have something to do, and when to sleep.
+/* Progress thread: passes over everything that may have work, and sleeping.
  *
- *   awake     something happened within the last millisecond, or a transfer is under way: passes without a pause, but
- *             the core is left to whoever else wants it after each that found nothing
- *   napping   nothing happened, but something is owed: messages that were announced, or others to be taken by the peer,
- *             or the end of a stream. Passes with pauses that grow
- *   asleep    until a socket, or the loop's thread, has something */
+ *   awake     something happened within the last millisecond, or a transfer is under way: passes without pause, but
+ * yields after each pass that found nothing napping   nothing happened, but something is expected: announced messages,
+ * messages to be taken by the peer, or the end of a stream. Passes with growing pauses asleep    until a socket has an
+ * event, or the loop's thread a command */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -22,8 +21,8 @@
 
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
-#define DEADLINE_NS 100000000 /* sleep at most so long while there are deadlines */
-#define SOCKETS_EVERY 8       /* passes without a find */
+#define DEADLINE_NS 100000000 /* longest sleep while there are deadlines */
+#define SOCKETS_EVERY 8       /* passes without result */
 
 static uint64_t clock_ns(void)
 {
@@ -38,12 +37,12 @@ void sfd_mpi_wake(sfd_mpi_t *mpi)
     return;
   mpi->asleep = false;
   if (eventfd_write(mpi->wake_fd, 1) != 0)
-    abort(); /* its count can't be full: it is cleared before each sleep */
+    abort(); /* can't be full, as it is cleared before each sleep */
 }
 
 /* ---- Sockets ---- */
 
-/* One event at a time: what is done for it may free the link of the next. */
+/* One event at a time: it may free the link of the next. */
 static bool handle_socket(sfd_mpi_t *mpi)
 {
   struct epoll_event event;
@@ -91,12 +90,12 @@ static void look_after_peer(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
   if (open && mpi->now_ns - peer->last_seen_ns >= SFD_MPI_TICK_NS)
     sfd_mpi_say_taken(peer);
   if (open && link->peer_sleeps && peer->nrequests > 0 && mpi->now_ns - peer->last_sent_ns >= SFD_MPI_NUDGE_NS) {
-    peer->last_sent_ns = mpi->now_ns; /* MPI may need both sides to end what it has begun */
+    peer->last_sent_ns = mpi->now_ns; /* MPI may need both sides to complete */
     link->peer_sleeps = false;
     sfd_mpi_say(link, SFD_MPI_WAKE, peer->posted, 0);
   }
   if (link == NULL && peer->told > peer->matched && mpi->now_ns - peer->last_seen_ns >= SFD_MPI_END_NS)
-    peer->told = peer->matched; /* it seems that they were never sent */
+    peer->told = peer->matched; /* these were never sent */
 }
 
 static void end_my_direction(sfd_mpi_link_t *link)
@@ -121,7 +120,7 @@ static void miss_deadline(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   }
 }
 
-/* Whether the list of links may have changed. */
+/* Returns whether the list of links may have changed. */
 static bool look_after_link(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
   bool late = link->deadline != 0 && mpi->now_ns > link->deadline;
@@ -152,7 +151,7 @@ static void look_around(sfd_mpi_t *mpi)
 
 /* ---- Sleeping ---- */
 
-/* Something is to come, or to be taken, that MPI may need help with. */
+/* Whether something is expected for which MPI may need calls. */
 static bool has_debts(const sfd_mpi_t *mpi)
 {
   for (int32_t node = 0; node < mpi->fabric.nnodes; node++) {
@@ -176,7 +175,7 @@ static bool has_deadlines(const sfd_mpi_t *mpi)
   return false;
 }
 
-/* From here on the loop's thread wakes this one; false: it has something already. */
+/* From here on the loop's thread wakes this one; false: there is work already. */
 static bool lie_down(sfd_mpi_t *mpi)
 {
   pthread_mutex_lock(&mpi->lock);
@@ -186,7 +185,7 @@ static bool lie_down(sfd_mpi_t *mpi)
   return asleep;
 }
 
-/* What has woken it, if it was a socket, is handled at once. */
+/* Handles the socket that has woken it. */
 static bool get_up(sfd_mpi_t *mpi)
 {
   pthread_mutex_lock(&mpi->lock);
@@ -196,7 +195,7 @@ static bool get_up(sfd_mpi_t *mpi)
   return handle_sockets(mpi);
 }
 
-/* 0: without end. */
+/* 0: no time-out. */
 static void wait_for_sockets(const sfd_mpi_t *mpi, uint64_t timeout_ns)
 {
   struct pollfd poll_fd = {.fd = mpi->epoll_fd, .events = POLLIN};
@@ -229,7 +228,7 @@ static bool nap(sfd_mpi_t *mpi, uint64_t nap_ns)
 
 static bool sleep_well(sfd_mpi_t *mpi)
 {
-  if (lie_down(mpi)) { /* first, so that what the user takes from now on wakes this thread to say so */
+  if (lie_down(mpi)) { /* first, so that the user's next take wakes this thread */
     tell_peers(mpi);
     wait_for_sockets(mpi, has_deadlines(mpi) ? DEADLINE_NS : 0);
   }
@@ -252,7 +251,7 @@ static bool pass(sfd_mpi_t *mpi, unsigned nidle)
   return did;
 }
 
-/* Nothing was found. Whether there is something now. */
+/* Nothing was found. Returns whether there is work now. */
 static bool rest(sfd_mpi_t *mpi, uint64_t *nap_ns)
 {
   bool transfers = mpi->active != NULL || mpi->receiving.first != NULL || mpi->discards.first != NULL;
@@ -268,7 +267,7 @@ static bool rest(sfd_mpi_t *mpi, uint64_t *nap_ns)
   return nap(mpi, now_ns);
 }
 
-/* close has been obeyed and all links are gone: tell the loop's thread, once. */
+/* After close and the end of all links: tells the loop's thread, once. */
 static void check_closed(sfd_mpi_t *mpi)
 {
   if (!mpi->ending || mpi->links != NULL || mpi->receiving.first != NULL || mpi->discards.first != NULL)
@@ -320,7 +319,7 @@ static sf_status_t prepare(sfd_mpi_t *mpi)
   return SF_OK;
 }
 
-/* Tells the loop's thread how the start went. Whether it wants to go on. */
+/* Reports the start to the loop's thread; returns whether it continues. */
 static bool answer(sfd_mpi_t *mpi, sf_status_t status)
 {
   pthread_mutex_lock(&mpi->lock);

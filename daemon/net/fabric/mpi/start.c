@@ -1,6 +1,5 @@
-/* The beginning: MPI, and what all daemons must know of each other. The progress thread, which is MPI's main thread.
- * A process that gives up here does not call MPI_Finalize: its end then ends the job, in which all others wait for it.
- */
+/* Start: MPI, and exchange of addresses and tokens. The progress thread, which is MPI's main thread. A process that
+ * fails here does not call MPI_Finalize: its exit ends the job, in which the others wait for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,7 @@
 #include "daemon/net/fabric/mpi/internal.h"
 #include "shm/base/error.h"
 
-/* Processes that another MPI's mpirun starts are jobs of one each. */
+/* Processes started by another MPI's mpirun are jobs of one each. */
 static sf_status_t check_size(const sfd_mpi_t *mpi)
 {
   static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -22,13 +21,13 @@ static sf_status_t check_size(const sfd_mpi_t *mpi)
   return SF_OK;
 }
 
-/* Extensions that MPI libraries have or lack: Open MPI the first, MPICH both in its later versions. */
+/* Extensions of Open MPI (the first) and later MPICH (both). */
 int MPIX_Query_cuda_support(void) __attribute__((weak));
 int MPIX_GPU_query_support(int type, int *is_supported) __attribute__((weak));
 
 #define GPU_OF_CUDA 0 /* MPIX_GPU_SUPPORT_CUDA */
 
-/* Whether MPI says that it takes memory of CUDA devices. */
+/* Whether MPI accepts memory of CUDA devices. */
 static bool takes_devices(void)
 {
   int supported = 0;
@@ -53,7 +52,7 @@ static sf_status_t init_mpi(sfd_mpi_t *mpi)
   return check_size(mpi);
 }
 
-/* Whether all processes reach each other on the loopback address. */
+/* Whether all processes share a loopback interface. */
 static bool is_one_host(const sfd_mpi_t *mpi)
 {
   uint8_t mine[64], first[64];

@@ -1,8 +1,6 @@
-/* Beginning and end of streams. The progress thread.
- *
- * At the end of a stream both sides say how many messages they have sent, and go on receiving until they have them all:
- * the other side's sends, whose buffers are the user's, can't end otherwise. None of this waits for the user, so that
- * ending a stream may. */
+/* Begin and end of streams. The progress thread. At the end both sides tell how many messages they sent, and receive
+ * until they have all: otherwise the sends, from memory of the user, would not complete. None of this waits for the
+ * user, so ending a stream may wait for it. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +14,7 @@ void sfd_mpi_stream_open(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   peer->link = link;
   link->state = SFD_MPI_OPEN;
   link->deadline = 0;
-  mpi->last_ns = mpi->now_ns; /* there will be messages */
+  mpi->last_ns = mpi->now_ns; /* messages will come */
   link->watch_fd = fcntl(link->fd, F_DUPFD_CLOEXEC, 0);
   pthread_mutex_lock(&mpi->lock);
   link->of_loop = true;
@@ -37,12 +35,12 @@ static void begin_end(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
   sfd_mpi_say(link, SFD_MPI_BYE, link->peer->posted, 0);
 }
 
-/* Nothing of the user's is used any more. */
+/* No memory of the user is in use. */
 static void finish(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   sfd_mpi_link_t *link = peer->link;
   peer->link = NULL;
-  peer->acked = peer->posted; /* what the peer did not take is nobody's care */
+  peer->acked = peer->posted; /* messages that the peer did not take are dropped */
   link->over = true;
   pthread_mutex_lock(&mpi->lock);
   if (!link->silent) {
@@ -55,7 +53,7 @@ static void finish(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
   pthread_mutex_unlock(&mpi->lock);
 }
 
-/* An attempt to connect leaves nothing behind but the news. */
+/* Ends an attempt to connect. */
 static void end_attempt(sfd_mpi_t *mpi, sfd_mpi_link_t *link)
 {
   finish(mpi, link->peer);
@@ -98,7 +96,7 @@ void sfd_mpi_stream_fail(sfd_mpi_t *mpi, sfd_mpi_link_t *link, sf_status_t statu
   sfd_mpi_stream_check(mpi, peer);
 }
 
-/* Whether all messages that the user should still get are in the queue of events. */
+/* Whether all messages for the user are in the queue of events. */
 static bool has_all(const sfd_mpi_peer_t *peer, const sfd_mpi_link_t *link)
 {
   return link->silent || link->cut || !link->bye || peer->matched >= link->last;
@@ -116,7 +114,7 @@ static void check_over(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
     sfd_mpi_describe(&mpi->fabric, peer->node, node, sizeof node);
     fprintf(stderr, "sfd: %s hangs: MPI has not ended a transfer for %u s after the end of its stream\n", node,
             (unsigned)(SFD_MPI_END_NS / 1000000000u));
-    MPI_Abort(mpi->comm, 1); /* memory that MPI may still write to can't be given back */
+    MPI_Abort(mpi->comm, 1); /* MPI may still write to the user's memory */
   }
 }
 

@@ -1,5 +1,5 @@
-/* MPI messages: sending, matching, receiving, throwing away. The progress thread.
- * An MPI call that fails ends the process by MPI's default error handler: MPI promises nothing behind an error. */
+/* MPI messages: sending, matching, receiving, dropping. The progress thread. A failing MPI call ends the process
+ * (default error handler), as MPI guarantees nothing after it. */
 #include <string.h>
 
 #include "daemon/net/fabric/mpi/internal.h"
@@ -17,8 +17,7 @@ static bool has_room(const sfd_mpi_peer_t *peer)
 _Static_assert(SFD_MPI_SMALL <= SFD_FABRIC_DEVICE_ABOVE && SFD_MPI_PIECE <= SFD_FABRIC_DEVICE_ABOVE,
                "what lies on a device is neither gathered nor received elsewhere");
 
-/* MPI may want the context of the device whose memory it is given. Should the driver refuse, MPI says so: the failure
- * of its call ends the process. */
+/* MPI may need the device's context. If the driver fails, so does the MPI call. */
 static void enter(sfd_mpi_t *mpi, const sfd_fabric_memory_t *memory)
 {
   if (memory != NULL && memory->device != mpi->entered && memory->enter(memory->base) == SF_OK)
@@ -33,13 +32,13 @@ static void post_one(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
   peer->last_sent_ns = mpi->now_ns;
   if (peer->link->peer_sleeps) {
     peer->link->peer_sleeps = false;
-    sfd_mpi_say(peer->link, SFD_MPI_WAKE, peer->posted, 0); /* it wakes while MPI works */
+    sfd_mpi_say(peer->link, SFD_MPI_WAKE, peer->posted, 0); /* the peer wakes meanwhile */
   }
   enter(mpi, outgoing->memory);
   MPI_Isend(outgoing->data, (int)outgoing->len, MPI_BYTE, peer->node, TAG, mpi->comm, &peer->requests[slot]);
 }
 
-/* The send is over when all its messages are, and the user is told. */
+/* The send ends with its messages, and the user is told. */
 static void finish_send(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   if (!peer->sending || peer->next_outgoing < peer->noutgoing || peer->nrequests > 0)
@@ -81,7 +80,7 @@ void sfd_mpi_post(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
     return;
   while (peer->next_outgoing < peer->noutgoing && has_room(peer))
     post_one(mpi, peer);
-  test_peer(peer); /* small ones are over at once */
+  test_peer(peer); /* small ones end at once */
   finish_send(mpi, peer);
   watch_sends(mpi, peer);
 }
@@ -124,7 +123,7 @@ static sfd_mpi_item_t *list_remove(sfd_mpi_items_t *list, sfd_mpi_item_t **place
   return item;
 }
 
-/* Nobody wants the item, which is received or was never to be. Under the lock. */
+/* Drops an item that is received or will not be. Under the lock. */
 static void drop(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
 {
   atomic_fetch_add(&item->peer->taken, 1);
@@ -139,7 +138,7 @@ void sfd_mpi_receive(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
   list_append(&mpi->receiving, item);
 }
 
-/* Whether the next message of the peer is of a stream that the user still reads. */
+/* Whether the peer's next message is of a stream that the user reads. */
 static bool is_wanted(const sfd_mpi_peer_t *peer, size_t len)
 {
   sfd_mpi_link_t *link = peer->link;
@@ -149,7 +148,7 @@ static bool is_wanted(const sfd_mpi_peer_t *peer, size_t len)
     return true;
   if (link->state != SFD_MPI_ENDING || link->silent)
     return false;
-  if (len > SFD_MPI_SMALL) /* the peer must not have to wait for the user here */
+  if (len > SFD_MPI_SMALL) /* the peer must not wait for the user */
     link->cut = true;
   return !link->cut;
 }
@@ -175,7 +174,7 @@ static bool match_one(sfd_mpi_t *mpi)
   if (mpi->spare == NULL)
     mpi->spare = sfd_mpi_item_new(mpi);
   if (mpi->spare == NULL)
-    return false; /* messages wait until there is memory */
+    return false; /* until there is memory */
   sfd_mpi_item_t *item = mpi->spare;
   MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->comm, &found, &item->message, &status);
   if (!found)
@@ -216,7 +215,7 @@ static void finish_receive(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
   sfd_mpi_stream_check(mpi, peer);
 }
 
-/* One at a time, since all go to the same place. */
+/* One at a time, into the same memory. */
 static bool discard_next(sfd_mpi_t *mpi)
 {
   sfd_mpi_item_t *item = mpi->discards.first;
@@ -256,7 +255,7 @@ bool sfd_mpi_test_receives(sfd_mpi_t *mpi)
 
 /* ---- Ends of streams ---- */
 
-/* Takes one item away from the user. Under the lock. */
+/* Removes an item from the user's queue. Under the lock. */
 static void take_away(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
 {
   switch (item->state) {

@@ -1,7 +1,6 @@
-/* Ends of links that nobody has announced, told while the progress thread may be held up in MPI. The loop's thread.
- *
- * A link is watched by a second descriptor of its socket, from up to the end of the stream. Its end is news if neither
- * side has said goodbye: the peer shuts its direction only when it has heard ours (progress.c). */
+/* Watch for ends of links, while MPI may block the progress thread. The loop's thread. A second descriptor of the
+ * link's socket is watched from up to the end of the stream. An end counts if neither side has sent BYE: the peer ends
+ * its direction only after it has read this side's (progress.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@ static void on_closed(uv_handle_t *handle)
   free(watch);
 }
 
-/* Errors come as status. Whatever it is, it comes once. */
+/* Errors come as status. Called once. */
 static void on_end(uv_poll_t *poll, int status, int events)
 {
   const sfd_mpi_watch_t *watch = poll->data;
