@@ -52,9 +52,12 @@ static void number_places(sf_grid_t *grid, const int64_t told[], int32_t *index_
 static void divide(sf_grid_t *grid)
 {
   bool equal = true;
+  int32_t slowest[SFC_AXES] = {0, 1, 2}, ndims = grid->options.ndims;
+  for (int i = 0; i < ndims; i++) /* so that lines of points stay long */
+    slowest[i] = grid->options.order[ndims - 1 - i];
   for (int32_t i = 1; i < grid->nnodes; i++)
     equal = equal && grid->nodes[i].n == grid->nodes[0].n;
-  grid->partition = sfc_partition_make(grid->options.points, grid->options.periodic, equal ? grid->nnodes : 1,
+  grid->partition = sfc_partition_make(grid->options.points, grid->options.periodic, slowest, equal ? grid->nnodes : 1,
                                        equal ? grid->nodes[0].n : (int32_t)grid->count);
   for (int64_t i = 0; i < grid->count; i++)
     grid->places[i].number = i;

@@ -99,9 +99,11 @@ sf_status_t sfc_grid_options_take(const sf_grid_options_t *options, sf_grid_opti
   taken.devices = NULL;
   taken.steps = options->steps == 0 ? 1 : options->steps;
   taken.subdomains = options->subdomains == 0 ? 1 : options->subdomains;
-  bool in_order = options->order[0] == 0 && options->order[1] == 0;
+  bool any = options->order[0] == 0 && options->order[1] == 0 && options->ndims > 1;
   for (int axis = 0; axis < SFC_AXES; axis++) {
-    if (in_order || axis >= taken.ndims)
+    if (any && axis < taken.ndims)
+      taken.order[axis] = taken.ndims - 1 - axis;
+    if (axis >= taken.ndims)
       taken.order[axis] = axis;
     if (axis < taken.ndims)
       continue;

@@ -28,22 +28,22 @@ static int32_t largest_factor(int32_t n)
 }
 
 /* Splits by the factors of n: pieces counts the pieces along each axis, of all levels. */
-static void split_by_factors(const int64_t points[SFC_AXES], int32_t n, int32_t pieces[SFC_AXES],
-                             int32_t level[SFC_AXES])
+static void split_by_factors(const int64_t points[SFC_AXES], const int32_t preferred[SFC_AXES], int32_t n,
+                             int32_t pieces[SFC_AXES], int32_t level[SFC_AXES])
 {
   for (int32_t factor; n > 1; n /= factor) {
-    int longest = 0;
-    for (int axis = 1; axis < SFC_AXES; axis++)
-      if ((__int128)points[axis] * pieces[longest] > (__int128)points[longest] * pieces[axis])
-        longest = axis;
+    int32_t longest = preferred[0];
+    for (int i = 1; i < SFC_AXES; i++)
+      if ((__int128)points[preferred[i]] * pieces[longest] > (__int128)points[longest] * pieces[preferred[i]])
+        longest = preferred[i];
     factor = largest_factor(n);
     pieces[longest] *= factor;
     level[longest] *= factor;
   }
 }
 
-sfc_partition_t sfc_partition_make(const int64_t points[SFC_AXES], const bool periodic[SFC_AXES], int32_t nnodes,
-                                   int32_t ninner)
+sfc_partition_t sfc_partition_make(const int64_t points[SFC_AXES], const bool periodic[SFC_AXES],
+                                   const int32_t preferred[SFC_AXES], int32_t nnodes, int32_t ninner)
 {
   sfc_partition_t partition = {.outer = {1, 1, 1}, .inner = {1, 1, 1}};
   int32_t pieces[SFC_AXES] = {1, 1, 1};
@@ -51,8 +51,8 @@ sfc_partition_t sfc_partition_make(const int64_t points[SFC_AXES], const bool pe
     partition.points[axis] = points[axis];
     partition.periodic[axis] = periodic[axis];
   }
-  split_by_factors(points, nnodes, pieces, partition.outer);
-  split_by_factors(points, ninner, pieces, partition.inner);
+  split_by_factors(points, preferred, nnodes, pieces, partition.outer);
+  split_by_factors(points, preferred, ninner, pieces, partition.inner);
   return partition;
 }
 

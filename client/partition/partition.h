@@ -29,10 +29,11 @@ typedef struct sfc_halo {
 } sfc_halo_t;
 
 /* Divides a grid between nnodes >= 1 nodes with ninner >= 1 subdomains each. points: 1 or more along each axis, no more
- * than SFC_PARTITION_POINTS_MAX in all. Sizes differ by at most one point along each axis; with fewer points than parts
+ * than SFC_PARTITION_POINTS_MAX in all. preferred: the axes; of equally long ones the first in this order is divided.
+ * Sizes differ by at most one point along each axis; with fewer points than parts
  * some subdomains are empty. */
-sfc_partition_t sfc_partition_make(const int64_t points[SFC_AXES], const bool periodic[SFC_AXES], int32_t nnodes,
-                                   int32_t ninner);
+sfc_partition_t sfc_partition_make(const int64_t points[SFC_AXES], const bool periodic[SFC_AXES],
+                                   const int32_t preferred[SFC_AXES], int32_t nnodes, int32_t ninner);
 
 /* The same partition seen from outside: nodes are its subdomains. */
 sfc_partition_t sfc_partition_of_nodes(const sfc_partition_t *partition);

@@ -90,9 +90,9 @@ static void fill(const fields_t *fields)
 {
   const sf_grid_subdomain_t *own = &fields->own;
   for (int f = 0; f < FIELDS; f++)
-    for (int64_t k = 0; k < own->extent[2]; k++)
+    for (int64_t i = 0; i < own->extent[0]; i++)
       for (int64_t j = 0; j < own->extent[1]; j++)
-        for (int64_t i = 0; i < own->extent[0]; i++) {
+        for (int64_t k = 0; k < own->extent[2]; k++) {
           const int64_t at[3] = {own->begin[0] + i, own->begin[1] + j, own->begin[2] + k};
           double *u = fields->values[0][f];
           u[own->origin + i * own->stride[0] + j * own->stride[1] + k * own->stride[2]] = start(f, at);
@@ -105,9 +105,9 @@ static void compute(const fields_t *fields, int old, int field, const int64_t be
   const sf_grid_subdomain_t *own = &fields->own;
   const double *u = fields->values[old][field];
   double *next = fields->values[1 - old][field];
-  for (int64_t k = begin[2]; k < end[2]; k++)
+  for (int64_t i = begin[0]; i < end[0]; i++)
     for (int64_t j = begin[1]; j < end[1]; j++)
-      for (int64_t i = begin[0]; i < end[0]; i++) {
+      for (int64_t k = begin[2]; k < end[2]; k++) { /* the last axis is the fastest */
         int64_t at = own->origin + i * own->stride[0] + j * own->stride[1] + k * own->stride[2];
         next[at] = heat(u + at, own->stride, diffusivity(field));
       }

@@ -5,7 +5,8 @@
  * steps of C. Pearson et al., "Node-Aware Stencil Communication for Heterogeneous Supercomputers" (2020), cited as
  * [Pearson]:
  *  - Partition: first between nodes, then between the subdomains of a node, by the prime factors of their number,
- *    largest first, each time across the longest axis [Pearson III.A]. Sizes differ by at most one point along each
+ *    largest first, each time across the longest axis [Pearson III.A], of equally long ones across the slowest in
+ *    memory. Sizes differ by at most one point along each
  *    axis. With fewer points than subdomains along an axis some subdomains are empty.
  *  - Placement: the subdomains of a node are assigned to its ranks and devices so that those with large common faces
  * are near each other [Pearson III.B]. Without devices and without SF_GRID_MEASURE all places are equally far, and
@@ -56,9 +57,10 @@ typedef struct sf_grid_options {
   bool periodic[SF_GRID_AXES];     /* whether the axis is closed to a ring */
   int32_t radius[SF_GRID_AXES][2]; /* of the stencil, below and above along each axis; 0: no halo there */
   sf_grid_reach_t reach;           /* of the stencil */
-  int32_t steps;                 /* time steps between exchanges; 0: 1. Halos are steps * radius wide, and reach further
-                                    than faces: see sf_grid_step */
-  int32_t order[SF_GRID_AXES];   /* axes in the order of storage, the fastest first; all 0: 0, 1, 2 */
+  int32_t steps;               /* time steps between exchanges; 0: 1. Halos are steps * radius wide, and reach further
+                                  than faces: see sf_grid_step */
+  int32_t order[SF_GRID_AXES]; /* axes in the order of storage, the fastest first; all 0: as arrays of C, the last axis
+                                  is the fastest */
   int32_t padding[SF_GRID_AXES]; /* unused units behind each line of points along the axis */
   uint32_t flags;                /* SF_GRID_LINEAR, SF_GRID_MEASURE */
   int32_t subdomains;            /* of this rank; 0: 1 */

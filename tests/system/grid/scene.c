@@ -60,6 +60,8 @@ static void choose(scene_t *scene, uint64_t *random, uint64_t *own_random, bool 
     options->order[axis] = options->order[other];
     options->order[other] = old;
   }
+  if (sftest_below(random, 4) == 0)
+    memset(options->order, 0, sizeof options->order);
   options->reach = reaches[sftest_below(random, 3)];
   options->steps = (int32_t)sftest_below(random, 4);
   options->flags = (uint32_t)sftest_below(random, 3);

@@ -10,6 +10,7 @@
 #define MAX_POINTS 2000
 #define MAX_PLACES 24
 
+static const int32_t axes[3] = {0, 1, 2};
 static unsigned seed;
 static uint64_t state;
 
@@ -34,7 +35,7 @@ START_TEST(partition_of_the_paper)
 {
   const int64_t points[3] = {4, 24, 2};
   const bool periodic[3] = {true, true, true};
-  sfc_partition_t partition = sfc_partition_make(points, periodic, 12, 4);
+  sfc_partition_t partition = sfc_partition_make(points, periodic, axes, 12, 4);
   expect_parts(partition.outer, 2, 6, 1);
   expect_parts(partition.inner, 2, 2, 1);
   for (int64_t number = 0; number < sfc_partition_count(&partition); number++) {
@@ -60,7 +61,7 @@ static sfc_partition_t any_partition(int64_t side)
     points[axis] = below(3) == 0 ? 1 : below(side) + 1;
     periodic[axis] = below(2) != 0;
   }
-  return sfc_partition_make(points, periodic, (int32_t)below(12) + 1, (int32_t)below(12) + 1);
+  return sfc_partition_make(points, periodic, axes, (int32_t)below(12) + 1, (int32_t)below(12) + 1);
 }
 
 static sfc_halo_t any_halo(const sfc_partition_t *partition)
@@ -199,7 +200,7 @@ START_TEST(placement_of_the_paper)
   const sfc_halo_t halo = {.width = {{3, 3}, {3, 3}, {3, 3}}, .reach = 3};
   double flow[36], distance[36];
   int32_t place[6], scratch[6], linear[6];
-  sfc_partition_t partition = sfc_partition_make(points, periodic, 1, 6);
+  sfc_partition_t partition = sfc_partition_make(points, periodic, axes, 1, 6);
   expect_parts(partition.inner, 2, 3, 1);
   for (int32_t i = 0; i < 36; i++)
     distance[i] = i / 6 == i % 6 ? 0 : i / 18 == i % 6 / 3 ? 1 / 50.0 : 9 / 64.0;
@@ -245,7 +246,7 @@ START_TEST(large_problems_get_better)
   const sfc_halo_t halo = {.width = {{1, 1}, {1, 1}, {1, 1}}, .reach = 1};
   int32_t place[MAX_PLACES], scratch[MAX_PLACES], linear[MAX_PLACES], n = MAX_PLACES;
   bool taken[MAX_PLACES] = {false};
-  sfc_partition_t partition = sfc_partition_make(points, periodic, 1, n);
+  sfc_partition_t partition = sfc_partition_make(points, periodic, axes, 1, n);
   for (int32_t i = 0; i < n * n; i++) {
     distance[i] = i / n == i % n ? 0 : i / n / 4 == i % n / 4 ? 1 : 5;
     linear[i % n] = i % n;

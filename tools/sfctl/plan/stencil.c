@@ -130,6 +130,7 @@ sf_status_t sfctl_stencil_init(const sfctl_options_t *options, sfctl_stencil_t *
   sf_status_t status = sfctl_grid_init(options->grid, options->stencil, true, 1, &grid);
   if (status != SF_OK)
     return status;
+  static const int32_t axes[SFC_AXES] = {0, 1, 2}; /* as for arrays whose last axis is the fastest */
   bool periodic[SFC_AXES];
   sfctl_stencil_t stencil = {.nnodes = (int32_t)options->nodes,
                              .per_node = (int32_t)options->per_node,
@@ -140,7 +141,7 @@ sf_status_t sfctl_stencil_init(const sfctl_options_t *options, sfctl_stencil_t *
     periodic[axis] = options->periodic && there;
     stencil.halo.width[axis][0] = stencil.halo.width[axis][1] = there ? options->radius : 0;
   }
-  stencil.partition = sfc_partition_make(grid.points, periodic, stencil.nnodes, stencil.per_node);
+  stencil.partition = sfc_partition_make(grid.points, periodic, axes, stencil.nnodes, stencil.per_node);
   int64_t count = (int64_t)stencil.nnodes * stencil.per_node;
   stencil.rank_of = calloc((size_t)count, sizeof *stencil.rank_of);
   if (stencil.rank_of == NULL)

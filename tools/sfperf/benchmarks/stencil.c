@@ -54,7 +54,7 @@ static void find_neighbors(sfperf_halos_t *halos)
 
 static void halos_init(const sfperf_job_t *job, sfperf_halos_t *halos, const sfperf_case_t *one, int nfields)
 {
-  sf_grid_options_t options = {.ndims = 3};
+  sf_grid_options_t options = {.ndims = 3, .order = {0, 1, 2}};
   *halos = (sfperf_halos_t){.radius = job->options->radius, .nfields = nfields};
   for (int axis = 0; axis < 3; axis++) {
     halos->points[axis] = options.points[axis] = one->points[axis];
