@@ -1,4 +1,4 @@
-/* Where the application makes a graph: see sf_place.h. Any thread. */
+/* Call sites: see sf_place.h. Any thread. */
 #include "client/core/call_site.h"
 
 #include <stddef.h>

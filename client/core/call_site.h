@@ -1,8 +1,8 @@
-/* Where the application makes a graph, between sf_at and the making. */
+/* Call site: the source line at which the application creates a graph, as sf_at sets it. Any thread. */
 #ifndef SFC_CORE_CALL_SITE_H
 #define SFC_CORE_CALL_SITE_H
 
-/* What sf_at has said last on this thread, once; NULL: nothing since. */
+/* Returns the call site that sf_at last set on this thread, and clears it; NULL: none. */
 const char *sfc_call_site_take(void);
 
 #endif

@@ -55,8 +55,7 @@ bool sfc_claim_pool_take(sfc_claim_pool_t *claims, uint32_t *claim_p)
     uint64_t used = atomic_load_explicit(&claims->used[word], memory_order_relaxed);
     while (~used != 0) {
       uint64_t lowest = ~used & (used + 1);
-      /* Pairs with the release in sfc_claim_pool_give: what a thread did with the claim comes before what the next one
-       * does. */
+      /* Pairs with the release in sfc_claim_pool_give: the last owner's accesses come before this one's. */
       if (!atomic_compare_exchange_weak_explicit(&claims->used[word], &used, used | lowest, memory_order_acquire,
                                                  memory_order_relaxed))
         continue;

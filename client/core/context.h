@@ -30,21 +30,21 @@ struct sf_group {
   uint64_t number; /* the daemon's */
   int32_t rank;
   int32_t size;
-  int32_t *ranks;                    /* in the job; NULL for the group of all */
-  int spread;                        /* on how many nodes its ranks are: 1, 2, or 3 for more */
-  int32_t nholders;                  /* the application and the group's graphs; not counted for the group of all */
-  sf_group_t *next;                  /* in the context's list */
-  void (*on_end)(sf_group_t *group); /* what is kept for its graphs ends with it: see plan_cache.h; NULL: nothing */
+  int32_t *ranks;   /* job ranks; NULL for the group of all ranks */
+  int spread;       /* number of nodes with ranks of the group: 1, 2, or 3 for more */
+  int32_t nholders; /* references: the application and the group's graphs; unused in the group of all ranks */
+  sf_group_t *next; /* in the context's list */
+  void (*on_end)(sf_group_t *group); /* called when the group ends; set by plan_cache.h; NULL: nothing to do */
 };
 
 struct sf_context {
   int32_t rank;
   int32_t size;
-  uint32_t generation; /* of the process that called sf_init: a forked child is refused */
-  bool readable;       /* other ranks can read this process's private memory, as far as is known */
+  uint32_t generation; /* sfc_process_generation at sf_init: use in a forked child is refused */
+  bool readable;       /* whether other ranks can read this process's private memory, tested at sf_init */
   uint64_t job;
   char *name;
-  int32_t node;        /* this one */
+  int32_t node;
   int32_t nnodes;      /* nodes are numbered 0 .. nnodes-1; some may have no rank of the job */
   int32_t *rank_nodes; /* by rank of the job; NULL: all are here */
   bool sends_by_number;
@@ -64,23 +64,23 @@ struct sf_context {
   sfc_peers_t peers;
   sfc_memory_t memory;
   sfc_trunk_regions_t trunk_regions;
-  uint64_t probe_value; /* a word of known value for the others' probes */
+  uint64_t probe_value; /* word that peers read to test process_vm_readv */
 
-  pthread_mutex_t lock; /* the fields below */
-  sf_group_t *groups;   /* but the world */
+  pthread_mutex_t lock; /* protects the fields below */
+  sf_group_t *groups;   /* without the world */
   sf_graph_t *graphs;
-  struct sfc_plan *plans;              /* kept for graphs that are made again, the latest first */
-  int32_t nexpected;                   /* graphs in the making whose numbers are not known */
-  sfc_early_failure_t *early_failures; /* of these, perhaps */
-  struct sfc_loan *loans;              /* edge lists that others may be reading: see edge_loans.h */
-  struct sfc_retired *retired_graphs;  /* memory of destroyed graphs, until nobody touches it any more */
-  _Atomic bool daemon_gone;            /* whatever failed first */
-  _Atomic int failed;                  /* sf_status_t; why nothing of the job can go on */
+  struct sfc_plan *plans;              /* plan cache, most recent first */
+  int32_t nexpected;                   /* graphs being created whose numbers are not known yet */
+  sfc_early_failure_t *early_failures; /* failures of unknown graphs, perhaps of those */
+  struct sfc_loan *loans;              /* edge loans: see edge_loans.h */
+  struct sfc_retired *retired_graphs;  /* memory of destroyed graphs that peers may still access */
+  _Atomic bool daemon_gone;            /* set also if the job failed for another reason first */
+  _Atomic int failed;                  /* sf_status_t: failure of the job */
   char failure_detail[512];            /* written before failed */
   sf_group_t world;
 };
 
-/* Raised in every forked child: what it inherited from its parent is not its own. */
+/* Incremented in every forked child. */
 extern uint32_t sfc_process_generation;
 
 /* The node of a rank of the job. */
@@ -89,13 +89,13 @@ static inline int32_t sfc_context_node_of(const sf_context_t *context, int32_t j
   return context->rank_nodes == NULL ? context->node : context->rank_nodes[job_rank];
 }
 
-/* Refuses NULL, and use in a child of the process that called sf_init. */
+/* Returns SF_ERR_ARG for NULL, SF_ERR_STATE in a child of the process that called sf_init. */
 sf_status_t sfc_context_check(const sf_context_t *context, const char *function);
 
-/* SF_OK, or the job's failure with its detail. */
+/* Returns SF_OK, or the job's failure with its detail. */
 sf_status_t sfc_context_failure(const sf_context_t *context);
 
-/* Records that the job failed, fails its graphs, and wakes the threads that wait. The first reason stays. */
+/* Marks the job and its graphs failed and wakes waiting threads. The first failure counts. */
 void sfc_context_fail(sf_context_t *context, sf_status_t status, const char *detail);
 
 #endif

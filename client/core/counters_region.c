@@ -9,7 +9,7 @@
 #include "shm/device/device_load.h"
 #include "shm/observe/trace.h"
 
-#define CHUNK_BYTES ((size_t)16 << 10) /* of pages that are allocated at a time */
+#define CHUNK_BYTES ((size_t)16 << 10) /* allocation step */
 
 /* ---- The region -------------------------------------------------------------------------------------------------- */
 
@@ -67,7 +67,7 @@ void sfc_counters_set_taken(uint64_t bits[], uint32_t first, uint32_t n, bool ta
       bits[i / 64] &= ~(UINT64_C(1) << i % 64);
 }
 
-/* The first n entries of max that follow one another and are free. */
+/* Finds n consecutive free entries. */
 static bool find_run(const uint64_t bits[], uint32_t max, uint32_t n, uint32_t *first_p)
 {
   uint32_t run = 0;
@@ -86,7 +86,7 @@ static bool find_run(const uint64_t bits[], uint32_t max, uint32_t n, uint32_t *
   return false;
 }
 
-/* Allocates the pages of a table's entries up to one, when it is used for the first time. */
+/* Allocates the pages of a table up to that many entries, at their first use. */
 static bool reach(sfc_counters_t *counters, size_t table, size_t entry_bytes, uint32_t max, _Atomic uint32_t *used,
                   uint32_t entries)
 {
@@ -102,43 +102,33 @@ static bool reach(sfc_counters_t *counters, size_t table, size_t entry_bytes, ui
   return true;
 }
 
+/* Takes n consecutive entries of a table at that offset in the region. */
+static void *take(sfc_counters_t *counters, uint64_t taken[], size_t table, size_t entry_bytes, uint32_t max,
+                  _Atomic uint32_t *used, uint32_t n)
+{
+  uint32_t first;
+  if (n == 0 || !find_run(taken, max, n, &first) || !reach(counters, table, entry_bytes, max, used, first + n))
+    return NULL;
+  sfc_counters_set_taken(taken, first, n, true);
+  return memset((char *)counters->shared + table + first * entry_bytes, 0, n * entry_bytes);
+}
+
 sfshm_lane_counters_t *sfc_counters_take_lanes(sfc_counters_t *counters, uint32_t n)
 {
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t first;
-  if (n == 0 || !find_run(counters->lanes_taken, SFSHM_COUNTED_LANES, n, &first) ||
-      !reach(counters, offsetof(sfshm_counters_t, lanes), sizeof shared->lanes[0], SFSHM_COUNTED_LANES,
-             &shared->lanes_used, first + n))
-    return NULL;
-  sfc_counters_set_taken(counters->lanes_taken, first, n, true);
-  memset(&shared->lanes[first], 0, n * sizeof shared->lanes[0]);
-  return &shared->lanes[first];
+  return take(counters, counters->lanes_taken, offsetof(sfshm_counters_t, lanes), sizeof(sfshm_lane_counters_t),
+              SFSHM_COUNTED_LANES, &counters->shared->lanes_used, n);
 }
 
 sfshm_graph_counters_t *sfc_counters_take_graph(sfc_counters_t *counters)
 {
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t i;
-  if (!find_run(counters->graphs_taken, SFSHM_COUNTED_GRAPHS, 1, &i) ||
-      !reach(counters, offsetof(sfshm_counters_t, graphs), sizeof shared->graphs[0], SFSHM_COUNTED_GRAPHS,
-             &shared->graphs_used, i + 1))
-    return NULL;
-  sfc_counters_set_taken(counters->graphs_taken, i, 1, true);
-  memset(&shared->graphs[i], 0, sizeof shared->graphs[0]);
-  return &shared->graphs[i];
+  return take(counters, counters->graphs_taken, offsetof(sfshm_counters_t, graphs), sizeof(sfshm_graph_counters_t),
+              SFSHM_COUNTED_GRAPHS, &counters->shared->graphs_used, 1);
 }
 
 sfshm_far_counters_t *sfc_counters_take_far(sfc_counters_t *counters, uint32_t n)
 {
-  sfshm_counters_t *shared = counters->shared;
-  uint32_t first;
-  if (n == 0 || !find_run(counters->far_taken, SFSHM_COUNTED_FAR, n, &first) ||
-      !reach(counters, offsetof(sfshm_counters_t, far), sizeof shared->far[0], SFSHM_COUNTED_FAR, &shared->far_used,
-             first + n))
-    return NULL;
-  sfc_counters_set_taken(counters->far_taken, first, n, true);
-  memset(&shared->far[first], 0, n * sizeof shared->far[0]);
-  return &shared->far[first];
+  return take(counters, counters->far_taken, offsetof(sfshm_counters_t, far), sizeof(sfshm_far_counters_t),
+              SFSHM_COUNTED_FAR, &counters->shared->far_used, n);
 }
 
 /* ---- The trace --------------------------------------------------------------------------------------------------- */
@@ -170,7 +160,7 @@ sfshm_trace_t *sfc_counters_trace(sfc_counters_t *counters)
 
 void sfc_counters_block(sfc_counters_t *counters, sfshm_blocked_t in, const char *place)
 {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the text, which threads may write at once */
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the text */
   sfshm_counters_t *shared = counters->shared;
   pthread_mutex_lock(&lock);
   sfc_counters_copy_call_site(shared->blocked_place, sizeof shared->blocked_place, place != NULL ? place : "");

@@ -10,7 +10,7 @@
 #include "proto/address.h"
 #include "shm/base/error.h"
 
-/* An answer that came while its request's thread was not the one that read. */
+/* An answer received by another thread than the request's. */
 struct sfc_daemon_answer {
   sfc_daemon_answer_t *next;
   sfproto_incoming_t incoming;
@@ -63,7 +63,7 @@ sf_status_t sfc_daemon_failure(sfc_daemon_conn_t *control)
   return status;
 }
 
-/* Says why, if the daemon is there and that can be sent. */
+/* Tells the daemon the reason, if possible. */
 static void say_final(const sfc_daemon_conn_t *control)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
@@ -72,11 +72,11 @@ static void say_final(const sfc_daemon_conn_t *control)
     return;
   error.status = control->broken;
   error.detail = control->broken_detail != NULL ? control->broken_detail : "";
-  (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection tells it, too */
+  (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection says it too */
 }
 
-/* An answer is lost, or a request that can't be sent, and what others wait for may depend on it: this rank has to fail
- * for all. The daemon takes the end of the connection for that, and ends the listener, which fails the context. */
+/* Other ranks may depend on a lost answer or an unsendable request, so this rank fails for all: the daemon sees the
+ * connection end and closes the alert socket, and the listener fails the context. */
 static void break_connection(sfc_daemon_conn_t *control, sf_status_t status)
 {
   if (control->broken != SF_OK)
@@ -100,7 +100,7 @@ static bool is_awaited(const Sfproto__Message *message)
 {
   switch (message->body_case) {
   case SFPROTO__MESSAGE__BODY_GROUP_CREATE:
-  case SFPROTO__MESSAGE__BODY_GROUP_DESTROY: /* who makes a graph there waits, too, unless the daemon knows */
+  case SFPROTO__MESSAGE__BODY_GROUP_DESTROY: /* ranks that create a graph there wait until the daemon knows */
   case SFPROTO__MESSAGE__BODY_GRAPH_CREATE:
   case SFPROTO__MESSAGE__BODY_GRAPH_COMMIT:
   case SFPROTO__MESSAGE__BODY_GRAPH_MEET:
@@ -112,14 +112,14 @@ static bool is_awaited(const Sfproto__Message *message)
   }
 }
 
-/* Whether there is a shorter way to say it, which its sender will try. */
+/* Whether the sender has a shorter form of the message. */
 static bool can_be_put_otherwise(const Sfproto__Message *message)
 {
   return (message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_CREATE && message->graph_create->error == NULL) ||
          (message->body_case == SFPROTO__MESSAGE__BODY_GRAPH_COMMIT && message->graph_commit->error == NULL);
 }
 
-/* What has begun to be sent stays in the queue: then nobody knows what will come of it. */
+/* A message sent in part stays in the queue: its fate is unknown. */
 static void after_failed_send(sfc_daemon_conn_t *control, const Sfproto__Message *message, sf_status_t status)
 {
   bool begun = sfproto_conn_queued_bytes(control->conn) > 0;
@@ -136,7 +136,7 @@ sf_status_t sfc_daemon_send(sfc_daemon_conn_t *control, Sfproto__Message *messag
   } else {
     message->request = ++control->last_request;
     status = sfproto_conn_send(control->conn, message, fds, nfds);
-    /* Before it closes, a daemon that refuses says why: leave that to be received. */
+    /* A refusing daemon sends a reason before it closes: leave it to be received. */
     if (status == SF_ERR_DAEMON_LOST)
       status = SF_OK;
     if (status != SF_OK)
@@ -146,7 +146,7 @@ sf_status_t sfc_daemon_send(sfc_daemon_conn_t *control, Sfproto__Message *messag
   return status;
 }
 
-/* Takes the answer to a request out of the list; request 0 in an answer concerns everybody: a final Error. */
+/* Takes the answer to a request out of the list. */
 static bool take_answer(sfc_daemon_conn_t *control, uint64_t request, sfproto_incoming_t *incoming)
 {
   for (sfc_daemon_answer_t **link = &control->answers; *link != NULL; link = &(*link)->next) {
@@ -161,7 +161,7 @@ static bool take_answer(sfc_daemon_conn_t *control, uint64_t request, sfproto_in
   return false;
 }
 
-/* Appends, so that answers to one request keep their order. */
+/* Appends, so that answers to one request keep their order. Request 0 concerns all: a final Error. */
 static sf_status_t keep_answer(sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   const Sfproto__Message *message = incoming->message;
@@ -183,7 +183,6 @@ static sf_status_t keep_answer(sfc_daemon_conn_t *control, sfproto_incoming_t *i
   return SF_OK;
 }
 
-/* Waits for one message. */
 static sf_status_t receive_in_time(const sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   int64_t patience_ms = control->patience_ms;
@@ -194,21 +193,20 @@ static sf_status_t receive_in_time(const sfc_daemon_conn_t *control, sfproto_inc
   return status;
 }
 
-/* Receives one message. The daemon answers most requests at once: giving it the core and looking again is quicker than
- * being woken up by it. */
+/* Receives one message. The daemon answers most requests at once: yielding to it is faster than being woken. */
 static sf_status_t receive_soon(const sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
 {
   sfc_idle_t idle = {0};
   do {
     if (sfproto_conn_read(control->conn) != SF_OK)
-      break; /* sfproto_conn_receive gives what came before, and then the error */
+      break; /* sfproto_conn_receive returns earlier messages, then the error */
     if (sfproto_conn_next(control->conn, incoming))
       return SF_OK;
   } while (sfc_idle_step(&idle));
   return receive_in_time(control, incoming);
 }
 
-/* Reads one message for whomever it is, with the lock released meanwhile. */
+/* Reads one message for any request, without the lock. */
 static void read_for_all(sfc_daemon_conn_t *control, bool late)
 {
   sfproto_incoming_t incoming;
@@ -242,8 +240,8 @@ static sf_status_t await_answer(sfc_daemon_conn_t *control, uint64_t request, bo
   return status;
 }
 
-static sf_status_t receive(sfc_daemon_conn_t *control, uint64_t request, bool late, Sfproto__Message__BodyCase expected,
-                           sfproto_incoming_t *incoming)
+sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, bool late,
+                               Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
 {
   sf_status_t status = await_answer(control, request, late, incoming);
   if (status != SF_OK)
@@ -260,25 +258,11 @@ static sf_status_t receive(sfc_daemon_conn_t *control, uint64_t request, bool la
   return status == SF_OK ? SF_ERR_INTERNAL : status;
 }
 
-sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
-                               sfproto_incoming_t *incoming)
-{
-  return receive(control, request, false, expected, incoming);
-}
-
-sf_status_t sfc_daemon_receive_late(sfc_daemon_conn_t *control, uint64_t request, Sfproto__Message__BodyCase expected,
-                                    sfproto_incoming_t *incoming)
-{
-  return receive(control, request, true, expected, incoming);
-}
-
 sf_status_t sfc_daemon_call(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds,
                             Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
 {
   sf_status_t status = sfc_daemon_send(control, message, fds, nfds);
-  if (status != SF_OK)
-    return status;
-  return sfc_daemon_receive(control, message->request, expected, incoming);
+  return status == SF_OK ? sfc_daemon_receive(control, message->request, false, expected, incoming) : status;
 }
 
 sf_status_t sfc_daemon_tell(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds)

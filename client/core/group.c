@@ -39,7 +39,7 @@ static int compare_ranks(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Checks the list; *rank_p is the caller's place in it. */
+/* Checks the list; *rank_p: position of the caller. */
 static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const int32_t ranks[], int32_t *rank_p)
 {
   *rank_p = -1;
@@ -65,12 +65,12 @@ static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const 
   return status;
 }
 
-/* What the daemon is to be told. All members find alike whether that is too long, so none waits for another. */
+/* Fills in the request. All members agree on whether it is too long. */
 static sf_status_t describe(int32_t size, const int32_t ranks[], int32_t tag, Sfproto__GroupCreate *create)
 {
   sfproto__group_create__init(create);
   create->n_ranks = (size_t)size;
-  create->ranks = (int32_t *)(uintptr_t)ranks; /* only read; protobuf-c has no const */
+  create->ranks = (int32_t *)(uintptr_t)ranks; /* only read */
   create->tag = tag;
   size_t length = sfproto__group_create__get_packed_size(create);
   if (length > SFPROTO_MAX_GROUP_LENGTH)
@@ -112,7 +112,7 @@ sf_status_t sf_group_create(sf_context_t *context, int32_t size, const int32_t r
   int32_t *copy = malloc((size_t)size * sizeof *copy);
   if (group == NULL || copy == NULL) {
     status = sfshm_error(SF_ERR_NOMEM, "sf_group_create: group of %d ranks", size);
-    (void)sfc_daemon_give_up(&context->control, status); /* the others wait */
+    (void)sfc_daemon_give_up(&context->control, status);
     goto err_free;
   }
   memcpy(copy, ranks, (size_t)size * sizeof *copy);
@@ -150,7 +150,6 @@ sf_group_t *sfc_group_hold(sf_group_t *group)
   return group;
 }
 
-/* Takes the group out of the context's list, under its lock. */
 static void unlink_group(sf_group_t *group)
 {
   sf_group_t **link = &group->context->groups;
@@ -165,7 +164,7 @@ static void tell_destroyed(sf_group_t *group)
   Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(GROUP_DESTROY, group_destroy, &destroy);
   destroy.group = group->number;
-  (void)sfc_daemon_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+  (void)sfc_daemon_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten the group */
 }
 
 void sfc_group_release(sf_group_t *group)

@@ -7,10 +7,10 @@
 /* Fills in context->world. */
 void sfc_group_init_world(sf_context_t *context);
 
-/* Frees the groups that the application has not destroyed. */
+/* Frees the groups that the application did not destroy. */
 void sfc_groups_free(sf_context_t *context);
 
-/* A graph needs its group for as long as it exists: the daemon keeps it when the application has destroyed it. */
+/* References to a group. A graph keeps its group until it ends, also if the application destroys the group. */
 sf_group_t *sfc_group_hold(sf_group_t *group);
 void sfc_group_release(sf_group_t *group);
 
@@ -26,7 +26,7 @@ static inline int32_t sfc_group_node_of(const sf_group_t *group, int32_t rank)
   return sfc_context_node_of(group->context, sfc_group_job_rank(group, rank));
 }
 
-/* Whether all its ranks are on this node: then all of them know. */
+/* Whether all ranks are on this node; all ranks agree. */
 static inline bool sfc_group_is_local(const sf_group_t *group)
 {
   return group->spread == 1;

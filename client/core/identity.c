@@ -1,5 +1,4 @@
-/* Who this process is: daemon, job, rank and size, from sf_init's options and the environment. Runs in the thread that
- * calls sf_init; reads the environment and changes nothing. */
+/* Identity of this process: see identity.h. The thread that calls sf_init; reads the environment, changes nothing. */
 #include "client/core/identity.h"
 
 #include <errno.h>
@@ -22,11 +21,11 @@ typedef struct job_variable {
   const char *second; /* NULL: none */
 } job_variable_t;
 
-/* A place from which rank and size come together. */
+/* A source of rank and size. */
 typedef struct source {
   const char *name;
-  bool (*applies)(void); /* NULL: always. False: its variables are left over from somebody else */
-  bool shares_sizes;     /* its sizes are also set where its rank is not: alone they say nothing */
+  bool (*applies)(void); /* NULL: always; false: another program's variables */
+  bool shares_sizes;     /* size variables may be set without a rank: alone they mean nothing */
   const char *rank;
   const char *sizes[MAX_SIZES]; /* the first that is set counts */
   const char *spawned;          /* set, and not 0, in processes that MPI_Comm_spawn started */
@@ -37,8 +36,8 @@ enum { SOURCE_SF, SOURCE_OPEN_MPI, SOURCE_PMI, SOURCE_PMIX, SOURCE_SLURM, NSOURC
 
 static bool is_slurm_step(void);
 
-/* In order of precedence. srun's come last: what it starts may be the daemons of another launcher, whose ranks inherit
- * its variables. */
+/* In order of precedence. srun's come last: it may have started another launcher's daemons, whose ranks inherit its
+ * variables. */
 static const source_t sources[NSOURCES] = {
     [SOURCE_SF] = {.name = "SF_RANK and SF_SIZE", .rank = "SF_RANK", .sizes = {"SF_SIZE"}},
     [SOURCE_OPEN_MPI] = {.name = "Open MPI",
@@ -75,16 +74,16 @@ static const char *variable(const char *name)
   return name ? nonempty(getenv(name)) : NULL;
 }
 
-/* Slurm's variables are also set in scripts and shells that nobody started as ranks: those have no step, or one of the
- * special numbers at the end of the 32-bit range. */
+/* Slurm sets its variables also in batch scripts and shells. Those have no step, or a special number at the end of the
+ * 32-bit range. */
 static bool is_slurm_step(void)
 {
   const char *step = variable("SLURM_STEP_ID");
   return step && strtoull(step, NULL, 10) < 0xfffffff0u;
 }
 
-/* PMIx itself tells the number of ranks to those who link with it, not in the environment. Slurm's variables beside it
- * are about the same ranks only if the namespace is Slurm's own: another launcher may have been started by srun. */
+/* PMIx gives the size to programs that link with it, not in the environment. Slurm's variables mean the same ranks only
+ * if the namespace is Slurm's: srun may have started another launcher. */
 static bool is_slurm_pmix(void)
 {
   const char *name = variable("PMIX_NAMESPACE");
@@ -103,7 +102,7 @@ static const char *size_name(const source_t *source)
   return source->sizes[0];
 }
 
-/* Digits only: strtoll alone would take white space, signs and what follows the number. */
+/* strtoll alone would accept white space, signs and trailing text. */
 static sf_status_t parse_number(const char *name, const char *text, int64_t maximum, int64_t *value_p)
 {
   errno = 0;
@@ -165,8 +164,8 @@ static sf_status_t read_pair(const source_t *source, int32_t *rank_p, int32_t *s
   return SF_OK;
 }
 
-/* A launcher that was started inside another's process leaves both sets of variables: no telling which is meant. Only
- * for launchers that are used in place of each other: PMIx and Slurm may serve one that comes before them. */
+/* A launcher started inside another's process leaves both sets of variables. Only for launchers that exclude each
+ * other: PMIx and Slurm may serve an earlier one. */
 static sf_status_t check_launchers_agree(void)
 {
   const source_t *a = &sources[SOURCE_OPEN_MPI], *b = &sources[SOURCE_PMI];
@@ -184,7 +183,7 @@ static sf_status_t check_launchers_agree(void)
                      a->rank, rank_a, a->sizes[0], size_a, b->rank, rank_b, b->sizes[0], size_b);
 }
 
-/* Finds rank and size; *source_p becomes the place in the environment that gave them, NULL if the options did. */
+/* *source_p: the source in the environment; NULL: the options. */
 static sf_status_t resolve_pair(const sf_init_options_t *options, sfc_identity_t *identity, const source_t **source_p)
 {
   *source_p = NULL;
@@ -208,7 +207,7 @@ static sf_status_t resolve_pair(const sf_init_options_t *options, sfc_identity_t
                      "of Open MPI or MPICH, by srun of Slurm, or set SF_RANK and SF_SIZE");
 }
 
-/* second is what the job's name ends in after a dot; NULL: nothing. */
+/* second: appended after a dot; NULL: nothing. */
 static sf_status_t copy_job(const char *name, const char *prefix, const char *value, const char *second,
                             char job[SFC_JOB_BYTES])
 {
@@ -222,7 +221,7 @@ static sf_status_t copy_job(const char *name, const char *prefix, const char *va
   return SF_OK;
 }
 
-/* Takes the first variable of this source that is set; *job stays empty if none is. */
+/* The first variable of the source that is set; *job stays empty if none is. */
 static sf_status_t job_from_source(const source_t *source, char job[SFC_JOB_BYTES])
 {
   for (int i = 0; i < MAX_JOB_VARIABLES && (!source->applies || source->applies()); i++) {
@@ -254,7 +253,7 @@ static sf_status_t resolve_job(const sf_init_options_t *options, const source_t 
                      identity->rank, identity->size, source ? source->name : "the options", identity->size);
 }
 
-/* A job that was named after a namespace is that namespace's, and every MPI_Comm_spawn makes a new one. */
+/* SF_JOB was made from another namespace: MPI_Comm_spawn creates a new one. */
 static sf_status_t check_namespace(void)
 {
   const char *job = variable("SF_JOB"), *name = variable("PMIX_NAMESPACE");
@@ -268,7 +267,7 @@ static sf_status_t check_namespace(void)
                      job, name);
 }
 
-/* Job and key of a spawned process are its parent's, its rank and size are not. Only complete options are trusted. */
+/* A spawned process inherits its parent's job and key, but not rank and size: only complete options are trusted. */
 static sf_status_t check_not_spawned(const sf_init_options_t *options)
 {
   if (options->rank != -1 && options->size != -1 && nonempty(options->job))

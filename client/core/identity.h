@@ -1,4 +1,4 @@
-/* Who this process is: daemon, job, rank and size, from sf_init's options and the environment. */
+/* Identity of this process: daemon, job, rank and size, from sf_init's options and the environment. */
 #ifndef SFC_CORE_IDENTITY_H
 #define SFC_CORE_IDENTITY_H
 
@@ -11,7 +11,7 @@
 
 /* socket_path and key point into the options or the environment: valid until either changes. */
 typedef struct sfc_identity {
-  const char *socket_path; /* NULL: not in the options; sfproto_connect then looks where it usually is */
+  const char *socket_path; /* NULL: the default of sfproto_connect */
   const char *key;         /* never NULL, may be empty */
   char job[SFC_JOB_BYTES]; /* never empty */
   int32_t rank;            /* 0..size-1 */

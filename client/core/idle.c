@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <time.h>
 
-/* How long a waiter yields. Long enough for a partner on the same core to do its part. Short enough that a rank that
- * waits for computations elsewhere uses next to no time. */
+/* Time to yield: long enough for a partner on the same core to do its part, short enough that a rank that waits for
+ * computation elsewhere uses little time. */
 #define YIELD_NS 200000
 #define NAP_NS 50000
 
@@ -20,7 +20,7 @@ bool sfc_idle_step_slow(sfc_idle_t *idle)
 {
   if (idle->since_ns == 0)
     idle->since_ns = sfc_now_ns();
-  /* A yield with no other thread to run is as cheap as reading the clock. */
+  /* A yield without another runnable thread is as cheap as reading the clock. */
   else if (idle->rounds++ % 8 == 7 && sfc_now_ns() >= idle->since_ns + YIELD_NS)
     return false;
   sched_yield();

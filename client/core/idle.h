@@ -1,10 +1,8 @@
-/* Idle strategy of a thread that waits: spin, then yield the core, then sleep. Every waiting loop of the library uses
- * it:
+/* Idle strategy of a waiting thread: spin, then yield, then sleep. Every waiting loop of the library uses it:
  *
  *     sfc_idle_t idle = {0};
  *     while (!done())
- *       sfc_idle_pause(&idle);      or, where another thread wakes the waiter:  if (!sfc_idle_step(&idle)) sleep
- */
+ *       sfc_idle_pause(&idle);      or, where another thread wakes the waiter:  if (!sfc_idle_step(&idle)) sleep */
 #ifndef SFC_CORE_IDLE_H
 #define SFC_CORE_IDLE_H
 
@@ -22,7 +20,7 @@ typedef struct sfc_idle {
   int64_t since_ns; /* when spinning ended, on CLOCK_MONOTONIC; 0: not yet */
 } sfc_idle_t;
 
-/* A wait that may spin: it does only while every rank of the node can have a core of its own. */
+/* Starts a wait that spins, if every rank of the node can have a core of its own. */
 static inline void sfc_idle_start(sfc_idle_t *idle, const sfshm_board_t *board, uint32_t spins)
 {
   uint32_t cores = atomic_load_explicit(&board->cores, memory_order_relaxed);
@@ -32,7 +30,7 @@ static inline void sfc_idle_start(sfc_idle_t *idle, const sfshm_board_t *board, 
 
 bool sfc_idle_step_slow(sfc_idle_t *idle);
 
-/* To be called after each look in vain. true: look again; false: the wait takes long, sleep if nothing is there. */
+/* Call after each unsuccessful look. true: look again; false: the wait is long, so sleep. */
 static inline bool sfc_idle_step(sfc_idle_t *idle)
 {
   if (idle->spins_left == 0)
@@ -42,10 +40,10 @@ static inline bool sfc_idle_step(sfc_idle_t *idle)
   return true;
 }
 
-/* The same where nobody wakes the waiter: a wait that takes long sleeps 50 us between two looks. */
+/* The same where no other thread wakes the waiter: a long wait sleeps 50 us between looks. */
 void sfc_idle_pause(sfc_idle_t *idle);
 
-/* Gives the core away once where the daemon may have none for itself. */
+/* Yields once if the daemon may have no core of its own. */
 void sfc_idle_yield_to_daemon(const sfshm_board_t *board);
 
 /* CLOCK_MONOTONIC. */

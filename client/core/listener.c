@@ -9,7 +9,7 @@
 #include "shm/base/error.h"
 #include "shm/base/thread.h"
 
-#define STACK_BYTES ((size_t)256 << 10) /* far above the least that Linux wants */
+#define STACK_BYTES ((size_t)256 << 10) /* far above Linux's minimum */
 
 sf_status_t sfc_listener_open(sfc_listener_t *listener, const sfc_listener_ops_t *ops)
 {
@@ -46,13 +46,13 @@ static void carry_out(sf_context_t *context, const Sfproto__Alert *alert)
   case SFPROTO__ALERT__KIND__REGION_REVOKED:
     sfc_peers_revoke(&context->peers, alert->rank, alert->region);
     break;
-  default: /* of a newer daemon; nothing that an older client has to know */
+  default: /* from a newer daemon; optional */
     break;
   }
 }
 
-/* ended: why no more alerts come. If it can't take one, what that says concerns others, too: this rank fails for all.
- * The daemon ends the connection also where this rank could not take an answer. */
+/* ended: why the socket ended. If an alert cannot be received, this rank fails for all. The daemon ends the socket also
+ * if this rank could not receive an answer. */
 static void fail_context(sf_context_t *context, sf_status_t ended)
 {
   if (ended != SF_ERR_DAEMON_LOST)
@@ -74,7 +74,7 @@ static void *listen_for_alerts(void *argument)
       carry_out(context, incoming.message->alert);
     sfproto_incoming_free(&incoming);
   }
-  /* Also the end of sf_finalize comes here: then nobody looks any more. */
+  /* Also reached at the end of sf_finalize. */
   atomic_store(&context->daemon_gone, true);
   fail_context(context, status);
   return NULL;

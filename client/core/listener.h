@@ -1,6 +1,5 @@
-/* The listener: a thread that sleeps on the alert socket and carries out what the daemon says there. It makes the loss
- * of the daemon and the failure of other ranks known to threads that compute, spin or sleep, without any of them having
- * to ask. It runs with all signals blocked. */
+/* Listener: a thread that receives alerts of the daemon (failures, removed segments) and the loss of the daemon.
+ * Threads that compute, spin or sleep see failures without asking. All signals are blocked in it. */
 #ifndef SFC_CORE_LISTENER_H
 #define SFC_CORE_LISTENER_H
 
@@ -12,9 +11,9 @@
 
 #include "proto/conn.h"
 
-/* What graphs do with news about the job. */
+/* Handlers of the graph room. */
 typedef struct sfc_listener_ops {
-  void (*job_failed)(sf_context_t *context, sf_status_t status, const char *detail); /* under the context's lock */
+  void (*job_failed)(sf_context_t *context, sf_status_t status, const char *detail); /* with the context's lock held */
   void (*graph_failed)(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail);
   void (*graph_gone)(sf_context_t *context, uint64_t graph); /* every rank has destroyed it */
 } sfc_listener_ops_t;
@@ -22,18 +21,18 @@ typedef struct sfc_listener_ops {
 typedef struct sfc_listener {
   const sfc_listener_ops_t *ops;
   sfproto_conn_t *conn;
-  int daemon_end; /* until it has been sent; else -1 */
+  int daemon_end; /* closed after sending; then -1 */
   bool running;
   pthread_t thread;
 } sfc_listener_t;
 
-/* Makes the socket pair. */
+/* Creates the socket pair. */
 sf_status_t sfc_listener_open(sfc_listener_t *listener, const sfc_listener_ops_t *ops);
 
-/* Starts listening for a context that is complete. */
+/* Starts the thread, when the context is complete. */
 sf_status_t sfc_listener_start(sfc_listener_t *listener, sf_context_t *context);
 
-/* Stops the thread, if it runs, and closes. */
+/* Stops the thread if it runs, and closes the socket. */
 void sfc_listener_close(sfc_listener_t *listener);
 
 #endif

@@ -17,8 +17,8 @@ struct sf_region {
   sfc_memory_class_t class;
   uint64_t number;
   bool shared;       /* DEVICE: others may open it */
-  uint64_t serial;   /* DEVICE: of the application's allocation; 0: it is the daemon's */
-  void *opened;      /* DEVICE: of the daemon's allocation, as it is here; NULL: it is the application's */
+  uint64_t serial;   /* DEVICE: serial of the application's allocation; 0: allocated by the daemon */
+  void *opened;      /* DEVICE: mapping of the daemon's allocation; NULL: the application's */
   sfc_block_t block; /* ALLOC */
 };
 
@@ -29,7 +29,7 @@ void sfc_memory_init(sfc_memory_t *memory)
   atomic_store(&memory->epoch, 1);
 }
 
-/* Kernels are not to take addresses in it for a device's any more. */
+/* Ends the use of the region's addresses by kernels. */
 static void let_go(const struct sf_region *region)
 {
   if (region->opened != NULL)
@@ -145,8 +145,8 @@ static Sfproto__RegionAdd__Method method_of(const struct sf_region *region)
   return region->context->readable ? SFPROTO__REGION_ADD__METHOD__VM_READ : SFPROTO__REGION_ADD__METHOD__COPIED;
 }
 
-/* Tells the daemon of a registered region and how the others reach it. Memory of sf_alloc is in segments, of which it
- * knows. */
+/* Tells the daemon how other ranks reach a registered region. sf_alloc memory is in segments, which the daemon knows.
+ */
 static sf_status_t announce(struct sf_region *region)
 {
   sf_context_t *context = region->context;
@@ -166,7 +166,6 @@ static sf_status_t announce(struct sf_region *region)
   return sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 
-/* A lost daemon has forgotten it already. */
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
 {
   Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
@@ -174,12 +173,6 @@ void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
   remove.region = region;
   remove.has_at_once = remove.at_once = !wait;
   (void)sfc_daemon_tell(&context->control, &message, NULL, 0);
-}
-
-/* Of shared memory of a device the daemon has everybody let go first. */
-static void withdraw(const struct sf_region *region)
-{
-  sfc_memory_withdraw(region->context, region->number, true);
 }
 
 sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
@@ -193,7 +186,7 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_alloc: bookkeeping");
-  sfc_claim_pool_open(context); /* before requests look at buffers in it */
+  sfc_claim_pool_open(context); /* before requests look up buffers */
   status = sfc_heap_take(&context->alloc, len_bytes, &block);
   if (status != SF_OK) {
     free(region);
@@ -259,12 +252,12 @@ sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len
 
 /* ---- Freeing ----------------------------------------------------------------------------------------------------- */
 
-/* The daemon frees it when the other ranks have let it go, too. */
+/* The daemon frees the memory when every rank has closed it. */
 static void free_on_device(struct sf_region *region)
 {
   take_out(&region->context->memory, region);
   let_go(region);
-  withdraw(region);
+  sfc_memory_withdraw(region->context, region->number, true);
   free(region);
 }
 
@@ -291,7 +284,7 @@ sf_status_t sf_free(sf_context_t *context, void *address)
   return SF_OK;
 }
 
-/* Device memory by its kind, or because the driver says so. */
+/* Attaches device memory: by its kind, or as the driver reports it. */
 static sf_status_t attach_device(void *address, size_t len_bytes, sf_memory_kind_t kind, bool *attached_p,
                                  uint64_t *serial_p)
 {
@@ -353,17 +346,17 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory)
     struct sf_region *region = memory->regions[i];
     if (!region->shared && region->opened == NULL)
       continue;
-    if (region->opened != NULL) { /* first: the daemon frees it */
+    if (region->opened != NULL) { /* before the daemon frees it */
       let_go(region);
       region->opened = NULL;
       region->class = SFC_MEMORY_REGISTERED;
     }
-    withdraw(region);
+    sfc_memory_withdraw(region->context, region->number, true);
     region->shared = false;
   }
 }
 
-/* Others may still have it open, which they let go in any case. */
+/* Other ranks that have the region open close it in any case. */
 static sf_status_t check_not_freed(const struct sf_region *region)
 {
   sfc_memory_ref_t ref = sfc_memory_find(&region->context->memory, region->address);
@@ -380,7 +373,7 @@ sf_status_t sf_unregister(sf_region_t *region)
   status = check_not_freed(region);
   take_out(&region->context->memory, region);
   let_go(region);
-  withdraw(region);
+  sfc_memory_withdraw(region->context, region->number, true);
   free(region);
   return status;
 }

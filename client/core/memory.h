@@ -1,4 +1,4 @@
-/* The application's memory as the library knows it: allocations of sf_alloc and registered regions, by address. */
+/* Registry of the application's memory: sf_alloc blocks and registered regions, by address. Any thread. */
 #ifndef SFC_CORE_MEMORY_H
 #define SFC_CORE_MEMORY_H
 
@@ -12,20 +12,20 @@
 #include "client/core/shared_heap.h"
 
 typedef enum sfc_memory_class {
-  SFC_MEMORY_UNKNOWN,    /* neither of the two */
-  SFC_MEMORY_ALLOC,      /* sf_alloc: readable by the ranks of the node in place */
-  SFC_MEMORY_REGISTERED, /* sf_register */
-  SFC_MEMORY_DEVICE,     /* sf_register, of a device: out of the processor's reach */
+  SFC_MEMORY_UNKNOWN,
+  SFC_MEMORY_ALLOC, /* sf_alloc: other ranks of the node read it in place */
+  SFC_MEMORY_REGISTERED,
+  SFC_MEMORY_DEVICE, /* registered device memory */
 } sfc_memory_class_t;
 
-/* Where an address lies. */
+/* Lookup result for an address. */
 typedef struct sfc_memory_ref {
   sfc_memory_class_t class;
   size_t bytes_left; /* from the address to the end of its allocation or region */
-  uint64_t segment;  /* ALLOC: where the others find it; DEVICE: number of the region */
+  uint64_t segment;  /* ALLOC: segment; DEVICE: number of the region */
   uint64_t offset;
   bool shared;     /* DEVICE: other ranks may open it */
-  uint64_t serial; /* DEVICE: of the application's allocation; 0: it is the daemon's */
+  uint64_t serial; /* DEVICE: serial of the application's allocation; 0: allocated by the daemon */
 } sfc_memory_ref_t;
 
 typedef struct sfc_memory {
@@ -34,26 +34,25 @@ typedef struct sfc_memory {
   size_t n;
   size_t room;
   uint64_t last_region;
-  _Atomic uint64_t epoch; /* raised by every change: answers of sfc_memory_find hold until then */
+  _Atomic uint64_t epoch; /* incremented by every change, which invalidates lookups */
 } sfc_memory_t;
 
 void sfc_memory_init(sfc_memory_t *memory);
 void sfc_memory_destroy(sfc_memory_t *memory);
 
-/* Has the other ranks let go of all memory of devices. At the end of the context. */
+/* Makes other ranks close all shared device memory, at the end of the context. */
 void sfc_memory_withdraw_shared(sfc_memory_t *memory);
 
-/* Looks an address up. */
 sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);
 
-/* A number for a region that is not in the table. */
+/* Returns a number for a region outside the table. */
 uint64_t sfc_memory_number(sfc_memory_t *memory);
 
-/* Tells the daemon that there is no such region any more. wait: until nobody has it open; else it must be memory of the
- * daemon's. */
+/* Removes the region at the daemon. wait: until no rank has it open; false only for memory that the daemon allocated.
+ */
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait);
 
-/* SF_ERR_STATE if the memory of a device that the address lay in has been freed, though it is still registered. */
+/* SF_ERR_STATE if the application has freed the registered device memory at the address. */
 sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address);
 
 static inline uint64_t sfc_memory_epoch(const sfc_memory_t *memory)

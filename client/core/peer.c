@@ -14,7 +14,7 @@ struct sfc_mapped {
   uint64_t number;
   sfshm_region_t region;
   int32_t pins;
-  bool removed; /* not in the list any more; goes with the last pin */
+  bool removed; /* removed by its owner; unmapped with the last pin */
 };
 
 static int by_rank(const void *a, const void *b)

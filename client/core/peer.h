@@ -1,5 +1,5 @@
-/* The other ranks of the node as this one reaches them: their segments mapped here, their wake words, and whether their
- * private memory can be read. Any thread. */
+/* Peers: the other ranks of the node, with their mapped segments and wake words, and whether their private memory is
+ * readable. Any thread. */
 #ifndef SFC_CORE_PEER_H
 #define SFC_CORE_PEER_H
 
@@ -19,13 +19,13 @@ typedef struct sfc_revoked sfc_revoked_t;
 typedef struct sfc_peer {
   int32_t rank; /* in the job */
   pid_t pid;
-  uint64_t probe_address; /* where it keeps a word of known value, to try process_vm_readv on */
+  uint64_t probe_address; /* word of known value, to test process_vm_readv */
   uint64_t probe_value;
   bool probed;
   bool can_read;
   sfshm_wake_t *wake; /* NULL until its inbox is mapped */
   sfc_mapped_t *segments;
-  sfc_opened_t *devices; /* regions of its devices; see peer_device.c */
+  sfc_opened_t *devices; /* open device regions: see peer_device.c */
 } sfc_peer_t;
 
 /* The thread that closes revoked regions: see peer_device.c. */
@@ -33,48 +33,48 @@ typedef struct sfc_closing {
   pthread_mutex_t lock;
   sfc_revoked_t *revoked;
   pthread_t thread;
-  bool is_started; /* there is a thread to be joined; then: */
-  bool is_running; /* it looks for more */
+  bool is_started; /* the thread has to be joined */
+  bool is_running; /* the thread looks for more */
 } sfc_closing_t;
 
 typedef struct sfc_peers {
   sfc_daemon_conn_t *control;
   sfc_closing_t closing;
-  pthread_mutex_t lock;         /* of all but devices */
-  pthread_mutex_t devices_lock; /* a driver may be waited for with it held, which hosts' data must not wait for */
-  sfc_peer_t *entries;          /* by rank; the ranks of this node, this one included */
+  pthread_mutex_t lock;         /* protects all but devices */
+  pthread_mutex_t devices_lock; /* separate, because a driver may be waited for with it held */
+  sfc_peer_t *entries;          /* by rank; this rank included */
   int32_t n;
 } sfc_peers_t;
 
-/* Takes the local ranks from the daemon's welcome. */
+/* Takes the ranks of this node from the Welcome. */
 sf_status_t sfc_peers_init(sfc_peers_t *peers, sfc_daemon_conn_t *control, const Sfproto__Welcome *welcome);
 void sfc_peers_destroy(sfc_peers_t *peers);
 
 /* SF_ERR_NOT_FOUND for a rank that is not on this node. */
 sf_status_t sfc_peers_find(sfc_peers_t *peers, int32_t rank, sfc_peer_t **peer_p);
 
-/* Whether this process may read that one's private memory: tried once, by reading a word of known value, so that other
- * pid namespaces and security modules are found out whatever their rules. */
+/* Whether this process may read the peer's private memory. Tests once by reading a word of known value, which covers
+ * pid namespaces and security modules. */
 bool sfc_peer_can_read(sfc_peers_t *peers, sfc_peer_t *peer);
 
-/* Base and length of one of its segments, mapped at first use with the daemon's help. Segment 0 is its inbox; mapping
- * it also finds the wake word. */
+/* Returns base and length of a segment, mapped at first use with the daemon's help. Segment 0 is the inbox; mapping it
+ * sets the wake word. */
 sf_status_t sfc_peer_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, void **base_p, size_t *length_p);
 
-/* A segment that stays mapped, also if its owner removes it meanwhile. */
+/* A segment that stays mapped even if its owner removes it. */
 typedef struct sfc_pinned {
   sfc_mapped_t *mapped;
   void *base;
   size_t length_bytes;
 } sfc_pinned_t;
 
-/* As sfc_peer_segment, for memory of sf_alloc: its owner may free it while it is being read, if the operation has
- * failed there. */
+/* As sfc_peer_segment, for sf_alloc memory: if the operation failed at the owner, the owner may free the memory while
+ * it is read. */
 sf_status_t sfc_peer_pin(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t segment, sfc_pinned_t *pinned_p);
 void sfc_peer_unpin(sfc_peers_t *peers, const sfc_pinned_t *pinned);
 
-/* The same for a region of its devices, opened at first use. reader: the device whose kernels are to reach it, or
- * SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: this process can't, or that device. */
+/* The same for a device region, opened at first use. reader: the device whose kernels access it, or SFSHM_DEVICE_ANY.
+ * SF_ERR_UNSUPPORTED: this process or the device cannot. */
 typedef struct sfc_pinned_device {
   sfc_opened_t *opened;
   void *base; /* of the region, for kernels of the device only */
@@ -85,19 +85,19 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
                                 sfc_pinned_device_t *pinned_p);
 void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Unpins a region that is not used any more, and closes it if nothing else has pinned it; then, as the last unpinning
- * of a revoked one, it may wait for the streams of this process. */
+/* Unpins a region and closes it after the last pin. If the region is revoked, closing may wait for the streams of this
+ * process. */
 void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Closes a region whose owner waits for that, soon, by another thread, or when it is not pinned any more; and all of
- * them, at the end. */
+/* Closes a revoked region, on another thread, now or after its last pin; its owner waits for that. Closes all regions
+ * at the end. */
 void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region);
 void sfc_peers_close_devices(sfc_peers_t *peers);
 
-/* Waits until what has been revoked is closed; nothing more is revoked meanwhile, or nothing that is open. */
+/* Waits until all revoked regions are closed. No open region may be revoked meanwhile. */
 void sfc_peers_end_closing(sfc_peers_t *peers);
 
-/* Lets go of a segment that its owner has removed. */
+/* Unmaps a segment that its owner has removed. */
 void sfc_peers_forget(sfc_peers_t *peers, int32_t rank, uint64_t segment);
 
 #endif

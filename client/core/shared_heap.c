@@ -1,5 +1,5 @@
-/* First-fit blocks in shared segments: see shared_heap.h. Blocks are few and long-lived (lanes, buffers of the
- * application), so a sorted list of gaps per segment is enough. */
+/* First-fit blocks in shared segments: see shared_heap.h. Blocks are few and long-lived, so a sorted list of gaps per
+ * segment suffices. */
 #include "client/core/shared_heap.h"
 
 #include <stdlib.h>
@@ -20,9 +20,9 @@ struct sfc_segment {
   sfshm_region_t region;
   uint64_t number;
   size_t committed_bytes; /* pages before this are allocated */
-  size_t taken_bytes;     /* memory beyond this offset was never allocated, and holds zeros */
-  bool own;               /* made for one block */
-  sfc_gap_t *gaps;        /* by offset; neighbours are merged */
+  size_t taken_bytes;     /* memory from this offset on is untouched and zero */
+  bool own;               /* segment of a single block */
+  sfc_gap_t *gaps;        /* by offset; adjacent gaps are merged */
   size_t ngaps;
   size_t gaps_room;
 };
@@ -141,7 +141,7 @@ static sf_status_t add_segment(sfc_heap_t *heap, size_t block_bytes, sfc_segment
   return SF_OK;
 }
 
-/* Takes the block from the start of the first gap that holds it; false if none does. */
+/* Takes the start of the first gap that is large enough; false if there is none. */
 static bool take_from(sfc_segment_t *segment, size_t length_bytes, size_t *offset_p)
 {
   for (size_t i = 0; i < segment->ngaps; i++) {
@@ -179,7 +179,7 @@ static sf_status_t give_to(sfc_segment_t *segment, size_t offset, size_t length_
   return SF_OK;
 }
 
-/* Allocates the pages before end that are not yet, so that no later access can fail. */
+/* Allocates all pages before end, so that no later access can fail. */
 static sf_status_t commit_to(sfc_segment_t *segment, size_t end)
 {
   if (end <= segment->committed_bytes)
@@ -250,7 +250,7 @@ static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)
   Sfproto__SegmentRemove remove = SFPROTO__SEGMENT_REMOVE__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_REMOVE, segment_remove, &remove);
   remove.segment = segment->number;
-  (void)sfc_daemon_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it already */
+  (void)sfc_daemon_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it */
   *link = segment->next;
   free_segment(segment);
 }
@@ -264,6 +264,6 @@ void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block)
   if (*link != NULL && (*link)->own)
     remove_segment(heap, link);
   else if (*link != NULL)
-    (void)give_to(*link, block->offset, block->length_bytes); /* at worst the block stays taken */
+    (void)give_to(*link, block->offset, block->length_bytes); /* on failure the block stays taken */
   pthread_mutex_unlock(&heap->lock);
 }

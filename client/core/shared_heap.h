@@ -1,7 +1,7 @@
-/* Memory of this rank that other ranks reach: blocks out of shared segments that the daemon hands to whoever asks. Two
- * of them: the inbox (slots, cells; peers write) and the memory of sf_alloc (peers read). A block goes where the first
- * gap holds it; else a segment is made, for it alone if it is larger than a quarter of an ordinary segment. Taking and
- * giving: any thread; the rest: one, while no other uses the heap. */
+/* Shared heap: memory of this rank that other ranks access, in shared segments that the daemon hands out. A context has
+ * two: the inbox (slots and cells, written by peers) and sf_alloc memory (read by peers). First fit; a block larger
+ * than a quarter of an ordinary segment gets a segment of its own. Take and give: any thread; the rest: one thread,
+ * while no other uses the heap. */
 #ifndef SFC_CORE_SHARED_HEAP_H
 #define SFC_CORE_SHARED_HEAP_H
 
@@ -17,16 +17,16 @@ typedef struct sfc_segment sfc_segment_t;
 typedef struct sfc_heap {
   sfshm_region_kind_t kind;
   sfc_daemon_conn_t *control;
-  _Atomic uint64_t *last_segment; /* of the rank; segment numbers are never used again */
-  size_t segment_bytes;           /* of an ordinary segment */
-  bool sealed_by_daemon;          /* it sets the last seal of what is not an inbox, having mapped it for writing */
+  _Atomic uint64_t *last_segment; /* of the rank; segment numbers are not reused */
+  size_t segment_bytes;
+  bool sealed_by_daemon; /* the daemon maps sf_alloc segments for writing, then seals them */
   pthread_mutex_t lock;
   sfc_segment_t *segments;
 } sfc_heap_t;
 
 typedef struct sfc_block {
   void *address;
-  size_t length_bytes; /* what was asked for, rounded up to SFC_BLOCK_ALIGN */
+  size_t length_bytes; /* as requested, rounded up to SFC_BLOCK_ALIGN */
   uint64_t segment;
   uint64_t offset;
 } sfc_block_t;
@@ -35,22 +35,22 @@ typedef struct sfc_block {
 
 void sfc_heap_init(sfc_heap_t *heap, sfshm_region_kind_t kind, sfc_daemon_conn_t *control,
                    _Atomic uint64_t *last_segment, size_t segment_bytes);
-/* Unmaps everything. The daemon is not told: it drops a rank's segments when the rank leaves. */
+/* Unmaps everything. The daemon drops a rank's segments when the rank leaves. */
 void sfc_heap_destroy(sfc_heap_t *heap);
 
-/* Adds the region as a segment that the daemon already knows, with its first used_bytes, rounded up to SFC_BLOCK_ALIGN,
- * taken for good. The heap unmaps it from now on; on failure it stays the caller's. */
+/* Adds a region that the daemon already knows as a segment; its first used_bytes, rounded up to SFC_BLOCK_ALIGN, stay
+ * taken. The heap owns the region on success. */
 sf_status_t sfc_heap_adopt(sfc_heap_t *heap, const sfshm_region_t *region, uint64_t segment, size_t used_bytes);
 
-/* A zeroed block whose pages are there: no access to it can fail for want of memory. If it needs a new segment, waits
- * for the daemon to publish it, and whoever else uses the heap waits too. SF_ERR_ARG: no bytes, or more than a quarter
- * of the address space; SF_ERR_NOMEM, SF_ERR_LIMIT and what requests to the daemon return. */
+/* Takes a zeroed block whose pages are allocated: no access to it can fail. If a new segment is needed, waits for the
+ * daemon with the heap locked. SF_ERR_ARG: 0 bytes, or more than a quarter of the address space; SF_ERR_NOMEM,
+ * SF_ERR_LIMIT and errors of requests to the daemon. */
 sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
 
-/* The same, but what is in the block is left as it is. */
+/* The same without zeroing. */
 sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
 
-/* Gives it back. A segment made for it alone is removed, and the daemon told; others stay for later blocks. */
+/* Gives a block back. A segment of its own is removed, and the daemon told; other segments stay. */
 void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block);
 
 #endif

@@ -1,4 +1,4 @@
-/* Submitting: see submit_ring.h. Any thread. */
+/* The submission ring: see submit_ring.h. Any thread. */
 #include "client/core/submit_ring.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void sfc_submit_ring_destroy(sfc_submit_ring_t *submit_ring)
   pthread_mutex_destroy(&submit_ring->lock);
 }
 
-/* Gives the ring to the daemon and takes the doorbell. */
+/* Gives the ring to the daemon and receives the doorbell. */
 static sf_status_t hand_over(sfc_submit_ring_t *submit_ring, const sfshm_region_t *ring)
 {
   Sfproto__RingOpen open = SFPROTO__RING_OPEN__INIT;

@@ -1,4 +1,4 @@
-/* Handing requests to the daemon through the rank's submission ring. */
+/* Submission ring: requests of this rank to the daemon through shared memory. Any thread. */
 #ifndef SFC_CORE_SUBMIT_RING_H
 #define SFC_CORE_SUBMIT_RING_H
 
@@ -16,33 +16,31 @@
 #include "shm/trunk/trunk.h"
 
 typedef struct sfc_submitter {
-  pthread_mutex_t lock; /* opening */
+  pthread_mutex_t lock; /* protects opening */
   sfc_daemon_conn_t *control;
-  const _Atomic int *failed; /* not 0 when the job has, or its daemon is gone */
+  const _Atomic int *failed; /* != 0: the job has failed or the daemon is lost */
   const sfshm_board_t *board;
-  sfshm_region_t region; /* the ring; base NULL until a graph needs it */
+  sfshm_region_t region; /* the ring; base NULL until first needed */
   int doorbell;          /* eventfd */
 } sfc_submit_ring_t;
 
 void sfc_submit_ring_init(sfc_submit_ring_t *submit_ring, sfc_daemon_conn_t *control, const _Atomic int *failed);
 void sfc_submit_ring_destroy(sfc_submit_ring_t *submit_ring);
 
-/* Makes the ring and gives it to the daemon, if that was not done before. Any thread. */
+/* Creates the ring and gives it to the daemon, once. Any thread. */
 sf_status_t sfc_submit_ring_open(sfc_submit_ring_t *submit_ring, const sfshm_board_t *board);
 
-/* One submission; see shm/trunk/trunk.h for the fields. Waits, spinning, while the ring is full, which is until the
- * daemon runs; gives up when the job has failed or the daemon is gone. lazy: the daemon may read it when something else
- * wakes it. Else, if the node has no core to spare, the core is offered to the daemon once, which may share it: a
- * caller that computes next would keep it for milliseconds. Any thread. */
+/* Writes one entry; see shm/trunk/trunk.h for the fields. Spins while the ring is full; gives up if the job has failed
+ * or the daemon is lost. lazy: the daemon may read it with the next wake-up. Otherwise, if the node has no spare core,
+ * yields once to the daemon, which may share this core. Any thread. */
 void sfc_submit_ring_write(sfc_submit_ring_t *submit_ring, const sfshm_ring_entry_t *entry, bool lazy);
 
-/* The same for what concerns trunks. */
+/* The same for trunk entries. */
 void sfc_submit_ring_write_trunk(sfc_submit_ring_t *submit_ring, sfshm_submission_t kind, uint64_t graph, uint32_t side,
                                  uint64_t message, uint64_t desc, uint64_t size, bool lazy);
 
-/* Returns when the daemon can take everything that has been submitted, also by threads that claimed their entry before
- * those of the caller and have not filled it yet: the daemon waits at theirs. Before a message on the control
- * connection after which it has no use for the caller's entries any more. Any thread. */
+/* Returns when the daemon can take all entries so far, also those that other threads claimed earlier and are still
+ * filling. Call before a control message that ends the use of the entries. Any thread. */
 void sfc_submit_ring_settle(const sfc_submit_ring_t *submit_ring);
 
 #endif

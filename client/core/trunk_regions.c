@@ -13,7 +13,7 @@
 struct sfc_trunk_region {
   sfc_trunk_region_t *next;
   sfshm_region_kind_t kind;
-  uint64_t key; /* of boards the daemon's number; of a map the inode, which no other has while it is mapped */
+  uint64_t key; /* boards: the daemon's number; map: the inode, unique while mapped */
   int32_t nholders;
   sfshm_region_t region;
 };
@@ -45,7 +45,7 @@ const sfshm_region_t *sfc_trunk_region(const sfc_trunk_region_t *region)
   return &region->region;
 }
 
-/* Under the lock. Copies that devices have of what stood there are of no use any more. */
+/* With the lock held. Device copies of earlier contents are dropped. */
 static sfc_trunk_region_t *find_mapped(sfc_trunk_regions_t *regions, sfshm_region_kind_t kind, uint64_t key)
 {
   sfc_trunk_region_t **link = &regions->mapped, *region;
@@ -62,7 +62,6 @@ static sfc_trunk_region_t *find_mapped(sfc_trunk_regions_t *regions, sfshm_regio
   return region;
 }
 
-/* Under the lock. */
 static sf_status_t map_region(sfc_trunk_regions_t *regions, sfshm_region_kind_t kind, uint64_t key, int fd,
                               sfc_trunk_region_t **region_p)
 {
@@ -120,7 +119,7 @@ sf_status_t sfc_trunk_regions_take_boards(sfc_trunk_regions_t *regions, uint64_t
   return take(regions, SFSHM_REGION_TRUNK_BOARD, number, fd, region_p);
 }
 
-/* Under the lock: removes an unused region that is too much beside those taken later, or too long. NULL: none is. */
+/* With the lock held: removes an unused region beyond the limits on number or bytes; NULL: none. */
 static sfc_trunk_region_t *remove_superfluous(sfc_trunk_regions_t *regions, sfshm_region_kind_t kind)
 {
   size_t nidle = 0, bytes = 0;

@@ -1,11 +1,11 @@
-/* Units and predefined ops: the handles, blocks and opaque units. Immutable once made; any thread. */
+/* Units and predefined ops. Immutable; any thread. */
 #include "client/core/type.h"
 
 #include <stdlib.h>
 
 #include "shm/base/error.h"
 
-/* Counts stay far below what would overflow an address, and within what both ends of a message compare. */
+/* Counts stay far below what overflows an address, and within what message descriptors compare. */
 #define MAX_UNIT_BYTES ((int64_t)1 << 40)
 
 #define DEFINE_TYPE(name, type, text)                                                                                  \
@@ -60,7 +60,7 @@ sf_status_t sf_type_create_opaque(int64_t size_bytes, const sf_type_t **type_p)
 sf_status_t sf_type_destroy(const sf_type_t *type)
 {
   if (type != NULL && !type->predefined)
-    free((void *)(uintptr_t)type); /* made by create, where it was not const yet */
+    free((void *)(uintptr_t)type); /* created without const */
   return SF_OK;
 }
 

@@ -1,4 +1,4 @@
-/* What stands behind the public handles of units and ops. */
+/* Structs of the public handles of units and ops. */
 #ifndef SFC_CORE_TYPE_H
 #define SFC_CORE_TYPE_H
 
@@ -18,8 +18,8 @@ typedef sf_status_t sfc_make_request_t(const struct sfc_op_call *call, sf_reques
 
 struct sf_op {
   sfshm_op_t op;
-  sfc_make_request_t *make_request; /* of an op of the application; NULL: a predefined op, lanes carry out the call */
-  sf_op_function_t function;        /* likewise, with: */
+  sfc_make_request_t *make_request; /* op of the application; NULL: predefined, lanes carry out the call */
+  sf_op_function_t function;        /* op of the application, with: */
   void *context;
 };
 

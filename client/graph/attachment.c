@@ -38,7 +38,7 @@ bool sfc_graph_is_busy(const sf_graph_t *graph)
 void sfc_graph_tear_down(sf_graph_t *graph)
 {
   for (sfc_attachment_t *at = graph->attachments, *next; at != NULL; at = next) {
-    next = at->next; /* one may detach itself */
+    next = at->next; /* it may detach itself */
     if (at->ops->tear_down != NULL)
       at->ops->tear_down(at);
   }

@@ -1,4 +1,4 @@
-/* Bounds and turns of a graph: see combine_order.h. */
+/* Bounds and combine order: see combine_order.h. */
 #include "client/graph/combine_order.h"
 
 #include <stdlib.h>
@@ -25,18 +25,18 @@ void sfc_graph_find_bounds(sf_graph_t *graph)
 
 /* ---- Roots with leaves on several ranks ---- */
 
-/* A set with a bit for each root is let go if it needs more memory than this, and more for each root with an edge: in
- * arrays of which a few roots far apart have edges, it would be larger than all else of the graph. */
+/* Limits of the bit set of roots: beyond this size, and this size per root with an edge, roots are sorted instead. In
+ * sparse arrays the set would be larger than the rest of the graph. */
 #define SET_BYTES 1048576
 #define SET_BYTES_EACH 64
 
 typedef struct sfc_root_lists {
-  const sfshm_pattern_t **lists; /* of each source, the roots that it has edges to */
+  const sfshm_pattern_t **lists; /* roots with edges to each source */
   int32_t nlists;
-  int64_t n; /* in all of them */
+  int64_t n; /* roots in all lists */
 } sfc_root_lists_t;
 
-/* As add_roots, of n consecutive roots: 64 at a time. */
+/* As add_roots, for n consecutive roots. */
 static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
 {
   bool shared = false;
@@ -51,7 +51,7 @@ static bool add_run(uint64_t *set, uint64_t first, uint64_t n)
   return shared;
 }
 
-/* Adds the roots to the set, until one was in it: then true. */
+/* Adds roots to the set, until one is already in it. Returns whether one was. */
 static bool add_roots(uint64_t *set, const sfshm_pattern_t *roots)
 {
   if (roots->kind == SFSHM_PATTERN_CONTIGUOUS)
@@ -108,7 +108,7 @@ sf_status_t sfc_graph_find_shared_roots(sf_graph_t *graph)
   for (int32_t i = 0; i < graph->nlanes; i++) {
     const sfc_lane_t *lane = &graph->lanes[i];
     sources += lane->as_root.nedges > 0;
-    /* Several ranks of one node may want a root: then its turns are in order among themselves, but not apart. */
+    /* Several ranks of a node may have leaves on one root: their turns are ordered, but the roots overlap. */
     if (lane->trunk != NULL && lane->trunk->uncombined && lane->trunk->nturns > 1)
       sources++;
   }

@@ -1,4 +1,4 @@
-/* Entries of graphs in the counters region: see counters.h. */
+/* Counters of graphs: see counters.h. */
 #include "client/graph/counters.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "client/plan.h"
 #include "shm/base/error.h"
 
-/* Sums over lanes of one other rank or node, of graphs that are gone. */
+/* Sums over lanes to one rank or node, of destroyed graphs. */
 struct sfc_gone {
   sfshm_peer_kind_t kind;
   int32_t peer;
@@ -32,7 +32,7 @@ static void describe_lane(const sfc_lane_t *lane, int32_t peer, sfshm_lane_count
                         memory_order_relaxed);
 }
 
-/* Lanes of a graph that is not seen count together: nobody could find theirs. */
+/* Lanes of a graph without a visible entry share entries: nobody could find theirs. */
 static void enter_lanes(sfc_counters_t *counters, sf_graph_t *graph, bool seen)
 {
   sfshm_graph_counters_t *entry = graph->counts;
@@ -55,7 +55,7 @@ static int32_t job_rank_if_far(const sf_graph_t *graph, int32_t rank)
   return sfc_context_node_of(graph->context, job_rank) != graph->context->node ? job_rank : -1;
 }
 
-/* Ranks of other nodes on whose roots there are leaves here. */
+/* Enters the ranks of other nodes with roots of leaves here. */
 static void enter_far(sfc_counters_t *counters, const sf_graph_t *graph)
 {
   sfshm_graph_counters_t *entry = graph->counts;
@@ -134,7 +134,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
   return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Values of operations are not counted, but follow from how many there were. */
+/* Values are not counted one by one, but follow from the number of operations. */
 static void count_values(const sfshm_graph_counters_t *graph, sfshm_lane_counters_t *lane)
 {
   uint64_t bcasts = sfshm_counters_begun(graph, SFSHM_BCAST), reduces = sfshm_counters_begun(graph, SFSHM_REDUCE);
@@ -157,7 +157,7 @@ static sfc_gone_t *add_gone(sfc_counters_t *counters, sfshm_peer_kind_t kind, in
   return &gone[counters->ngone++];
 }
 
-/* Without room for them the sums are in the rank's totals only. */
+/* Without an entry, sums are in the rank's totals only. */
 static void keep_lane(sfc_counters_t *counters, const sfshm_lane_counters_t *lane)
 {
   sfshm_peer_kind_t kind = (sfshm_peer_kind_t)atomic_load_explicit(&lane->kind, memory_order_relaxed);
@@ -184,7 +184,7 @@ static void settle_lane(sfc_counters_t *counters, const sfshm_graph_counters_t *
   atomic_store_explicit(&lane->kind, SFSHM_PEER_NONE, memory_order_relaxed);
 }
 
-/* Sums over graphs that are gone. Without room for them they are not known. */
+/* Entry for sums over destroyed graphs; NULL: none is free. */
 static sfshm_far_counters_t *find_gone_far(sfc_counters_t *counters, int32_t rank)
 {
   sfshm_counters_t *shared = counters->shared;

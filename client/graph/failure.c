@@ -10,7 +10,7 @@
 
 sf_status_t sfc_graph_failure(const sf_graph_t *graph)
 {
-  /* Pairs with the release in sfc_graph_fail: who sees the status sees the text. */
+  /* Pairs with the release in sfc_graph_fail: the detail is complete. */
   int failed = atomic_load_explicit(&graph->failure.status, memory_order_acquire);
   return failed == SF_OK ? SF_OK : sfshm_error((sf_status_t)failed, "%s", graph->failure.detail);
 }
@@ -24,11 +24,12 @@ void sfc_graph_observe_failures(void (*callback)(void))
 
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the owner and the listener may both find a reason */
+  static pthread_mutex_t lock =
+      PTHREAD_MUTEX_INITIALIZER; /* the owner and the listener may fail the graph at the same time */
   pthread_mutex_lock(&lock);
   if (atomic_load_explicit(&graph->failure.status, memory_order_relaxed) == SF_OK) {
     strncpy(graph->failure.detail, detail, sizeof graph->failure.detail - 1);
-    atomic_store_explicit(&graph->failure.status, status, memory_order_seq_cst); /* see streams_guard.c */
+    atomic_store_explicit(&graph->failure.status, status, memory_order_seq_cst); /* see streams/watchdog.c */
   }
   pthread_mutex_unlock(&lock);
   void (*observe)(void) = atomic_load(&observer);
@@ -36,7 +37,7 @@ void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail)
     observe();
 }
 
-/* These first: who sees the one fail finds the others failed. */
+/* Parents first: a thread that sees the graph failed must find its parents failed. */
 static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
   if (graph->parent != NULL)
@@ -58,7 +59,7 @@ static const sf_graph_t *oldest_of(const sf_graph_t *graph)
   return graph;
 }
 
-/* All that descend from the same graph, under the context's lock. */
+/* All graphs with the same oldest ancestor, with the context's lock held. */
 static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *detail)
 {
   const sf_graph_t *oldest = oldest_of(graph);
@@ -67,7 +68,7 @@ static void fail_kin(const sf_graph_t *graph, sf_status_t status, const char *de
       fail_with_parents(kin, status, detail);
 }
 
-/* The one of these in whose meeting this rank waits; 0: in none. */
+/* The related graph in whose barrier this rank waits; 0: none. */
 static uint64_t find_barrier(const sf_graph_t *graph)
 {
   const sf_graph_t *oldest = oldest_of(graph), *kin = graph->context->graphs;
@@ -83,7 +84,7 @@ static void fail_as(const sf_graph_t *failed, const sf_graph_t *graph)
     fail_kin(graph, (sf_status_t)status, failed->failure.detail);
 }
 
-/* Either may have failed before the listener knew that they belong together. */
+/* Either may have failed before the listener knew the relation. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
 {
   pthread_mutex_lock(&graph->context->lock);
@@ -100,10 +101,10 @@ void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t s
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_FAIL, graph_fail, &fail);
   fail.graph = graph;
-  fail.detail = (char *)(uintptr_t)detail; /* only read */
+  fail.detail = (char *)(uintptr_t)detail;
   fail.has_status = true;
   fail.status = status;
-  (void)sfc_daemon_tell(&context->control, &message, NULL, 0); /* the failure itself is what counts */
+  (void)sfc_daemon_tell(&context->control, &message, NULL, 0); /* the result does not matter */
 }
 
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
@@ -115,7 +116,7 @@ void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char
 /* ---- Graphs in the making -----------------------------------------------------------------------------------------
  */
 
-/* What the daemon said of a graph whose number was not known here yet. */
+/* A failure of a graph whose number is not known here yet. */
 struct sfc_early_failure {
   sfc_early_failure_t *next;
   uint64_t graph;
@@ -130,7 +131,7 @@ void sfc_graph_expect(sf_context_t *context)
   pthread_mutex_unlock(&context->lock);
 }
 
-/* Under the context's lock. */
+/* With the context's lock held. */
 static void keep_early(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   if (context->nexpected == 0)
@@ -174,9 +175,9 @@ void sfc_graph_fail_early(sf_graph_t *graph)
 /* ---- What the daemon says -----------------------------------------------------------------------------------------
  */
 
-/* With one graph that fails all fail that belong to it, or to what it belongs to: other ranks may see any of them
- * failed, and send nothing more on the rest. Nor need they come where this rank waits to meet them at another one of
- * these (barrier.h): as the daemon does not know that they belong together, it is told. */
+/* All graphs related to a failed graph fail: other ranks may see any of them failed and send nothing more. Other ranks
+ * may also not enter a barrier of a related graph in which this rank waits. The daemon does not know the relation, so
+ * it is told. */
 static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail)
 {
   pthread_mutex_lock(&context->lock);

@@ -1,4 +1,4 @@
-/* Failure of graphs: what marks a graph failed, whom that is told, and what the daemon says of graphs. */
+/* Failure of graphs: marking, reporting to the daemon, and the listener's handlers. */
 #ifndef SFC_GRAPH_FAILURE_H
 #define SFC_GRAPH_FAILURE_H
 
@@ -11,35 +11,34 @@ static inline bool sfc_graph_is_failed(const sf_graph_t *graph)
   return atomic_load_explicit(&graph->failure.status, memory_order_relaxed) != SF_OK;
 }
 
-/* SF_OK, or why the graph (or its job) has failed, with the detail. */
+/* Returns SF_OK, or the failure of the graph or its job, with the detail. */
 sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 
-/* Marks the graph failed; the first reason stays. Any thread. */
+/* Marks the graph failed; the first failure counts. Any thread. */
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 
-/* The same with its multi-graph, or the graphs of which it is a part. Others that belong to these fail when the daemon
- * says that it has: what waits on them looks at them alone. The thread that uses the graph, or for a graph that carries
- * streams their guard. */
+/* The same for the graph with its multi-graph and its parents. Other related graphs fail when the daemon reports the
+ * failure; their waits check these graphs only. The thread that uses the graph, or the watchdog of its streams. */
 void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
 
-/* From now on the callback is called each time a graph of the process has failed, by the thread that found it out. */
+/* Sets a callback for each failure of a graph of this process, called by the thread that detects it. */
 void sfc_graph_observe_failures(void (*callback)(void));
 
-/* Tells the daemon that it has failed. */
+/* Reports the failure to the daemon. */
 void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
 
 /* Fails the graph for all ranks. */
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
 
-/* Two graphs that fail together, one being part of what the other one is to the application; NULL: not any more. */
+/* Sets the graph's parent, of which the graph is an internal part; both fail together. NULL: no parent. */
 void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent);
 
-/* What graphs do with what the daemon says of them, and of the job. The listener. */
+/* Handlers for the listener. */
 extern const sfc_listener_ops_t sfc_graph_listener_ops;
 
-/* Other ranks may learn that a graph is ready, and fail it, before this rank knows the graph's number. Between
- * sfc_graph_expect and either sfc_graph_give_up or sfc_graph_expected (under the context's lock), the failures of
- * unknown graphs are kept. sfc_graph_fail_early fails the graph if its failure has been kept (under the lock). */
+/* Other ranks may use and fail a new graph before this rank knows its number. Between sfc_graph_expect and either
+ * sfc_graph_give_up or sfc_graph_expected (lock held), failures of unknown graphs are kept. sfc_graph_fail_early (lock
+ * held) applies a kept failure. */
 void sfc_graph_expect(sf_context_t *context);
 void sfc_graph_give_up(sf_context_t *context);
 void sfc_graph_expected(sf_context_t *context);

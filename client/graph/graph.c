@@ -1,4 +1,4 @@
-/* Graphs after set-up: their place in the context, and destruction. */
+/* Graphs after set-up: the context's list, and destruction. */
 #include "client/graph/graph.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "client/plan.h"
 #include "shm/base/error.h"
 
-/* A multi-graph is made where its graph was. */
+/* A multi-graph has the call site of its graph. */
 void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES])
 {
   const sf_graph_t *made = graph;
@@ -23,7 +23,7 @@ void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES])
            (unsigned long long)graph->number, place);
 }
 
-/* Remembers the graph's shared memory until the daemon says that nobody touches it. */
+/* Keeps the graph's shared memory until no peer accesses it. */
 static void retire_memory(sf_graph_t *graph)
 {
   if (graph->memory.shared.address != NULL)

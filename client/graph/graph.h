@@ -1,5 +1,5 @@
-/* A graph instance: the plan of this rank, its lanes to the other ranks, and its operations in flight. Used by one
- * thread at a time, except for failed and failure_detail, which the listener sets. */
+/* Graph: the plan of this rank, its lanes to other ranks, and its operations in flight. Used by one thread at a time,
+ * except failure, which the listener may set. */
 #ifndef SFC_GRAPH_GRAPH_H
 #define SFC_GRAPH_GRAPH_H
 
@@ -15,21 +15,21 @@
 #include "client/plan.h"
 #include "shm/observe/counters.h"
 
-typedef struct sfc_thread sfc_thread_t; /* what one thread has begun and not ended: see progress.h */
+typedef struct sfc_thread sfc_thread_t; /* see engine/thread.h */
 
 #define SFC_SELF_TURN (-1)
 
-/* One step of the order in which a reduce combines contributions. Ranks of another node that contribute to one root
- * are one contribution, in the turn of the lowest of them. With replace the highest of them wins: so the contribution
- * is applied again in the turn of that rank. */
+/* A step of the combine order of reduces. Contributions of ranks of another node to one root are combined there, and
+ * are one contribution in the turn of the lowest of these ranks. With replace the highest rank wins: the contribution
+ * is applied again in its turn. */
 typedef struct sfc_turn {
-  int32_t rank;   /* in the group: turns are by rank */
+  int32_t rank;   /* in the group; turns are ordered by rank */
   int32_t lane;   /* or SFC_SELF_TURN */
-  int32_t number; /* of the trunk's turn, if the lane has a trunk */
-  bool again;     /* in reduces with replace only */
+  int32_t number; /* turn of the trunk, if the lane has one */
+  bool again;     /* only in reduces with replace */
 } sfc_turn_t;
 
-/* Whether the step belongs to reduces with that op. */
+/* Whether the turn belongs to reduces with that op. */
 static inline bool sfc_turn_is_of(const sfc_turn_t *turn, sfshm_op_t op)
 {
   return !turn->again || op == SFSHM_OP_REPLACE;
@@ -38,20 +38,20 @@ static inline bool sfc_turn_is_of(const sfc_turn_t *turn, sfshm_op_t op)
 #define SFC_HISTORY 64 /* operations */
 _Static_assert(SFC_HISTORY > SFSHM_EAGER_SLOTS, "what was called in the place of a message on its way is known");
 
-/* What set-up makes of the edges. Does not change any more. */
+/* The plan: what set-up derives from the edges. Immutable. */
 typedef struct sfc_graph_plan {
-  int64_t root_max; /* highest root that has a leaf, on any rank; -1: none */
+  int64_t root_max; /* highest root with a leaf on any rank; -1: none */
   int64_t leaf_max;
-  bool roots_shared; /* some root here has leaves on more than one rank, so that the order of combining matters */
-  sfc_link_t self;   /* edges that never leave the process */
-  sfc_turn_t *turns; /* of receivers of a reduce and this rank itself: the order of combining */
+  bool roots_shared; /* a root here has leaves on several ranks, so the combine order matters */
+  sfc_link_t self;   /* edges within this rank */
+  sfc_turn_t *turns; /* combine order */
   int32_t nturns;
-  sfshm_region_t *lists; /* edge lists of leaf ranks that are mapped; the own list belongs to readback */
+  sfshm_region_t *lists; /* mapped edge lists of leaf ranks; readback has the own list */
   int32_t nlists;
-  struct sfc_edge_readback *readback; /* the edges as given */
+  struct sfc_edge_readback *readback;
 } sfc_graph_plan_t;
 
-/* By operation: lanes on which it is sent from here, and received here. */
+/* Lanes that send, and that receive, by operation. */
 typedef struct sfc_routes {
   sfc_lane_t **senders[2];
   sfc_lane_t **receivers[2];
@@ -59,35 +59,35 @@ typedef struct sfc_routes {
   int32_t nreceivers[2];
 } sfc_routes_t;
 
-/* Operations by their number on the graph, from 1. */
+/* Operations by sequence number on the graph, from 1. */
 typedef struct sfc_in_flight {
   uint64_t last_sequence;        /* of operations begun */
   uint64_t first_sequence;       /* of the oldest operation in the table */
-  uint64_t history[SFC_HISTORY]; /* descriptors of the last operations begun, for texts about mismatches */
-  uint64_t digest;               /* of all operations begun: shm/observe/calls.h */
-  uint64_t next_sample;          /* operation of which the time will be taken next: trace.h */
-  sf_request_t **table;          /* operations in flight by sequence, a ring of table_mask + 1 */
+  uint64_t history[SFC_HISTORY]; /* descriptors of the last operations, for error texts */
+  uint64_t digest;               /* of all descriptors: shm/observe/calls.h */
+  uint64_t next_sample;          /* operation that will be timed next: trace.h */
+  sf_request_t **table;          /* operations in flight by sequence number: a ring */
   uint64_t table_mask;
 } sfc_in_flight_t;
 
-/* What lanes have to do yet. */
+/* State of progress over all lanes. */
 typedef struct sfc_graph_progress {
   int32_t nstalled;       /* lanes with tx_stalled */
-  uint32_t nunread;       /* messages that wait for a reader, over all lanes */
+  uint32_t nunread;       /* messages that a peer has yet to read in place */
   sfc_lane_t **expecting; /* lanes with rx_request */
   int32_t nexpecting;
-  sfc_lane_t *last_lane; /* that ended its part in an operation */
-  int32_t nawaited;      /* entries of lanes whose awaiting is not 0, as the rank last said for whom it waits */
+  sfc_lane_t *last_lane; /* lane that last ended its part in an operation */
+  int32_t nawaited;      /* lane entries with awaiting != 0 in the counters */
 } sfc_graph_progress_t;
 
-/* Requests that are not in flight, or persistent. */
+/* Requests for reuse, and persistent ones. */
 typedef struct sfc_requests {
   sf_request_t *unused;
-  sf_request_t *recent[2]; /* by operation: in flight or ended, kept filled in, as the next one is often the same */
+  sf_request_t *recent[2]; /* by operation, in flight or ended: kept because the next call is often the same */
   sf_request_t *persistent;
 } sfc_requests_t;
 
-/* The thread that has operations in flight on the graph, and its list of such graphs. */
+/* The thread with operations in flight on the graph, and its list of such graphs. */
 typedef struct sfc_graph_user {
   sfc_thread_t *thread; /* NULL: none */
   sf_graph_t *previous;
@@ -101,9 +101,9 @@ typedef struct sfc_graph_failure {
 
 /* The graph's memory in the inbox. */
 typedef struct sfc_graph_memory {
-  sfc_block_t shared;                       /* slots and control lines of all lanes */
-  struct sfc_retired_record *record;        /* outlives the graph; made with it, so that destroying cannot fail */
-  struct sfc_retired_block *retired_blocks; /* other blocks that are not in use here any more, but may be elsewhere */
+  sfc_block_t shared;                /* slots and control lines of all lanes */
+  struct sfc_retired_record *record; /* record that outlives the graph; made with it, so that destroying cannot fail */
+  struct sfc_retired_block *retired_blocks; /* other blocks that are unused here, but perhaps accessed by peers */
 } sfc_graph_memory_t;
 
 struct sf_graph {
@@ -118,7 +118,7 @@ struct sf_graph {
   uint32_t generation;
 
   sfc_graph_plan_t plan;
-  bool shares_plan;  /* plan, and the patterns of links and trunks, belong to a plan of the cache */
+  bool shares_plan;  /* plan, links and trunk patterns belong to the plan cache */
   sfc_lane_t *lanes; /* by rank of the other end */
   int32_t nlanes;
   sfc_routes_t routes;
@@ -129,36 +129,37 @@ struct sf_graph {
   sfc_graph_progress_t progress;
   sfc_graph_user_t user;
   sfc_requests_t requests;
-  sfshm_graph_counters_t *counts; /* in the counters region, or own_counts if all entries there are taken */
+  sfshm_graph_counters_t *counts; /* in the counters region, or own_counts if it is full */
   sfshm_graph_counters_t *own_counts;
-  const char *call_site; /* where the application made it; only during set-up, NULL: not known */
+  const char *call_site; /* during set-up only; NULL: unknown */
   sfc_graph_failure_t failure;
   sfc_graph_memory_t memory;
 
-  bool in_barrier;    /* the rank waits for others, see barrier.h; under the context's lock */
-  int8_t edges_given; /* to the daemon's workers: see offload.h; 0: not yet, 1: yes, -1: it is not possible */
-  sf_graph_t *multi;  /* its multi-graph; NULL: none yet */
-  sf_graph_t *parent; /* of which this is the multi-graph, or carries streams; written under the context's lock */
-  sfc_attachment_t *attachments; /* the latest first */
-  sfc_attachment_t operations;   /* the engine's: see graph_end.c */
+  bool in_barrier;    /* this rank waits in the graph's barrier; under the context's lock */
+  int8_t edges_given; /* edge list given to the daemon's workers (offload.h): 1: yes, 0: not yet, -1: impossible */
+  sf_graph_t *multi;  /* NULL: none yet */
+  sf_graph_t
+      *parent; /* the graph of which this is the multi-graph, or carries streams; written under the context's lock */
+  sfc_attachment_t *attachments; /* most recent first */
+  sfc_attachment_t operations;   /* of the engine: see graph_end.c */
   sf_graph_t *next;              /* in the context's list */
-  sf_graph_t **link;             /* what leads here in it; NULL: it is not in the list */
+  sf_graph_t **link;             /* pointer to this graph in that list; NULL: not in the list */
 };
 
-/* Writes "graph 7 (ocean.c:32)": with the place where the application made it, if that is known. */
+/* Writes "graph 7 (ocean.c:32)", with the call site if it is known. */
 #define SFC_GRAPH_TEXT_BYTES 128
 void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES]);
 
-/* Adds the graph to the context's list, under the context's lock. */
+/* Adds the graph to the context's list, with the context's lock held. */
 void sfc_graph_link(sf_graph_t *graph);
 
-/* Takes the graph out of the context's list, if it is there: from then on the listener does not know it. */
+/* Removes the graph from the context's list, and so from the listener's view, if it is there. */
 void sfc_graph_unlink(sf_graph_t *graph);
 
-/* Frees a graph without telling anybody: at the end of the context. */
+/* Frees a graph without messages: at the end of the context. */
 void sfc_graph_free(sf_graph_t *graph);
 
-/* Frees what is in a plan; and with it what the links of the graph's lanes have. */
+/* Frees a plan's contents; for a graph that owns its plan, those of its lanes' links too. */
 void sfc_graph_plan_free(sfc_graph_plan_t *plan);
 void sfc_graph_free_own_plan(sf_graph_t *graph);
 

@@ -1,4 +1,4 @@
-/* What a graph says about itself: sizes, counts, edges. The thread that uses the graph. */
+/* Public queries on sizes, counts and edges of a graph. The thread that uses the graph. */
 #include "client/core.h"
 #include "client/graph/failure.h"
 #include "client/graph/graph.h"
@@ -10,7 +10,7 @@ sf_status_t sf_graph_edges(const sf_graph_t *graph, int64_t leaf_index[], int32_
 {
   if (graph == NULL)
     return sfshm_error(SF_ERR_ARG, "sf_graph_edges: graph is NULL");
-  if (graph->plan.readback == NULL) /* it failed when it was made */
+  if (graph->plan.readback == NULL) /* it failed during set-up */
     return sfc_graph_failure(graph);
   return sfc_edge_readback_read(graph->plan.readback, graph->plan.leaf_max + 1, leaf_index, root_rank, root_index);
 }

@@ -1,4 +1,4 @@
-/* Edges by rank: see neighbor_edges.h. */
+/* Neighbor edges: see neighbor_edges.h. */
 #include "client/graph/neighbor_edges.h"
 
 #include <stdlib.h>
@@ -29,9 +29,9 @@ void sfc_neighbor_edges_free(sfc_neighbor_edges_t *ranks)
   *ranks = (sfc_neighbor_edges_t){.nranks = 0};
 }
 
-/* The edges between two ranks in the plan's order. */
+/* Edges between two ranks, in the plan's order. */
 typedef struct sfc_edges_view {
-  int32_t rank; /* at the other end */
+  int32_t rank;
   const sfshm_pattern_t *value_root;
   const sfshm_pattern_t *extra_root;
   const sfshm_pattern_t *leaf;

@@ -1,4 +1,4 @@
-/* Edges of a graph by the rank at their other end, in the order that both ends know: by leaf. Any thread. */
+/* Edges of a graph by the rank at the other end, ordered by leaf, which both ends know. Any thread. */
 #ifndef SFC_GRAPH_NEIGHBOR_EDGES_H
 #define SFC_GRAPH_NEIGHBOR_EDGES_H
 
@@ -6,7 +6,7 @@
 
 #include "client/graph/graph.h"
 
-/* What the public struct shows, with arrays that can be written. */
+/* The public struct, with writable arrays. */
 typedef struct sfc_neighbor_edges {
   int32_t nranks;
   int32_t *ranks;
@@ -15,15 +15,15 @@ typedef struct sfc_neighbor_edges {
   int64_t *leaf;
 } sfc_neighbor_edges_t;
 
-/* Room for nedges edges of nranks ranks; ranks and offset are zeroed. */
+/* Allocates for nedges edges of nranks ranks; ranks and offset are zeroed. */
 sf_status_t sfc_neighbor_edges_alloc(int32_t nranks, int64_t nedges, sfc_neighbor_edges_t *ranks_p);
-void sfc_neighbor_edges_free(sfc_neighbor_edges_t *ranks); /* accepts what is zeroed or freed */
+void sfc_neighbor_edges_free(sfc_neighbor_edges_t *ranks);
 
-/* This rank's leaves by the rank of their roots. */
+/* This rank's leaves by rank of their roots. */
 sf_status_t sfc_neighbor_edges_by_root_rank(const sf_graph_t *graph, sfc_neighbor_edges_t *ranks_p);
 
-/* This rank's roots by the rank of their leaves, as the edge lists say that the ranks of a node share. Only for graphs
- * all of whose ranks are on this node. */
+/* This rank's roots by rank of their leaves, from the edge lists that ranks of a node share. Only if all ranks are on
+ * this node. */
 sf_status_t sfc_neighbor_edges_by_leaf_rank(const sf_graph_t *graph, sfc_neighbor_edges_t *ranks_p);
 
 #endif

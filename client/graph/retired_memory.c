@@ -16,7 +16,7 @@ struct sfc_retired_record {
   sfc_retired_record_t *next_unreported;
   uint64_t graph;
   sfc_retired_block_t *left;
-  uint64_t operations; /* that were begun on it */
+  uint64_t operations; /* begun on the graph */
 };
 
 sfc_retired_t *sfc_retired_new(void)
@@ -29,7 +29,7 @@ sfc_retired_record_t *sfc_retired_record_new(void)
   return calloc(1, sizeof(sfc_retired_record_t));
 }
 
-/* Without memory to remember it, it stays taken until the context ends. */
+/* Without memory for the record the block stays taken until the context ends. */
 void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block)
 {
   sfc_retired_block_t *left = malloc(sizeof *left);
@@ -74,7 +74,7 @@ void sfc_retired_add(sf_graph_t *graph)
   graph->memory.record = NULL;
 }
 
-/* Where the record of the graph is linked in its chain. */
+/* Link to the record of the graph in its chain. */
 static sfc_retired_record_t **find(sfc_retired_t *retired_graphs, uint64_t graph)
 {
   sfc_retired_record_t **link = chain_of(retired_graphs, graph);
@@ -125,7 +125,7 @@ void sfc_retired_free(sf_context_t *context)
 
 /* ---- Telling the daemon ------------------------------------------------------------------------------------------ */
 
-/* Takes it upon the caller to tell of one of which the daemon has not been told. */
+/* Takes an unreported graph, which the caller reports. */
 static bool take_unreported(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
 {
   pthread_mutex_lock(&context->lock);
@@ -139,7 +139,7 @@ static bool take_unreported(sf_context_t *context, uint64_t *graph_p, uint64_t *
   return record != NULL;
 }
 
-/* It could not be told: it is there still, as the daemon has not heard of it from every rank. */
+/* Reporting failed. The record still exists, because the daemon waits for this rank. */
 static void put_back(sf_context_t *context, uint64_t graph)
 {
   pthread_mutex_lock(&context->lock);
@@ -151,7 +151,7 @@ static void put_back(sf_context_t *context, uint64_t graph)
   pthread_mutex_unlock(&context->lock);
 }
 
-/* Whether it could be sent. A lost daemon has forgotten the graph already, so the answer does not matter. */
+/* Returns whether the message was sent. A lost daemon has forgotten the graph, so the answer does not matter. */
 static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
@@ -161,7 +161,7 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t opera
   destroy.operations = operations;
   if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
-  if (sfc_daemon_receive(&context->control, message.request, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
+  if (sfc_daemon_receive(&context->control, message.request, false, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
     sfproto_incoming_free(&done);
   return true;
 }

@@ -1,6 +1,6 @@
-/* Shared memory of destroyed graphs: others may still write to it, or read it, until every rank has destroyed the
- * graph, which the daemon says then. The daemon is told of each graph that this rank destroys; of one of which it could
- * not be told it is told later. Records are found by the graph's number, in constant time however many there are. */
+/* Memory of destroyed graphs. Peers may access it until every rank has destroyed the graph, which the daemon reports.
+ * Each destroyed graph has a record, found by its number in constant time. The daemon is told of each destruction,
+ * later if sending fails. */
 #ifndef SFC_GRAPH_RETIRED_MEMORY_H
 #define SFC_GRAPH_RETIRED_MEMORY_H
 
@@ -9,39 +9,38 @@
 #include "client/core.h"
 
 typedef struct sfc_retired_record sfc_retired_record_t;
-struct sfc_retired_block; /* blocks of a graph that this rank is done with */
+struct sfc_retired_block;
 
 #define SFC_RETIRED_CHAINS 1024
 
 /* Under the context's lock. */
 typedef struct sfc_retired {
   sfc_retired_record_t *chains[SFC_RETIRED_CHAINS]; /* by graph number modulo their count */
-  sfc_retired_record_t *unreported;                 /* those of which the daemon has not been told */
+  sfc_retired_record_t *unreported;                 /* not reported to the daemon yet */
 } sfc_retired_t;
 
-/* The records of a context; NULL: no memory. */
+/* Allocates the records of a context; NULL: no memory. */
 sfc_retired_t *sfc_retired_new(void);
 
-/* Memory for the record of a graph, made with it so that destroying cannot fail; NULL: there is none. */
+/* Allocates a record with its graph, so that destroying cannot fail; NULL: no memory. */
 sfc_retired_record_t *sfc_retired_record_new(void);
 
-/* The block is the inbox's again when every rank has destroyed the graph. */
+/* Returns the block to the inbox once every rank has destroyed the graph. */
 void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block);
 
-/* Frees the records of blocks. inbox: to which the blocks are given back; NULL: they go with it. */
+/* Frees block records. inbox: receives the blocks; NULL: nobody does. */
 void sfc_retired_blocks_free(struct sfc_retired_block *left, sfc_heap_t *inbox);
 
-/* Fills in the record, with the blocks that the graph has left, and keeps it: the daemon is to be told. */
+/* Fills in the graph's record, with its blocks, and keeps it. */
 void sfc_retired_add(sf_graph_t *graph);
 
-/* Tells the daemon which graphs this rank has destroyed, also of those of which it could not be told before: until then
- * they stay there, with their memory here. */
+/* Reports all unreported destructions to the daemon. */
 void sfc_retired_tell_daemon(sf_context_t *context);
 
-/* Every rank has destroyed the graph. The listener. */
+/* Every rank has destroyed the graph. Called by the listener. */
 void sfc_retired_graph_gone(sf_context_t *context, uint64_t number);
 
-/* Forgets all, at the end of the context: the memory goes with the inbox. */
+/* Frees all records, at the end of the context. */
 void sfc_retired_free(sf_context_t *context);
 
 #endif

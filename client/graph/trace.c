@@ -1,7 +1,7 @@
-/* Events of graphs in the rank's trace: see trace.h. */
+/* Trace of graphs: see trace.h. */
 #include "client/graph/trace.h"
 
-/* Threads of the process are numbered as they write their first event. */
+/* Threads are numbered as they write their first event. */
 static uint16_t thread_number(void)
 {
   static _Atomic uint32_t last;

@@ -1,6 +1,5 @@
-/* Trunks of a graph as one rank uses them: its part of what travels between its node and others. See shm/trunk/trunk.h
- * for sides, positions, slots and the flow of messages; a trunk is also one of the graph's lanes, of which it carries
- * the queue of operations to send and to receive. */
+/* Trunks of a graph, as one rank uses them: its part of messages to and from other nodes. See shm/trunk/trunk.h for
+ * sides, positions, slots and message flow. A trunk has a lane of the graph, which queues its operations. */
 #ifndef SFC_GRAPH_TRUNK_TYPES_H
 #define SFC_GRAPH_TRUNK_TYPES_H
 
@@ -11,52 +10,51 @@
 #include "client/graph/attachment.h"
 #include "shm/trunk/trunk.h"
 
-/* Contributions of a reduce's message that are combined in the turn of one rank. */
+/* Contributions in a reduce's message that are combined in one rank's turn. */
 typedef struct sfc_trunk_turn {
   int32_t rank;             /* in the group */
   sfshm_pattern_t position; /* in the message */
   sfshm_pattern_t root;
 } sfc_trunk_turn_t;
 
-/* One side: what is sent, and what is received. */
+/* One side of a trunk. */
 typedef struct sfc_trunk_side {
   uint32_t number; /* in the map; only if in_use */
   bool in_use;
   const sfshm_trunk_side_t *told;
   sfshm_flow_t *flow;
-  uint64_t sent;     /* messages that this rank has written its part of */
-  uint64_t received; /* and read */
+  uint64_t sent;     /* messages of which this rank has written its part */
+  uint64_t received; /* messages of which this rank has read its part */
 } sfc_trunk_side_t;
 
 typedef struct sfc_trunk {
   int32_t node;
   bool uncombined;
 
-  /* Roots here, leaves there. */
   sfc_trunk_side_t as_root;
   int64_t first;           /* position of this rank's first root in a bcast's message */
-  sfshm_pattern_t root;    /* of each position from there on */
-  sfc_trunk_turn_t *turns; /* of a reduce, by rank: nturns; then those done again with replace: nwinners */
+  sfshm_pattern_t root;    /* root at each position from first on */
+  sfc_trunk_turn_t *turns; /* turns of a reduce, by rank: nturns, then nwinners applied again with replace */
   int32_t nturns;
   int32_t nwinners;
 
-  /* Leaves here, roots there. Edges that carry values of their own, then extra ones: see shm/edges/edges.h. */
+  /* Leaves here: edges that carry values, then extra edges; see shm/edges/edges.h. */
   sfc_trunk_side_t as_leaf;
   int32_t nroot_ranks;
   int64_t nvalues;
-  sfshm_pattern_t leaf; /* of each value */
-  sfshm_pattern_t from; /* its position in a bcast's message */
-  sfshm_pattern_t to;   /* the unit of a reduce's slot that it goes to */
+  sfshm_pattern_t leaf; /* leaf of each value */
+  sfshm_pattern_t from; /* position in a bcast's message */
+  sfshm_pattern_t to;   /* unit in a reduce's slot */
   sfshm_pattern_t extra_leaf;
   sfshm_pattern_t extra_from;
   sfshm_pattern_t extra_to;
   sfshm_image_t leaf_image; /* staging layers */
 
-  void *arrays[8]; /* what the patterns above refer to and no region holds */
+  void *arrays[8]; /* memory of the patterns that no region holds */
   int32_t narrays;
 } sfc_trunk_t;
 
-/* Slots for one class of units. */
+/* Slots for a class of units. */
 typedef struct sfc_exchange {
   struct sfc_exchange *next;
   uint64_t class_bytes;

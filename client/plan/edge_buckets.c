@@ -1,5 +1,5 @@
-/* Distributing edges to their root ranks: see edge_buckets.h. Often there is nothing to move: the edges to each rank
- * stand together, and the application's own array serves. */
+/* Distributes edges to their root ranks: see edge_buckets.h. If the edges to each rank are consecutive the
+ * application's array serves. */
 #include "client/plan/edge_buckets.h"
 
 #include <stdlib.h>
@@ -10,31 +10,30 @@
 #include "shm/base/error.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. */
+/* -O2 does not vectorise loops of unknown length. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
-#define TRIAL 256 /* edges after which it shows how long runs are */
+#define TRIAL 256 /* edges examined before judging the length of runs */
 
 /* ---- Ranks ---- */
 
-/* Whether the runs of so many edges are so short that looking for their ends only costs. */
+/* Whether runs of equal ranks are too short to be worth finding. */
 static inline bool are_short(int64_t nruns, int64_t nedges)
 {
   return nruns > nedges / 8;
 }
 
-/* How the edges are spread over the ranks; by rank. */
+/* Distribution of the edges over ranks, by rank. */
 typedef struct sfc_spread {
   int64_t *count;
-  int64_t *first; /* where in the input the rank's edges begin, if they stand together; else where they will */
+  int64_t *first; /* first edge of the rank: in the input if together, else in the output */
   int64_t nranks; /* with edges */
   int64_t nruns;
-  bool together; /* those of each rank stand together */
+  bool together; /* the edges of each rank are consecutive */
 } sfc_spread_t;
 
-/* The same edge by edge, where ranks change too often for runs to be worth looking for: every one counts as a run.
- * Where the edges of a rank begin is not noted. */
+/* Counts edge by edge, where runs are short: each edge counts as a run; first[] is not set. */
 static bool count_singly(const int32_t root_rank[], int64_t first, int64_t n, int32_t size, sfc_spread_t *spread)
 {
   for (int64_t i = first; i < n; i++) {
@@ -80,7 +79,7 @@ SFSHM_CLONES static uint32_t bits_of32(const uint32_t index[], int64_t n)
   return bits;
 }
 
-/* Also copies the lower halves. */
+/* Also copies the lower halves of the indices. */
 SFSHM_CLONES static uint64_t bits_of64(const int64_t index[], int64_t n, uint32_t narrow[])
 {
   uint64_t bits = 0;
@@ -91,7 +90,7 @@ SFSHM_CLONES static uint64_t bits_of64(const int64_t index[], int64_t n, uint32_
   return bits;
 }
 
-/* The given indices as a general pattern, narrow if possible, in the application's array or in *memory_p. */
+/* Reads indices as a general pattern, narrow if possible, in the application's array or in *memory_p. */
 static sf_status_t read_indices(const void *index, int64_t n, bool wide, sfshm_pattern_t *pattern_p, void **memory_p)
 {
   if (!wide) {
@@ -114,7 +113,7 @@ static sf_status_t read_indices(const void *index, int64_t n, bool wide, sfshm_p
 
 /* ---- Distributing ---- */
 
-/* Puts n entries from first on to where the rank's next ones go. */
+/* Copies n entries to the rank's next output position. */
 static inline __attribute__((always_inline)) void put(const sfshm_pattern_t *from, int64_t first, int64_t n, bool wide,
                                                       void *to, int64_t at)
 {
@@ -139,8 +138,7 @@ static inline __attribute__((always_inline)) void distribute_as(sfshm_pattern_t 
   }
 }
 
-/* Puts the indices in the order of their ranks, keeping the order within each. first says where each rank's begin; the
- * pattern and its memory are replaced. */
+/* Orders the indices by rank, keeping the order within each rank. Replaces the pattern and its memory. */
 static sf_status_t distribute(const sfc_spread_t *spread, const int32_t root_rank[], int32_t size,
                               sfshm_pattern_t *pattern, void **memory)
 {
@@ -184,8 +182,7 @@ static inline __attribute__((always_inline)) void distribute_pairs_as(const uint
   }
 }
 
-/* Roots and leaves at once: where ranks change from edge to edge, finding where an edge goes to takes most of the time.
- */
+/* Distributes roots and leaves in one pass: with short runs most time goes into finding the output position. */
 static sf_status_t distribute_pairs(const sfc_spread_t *spread, const int32_t root_rank[], int32_t size,
                                     sfshm_pattern_t *root, sfshm_pattern_t *leaf, void *memory[2])
 {
@@ -219,7 +216,7 @@ static bool are_narrow(const sfshm_pattern_t *root, const sfshm_pattern_t *leaf)
          (leaf->kind == SFSHM_PATTERN_INDEX32 || leaf->kind == SFSHM_PATTERN_CONTIGUOUS);
 }
 
-/* Puts roots and leaves in the order of their ranks. */
+/* Orders roots and leaves by rank. */
 static sf_status_t distribute_all(sfc_spread_t *spread, const int32_t root_rank[], int32_t size, sfshm_pattern_t *root,
                                   sfshm_pattern_t *leaf, void *memory[2])
 {
@@ -241,7 +238,7 @@ static sfshm_pattern_t slice(const sfshm_pattern_t *pattern, int64_t first, int6
   return part.kind == SFSHM_PATTERN_INDEX64 ? sfshm_pattern_from_index64(part.index64, n) : part;
 }
 
-/* Cuts the indices of all edges into the ranks' buckets. */
+/* Cuts the indices into buckets. */
 static sf_status_t cut(const sfc_spread_t *spread, int32_t size, const sfshm_pattern_t *root,
                        const sfshm_pattern_t *leaf, sfc_edge_buckets_t *buckets)
 {

@@ -1,4 +1,4 @@
-/* The application's edges, distributed to their root ranks, in 32-bit indices where these suffice. Any thread. */
+/* Edge buckets: the application's edges by root rank, in 32-bit indices where possible. Any thread. */
 #ifndef SFC_PLAN_EDGE_BUCKETS_H
 #define SFC_PLAN_EDGE_BUCKETS_H
 
@@ -9,7 +9,7 @@
 
 #include "shm/edges/pattern.h"
 
-/* Edges as given: 64-bit indices if wide, else 32-bit ones. leaf_index may be NULL. */
+/* Edges as given: 64-bit indices if wide, else 32-bit. leaf_index may be NULL. */
 typedef struct sfc_edge_input {
   int64_t nroots;
   int64_t nleaves;
@@ -19,7 +19,7 @@ typedef struct sfc_edge_input {
   bool wide;
 } sfc_edge_input_t;
 
-/* The edges to one rank, in the order in which they were given. */
+/* The edges to one rank, in the given order. */
 typedef struct sfc_bucket {
   int32_t rank;
   sfshm_pattern_t root;
@@ -30,15 +30,15 @@ typedef struct sfc_buckets {
   sfc_edge_bucket_t *bucket; /* by rank; none is empty */
   int32_t n;
   sfshm_pattern_t leaf; /* of all edges */
-  bool leaves_ascend;   /* as given */
-  void *memory[2];      /* of patterns that are not in the application's arrays; NULL: none */
+  bool leaves_ascend;   /* leaves ascend in the given order */
+  void *memory[2];      /* of patterns that are not the application's arrays; NULL: none */
 } sfc_edge_buckets_t;
 
-/* Makes the buckets of at least one edge; the application's arrays stay in use. SF_ERR_RANGE, without a text: some rank
- * is not in 0..size-1, or some index is negative. */
+/* Makes the buckets; needs at least one edge. The application's arrays stay in use. SF_ERR_RANGE, without a text: a
+ * rank is not in 0..size-1, or an index is negative. */
 sf_status_t sfc_edge_buckets_make(const sfc_edge_input_t *input, int32_t size, sfc_edge_buckets_t *buckets_p);
 
-/* Accepts what is zeroed or freed. */
+/* NULL pointers are accepted. */
 void sfc_edge_buckets_free(sfc_edge_buckets_t *buckets);
 
 #endif

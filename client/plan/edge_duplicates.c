@@ -1,6 +1,6 @@
-/* Finding extra edges: see edge_duplicates.h. Two ways lead to pairs of places: that of the edge that carries the
- * value, which is the first edge to the root by leaf, and that of an extra edge. If roots are dense a table tells each
- * root's first edge; if they are spread, few of them are shared as a rule, and these are searched for. */
+/* Finds extra edges: see edge_duplicates.h. Both methods make pairs of positions: the edge that carries the value,
+ * which is the root's first edge by leaf, and an extra edge. Dense roots: a table of first edges. Sparse roots, of
+ * which few are shared: sorting. */
 #include "client/plan/edge_duplicates.h"
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "shm/edges/repeats.h"
 
 #define NONE UINT32_MAX
-#define DENSE 4 /* roots to an edge up to which a table is worth its memory */
+#define DENSE 4 /* roots per edge up to which a table is used */
 
-/* Pairs of (first edge, extra edge), and memory to sort them. */
+/* Pairs of (first edge, extra edge), with scratch memory to sort them. */
 typedef struct sfc_pairs {
   sfshm_keyed_t *pair;
   sfshm_keyed_t *scratch;
@@ -38,7 +38,7 @@ static int64_t root_at(const sfc_edge_bucket_t *bucket, int64_t place)
 
 /* ---- Dense roots ---- */
 
-/* Enters each root's first edge in the table and returns the number of roots. */
+/* Enters each root's first edge in the table. Returns the number of roots. */
 static inline __attribute__((always_inline)) int64_t
 enter_as(const sfc_edge_bucket_t *bucket, sfshm_pattern_kind_t kind, bool leaves_ascend, uint32_t table[])
 {
@@ -63,11 +63,12 @@ static int64_t enter(const sfc_edge_bucket_t *bucket, bool leaves_ascend, uint32
                        : enter_as(bucket, SFSHM_PATTERN_INDEX32, false, table);
 }
 
-/* Pairs in the order of their leaves. */
+/* Makes pairs in the order of leaves. */
 static sf_status_t pair_by_table(const sfc_edge_bucket_t *bucket, bool leaves_ascend, const uint32_t table[], int64_t n,
                                  sfc_pairs_t *pairs)
 {
-  pairs->pair = malloc(((size_t)n + 1) * sizeof *pairs->pair); /* what is no pair is written too, and written over */
+  pairs->pair = malloc(((size_t)n + 1) *
+                       sizeof *pairs->pair); /* one more: entries that are no pair are written and overwritten */
   pairs->scratch = malloc((size_t)n * sizeof *pairs->scratch);
   if (pairs->pair == NULL || pairs->scratch == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%lld extra edges", (long long)n);
@@ -103,7 +104,7 @@ static sf_status_t find_dense(const sfc_edge_bucket_t *bucket, bool leaves_ascen
 
 /* ---- Roots spread widely ---- */
 
-/* Puts the places of each root, which are in the order given, in the order of their leaves. */
+/* Orders the positions of each root by leaf. */
 static void order_by_leaf(const sfc_edge_bucket_t *bucket, int64_t root_max, sfshm_repeats_t *repeats)
 {
   sfshm_keyed_t *places = repeats->places;
@@ -115,7 +116,7 @@ static void order_by_leaf(const sfc_edge_bucket_t *bucket, int64_t root_max, sfs
   sfshm_sort(places, repeats->scratch, repeats->n, root_max);
 }
 
-/* Makes (first edge, extra edge) of (root, edge), which are in the order of roots and leaves. */
+/* Makes pairs from (root, edge), which are ordered by root and leaf. */
 static void pair_places(sfshm_repeats_t *repeats, sfc_pairs_t *pairs)
 {
   int64_t root = -1, first = -1;
@@ -149,7 +150,7 @@ static sf_status_t find_spread(const sfc_edge_bucket_t *bucket, const sfc_edge_c
 /* Values are numbered in the order of the edges that carry them. */
 static void number_values(const sfc_pairs_t *by_first, sfc_edge_duplicates_t *extras)
 {
-  int64_t word = 0, before = 0; /* extra edges in the words before it */
+  int64_t word = 0, before = 0; /* extra edges in earlier words */
   for (int64_t e = 0; e < extras->n; e++) {
     int64_t first = by_first->pair[e].key;
     for (; word < first >> 6; word++)

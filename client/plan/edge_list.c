@@ -1,4 +1,4 @@
-/* Making edge lists: see edge_list.h. */
+/* Makes edge lists: see edge_list.h. */
 #include "client/plan/edge_list.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static int64_t root_at(const sfc_edge_input_t *input, int64_t i)
   return input->wide ? ((const int64_t *)input->root_index)[i] : ((const int32_t *)input->root_index)[i];
 }
 
-/* The error with the lowest leaf, if some value is out of range. */
+/* Returns the error with the lowest leaf. */
 static sf_status_t find_bad(const sfc_edge_input_t *input, int32_t size, int64_t *bad_leaf_p)
 {
   int64_t worst = -1;
@@ -32,7 +32,7 @@ static sf_status_t find_bad(const sfc_edge_input_t *input, int32_t size, int64_t
     if (bad && (worst < 0 || leaf_at(input, i) < leaf_at(input, worst)))
       worst = i;
   }
-  if (worst < 0) /* it was changed meanwhile */
+  if (worst < 0)
     return sfshm_error(SF_ERR_RANGE, "the edges were changed by another thread");
   int64_t leaf = leaf_at(input, worst);
   *bad_leaf_p = leaf;
@@ -57,7 +57,7 @@ static sf_status_t check_distinct(const sfc_edge_buckets_t *buckets, int64_t *ba
   return status;
 }
 
-/* Root indices on the rank itself are its own to check. */
+/* Checks root indices on this rank. */
 static sf_status_t check_own_roots(const sfc_edge_input_t *input, const sfc_edge_bucket_t *own, int64_t *bad_leaf_p)
 {
   int64_t bad_root = -1, bad_leaf = -1;
@@ -87,7 +87,7 @@ static sf_status_t check(const sfc_edge_input_t *input, const sfc_edge_buckets_t
 
 /* ---- The list ---- */
 
-/* The list in the making. */
+/* A list being made. */
 typedef struct sfc_making {
   sfc_edge_buckets_t buckets;
   sfc_edge_duplicates_t *extras; /* by bucket */
@@ -113,7 +113,7 @@ static bool is_array(const sfshm_pattern_t *pattern)
   return pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->kind == SFSHM_PATTERN_INDEX64;
 }
 
-/* Whether the indices are to be stored in 64 bits. */
+/* Whether the indices need 64 bits. */
 static bool needs_wide(const sfshm_pattern_t *pattern)
 {
   return pattern->kind == SFSHM_PATTERN_INDEX64 && sfshm_pattern_max(pattern) > UINT32_MAX;
@@ -125,8 +125,7 @@ static sfshm_stored_pattern_t store_line(const sfshm_pattern_t *pattern)
       .kind = (uint32_t)pattern->kind, .n = pattern->n, .start = pattern->start, .stride = pattern->stride};
 }
 
-/* Appends n of the indices, all but those left out. What lies behind the array must not be other memory of this
- * process. */
+/* Appends n indices, without those in left_out. Padding is zeroed: the list leaves the process. */
 static sfshm_stored_pattern_t store_array(sfc_edge_list_draft_t *making, const sfshm_pattern_t *pattern,
                                           const uint64_t left_out[], int64_t n)
 {
@@ -146,7 +145,7 @@ static sfshm_stored_pattern_t store(sfc_edge_list_draft_t *making, const sfshm_p
   return is_array(pattern) ? store_array(making, pattern, NULL, pattern->n) : store_line(pattern);
 }
 
-/* The leaves of a clustered bucket in the plan's order, so that nobody has to arrange them: first those of values. */
+/* The leaves of a clustered bucket in the plan's order: first those that carry values, then extra ones. */
 static sfshm_stored_pattern_t store_arranged(sfc_edge_list_draft_t *making, const sfc_edge_bucket_t *bucket,
                                              const sfc_edge_duplicates_t *extras)
 {
@@ -180,7 +179,7 @@ static sfshm_edge_block_t store_block(sfc_edge_list_draft_t *making, int32_t i)
   return block;
 }
 
-/* The length of the list if no array can be shortened, and room for what sfshm_pattern_copy may write behind it. */
+/* Upper bound of the list's length, with space for what sfshm_pattern_copy may write behind an array. */
 static size_t longest_list(const sfc_edge_list_draft_t *making)
 {
   size_t bytes = sizeof(sfshm_region_header_t) + 2 * SFC_EDGE_LIST_ALIGN;
@@ -195,14 +194,14 @@ static size_t longest_list(const sfc_edge_list_draft_t *making)
   return bytes;
 }
 
-/* Where the arrays begin. */
+/* Offset of the first array. */
 static size_t blocks_end(const sfc_edge_list_draft_t *making)
 {
   size_t end = sizeof(sfshm_region_header_t) + (size_t)making->buckets.n * sizeof(sfshm_edge_block_t);
   return sfc_edge_list_aligned(end);
 }
 
-/* Lays the blocks and then their arrays out in memory. */
+/* Writes blocks, then their arrays. */
 static sf_status_t lay_out(sfc_edge_list_draft_t *making, sfc_edge_list_t *list)
 {
   size_t offset = sizeof(sfshm_region_header_t);
@@ -262,7 +261,7 @@ static sf_status_t make(const sfc_edge_input_t *input, int32_t rank, int32_t siz
   return status == SF_OK ? lay_out(making, list) : status;
 }
 
-/* Extra edges to one root follow each other. */
+/* Extra edges to one root are consecutive. */
 static void find_top(const sfc_edge_part_t *part, sfc_top_root_t *top)
 {
   const sfshm_pattern_t *values = &part->edges.extra_value;
@@ -301,7 +300,7 @@ sf_status_t sfc_edge_list_make(const sfc_edge_input_t *input, int32_t rank, int3
   return SF_OK;
 }
 
-/* Without arrays it need not be mapped: the open parts hold all that is in it. */
+/* A list without arrays need not be mapped: the open parts hold everything. */
 sf_status_t sfc_edge_list_seal(sfc_edge_list_t *list)
 {
   sf_status_t status = SF_OK;

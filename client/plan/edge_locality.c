@@ -1,19 +1,19 @@
-/* Ordering edges by regions of roots: see edge_locality.h. One pass counts the edges to each region, one puts them
- * there. */
+/* Orders edges by regions of roots: see edge_locality.h. One pass counts the edges of each region, a second one places
+ * them. */
 #include "client/plan/edge_locality.h"
 
 #include <stdlib.h>
 
 #include "shm/base/error.h"
 
-#define MIN_EDGES 32768    /* below that all roots' lines fit into the caches */
-#define SAMPLES 64         /* steps that are looked at */
-#define FAR 512            /* roots to another page of doubles */
-#define MIN_SPAN (1 << 18) /* roots that no cache next to a core holds */
-#define MAX_REGIONS 1024   /* that a pass can write to side by side */
-#define MIN_SHIFT 9        /* a region is no smaller than a page */
+#define MIN_EDGES 32768    /* fewer roots fit into caches */
+#define SAMPLES 64         /* steps examined */
+#define FAR 512            /* distance of a jump: a page of doubles */
+#define MIN_SPAN (1 << 18) /* roots beyond a private cache */
+#define MAX_REGIONS 1024   /* that a pass can write to in parallel */
+#define MIN_SHIFT 9        /* a page */
 
-/* Whether most steps from one root to the next lead to another page. */
+/* Whether most steps between consecutive roots jump to another page. */
 static bool jumps_about(const sfshm_pattern_t *root)
 {
   int jumps = 0;

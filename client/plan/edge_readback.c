@@ -1,4 +1,4 @@
-/* Edges as they were given: see edge_readback.h. */
+/* Edge read-back: see edge_readback.h. */
 #include "client/plan/edge_readback.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ void sfc_edge_readback_free(sfc_edge_readback_t *readback)
 {
   if (readback == NULL)
     return;
-  sfc_device_free_array(readback->image); /* links' patterns lie in one of these */
+  sfc_device_free_array(readback->image); /* links' patterns are in one of these */
   sfc_device_destroy_region(&readback->region);
   free(readback);
 }
@@ -55,9 +55,9 @@ int64_t sfc_edge_readback_count(const sfc_edge_readback_t *readback)
   return n;
 }
 
-/* Where the edges go, and in which place each of them. */
+/* Output arrays, and the position of each edge in them. */
 typedef struct sfc_edge_arrays {
-  const int64_t *place; /* by number of the edge, through all parts; NULL: the number of its leaf */
+  const int64_t *place; /* by edge number over all parts; NULL: position is the leaf */
   int64_t *leaf_index;
   int32_t *root_rank;
   int64_t *root_index;
@@ -69,7 +69,7 @@ static int64_t root_of(const sfshm_edges_t *edges, int64_t i)
   return i < nvalues ? sfshm_pattern_at(&edges->value_root, i) : sfshm_pattern_at(&edges->extra_root, i - nvalues);
 }
 
-/* Writes the edges of one part, the first of which has that number. */
+/* Writes the edges of one part; first: number of its first edge. */
 static void write_part(const sfshm_edges_t *edges, int32_t rank, int64_t first, const sfc_edge_arrays_t *to)
 {
   for (int64_t i = 0; i < edges->leaf.n; i++) {
@@ -100,7 +100,7 @@ static sf_status_t write_parts(const sfc_edge_readback_t *readback, const sfc_ed
   return SF_OK;
 }
 
-/* The leaves of all parts one after the other. */
+/* Collects the leaves of all parts. */
 static sf_status_t collect_leaves(const sfc_edge_readback_t *readback, sfshm_keyed_t leaves[])
 {
   int64_t n = 0;
@@ -116,7 +116,7 @@ static sf_status_t collect_leaves(const sfc_edge_readback_t *readback, sfshm_key
   return SF_OK;
 }
 
-/* The place of each edge among all by leaf. */
+/* Position of each edge in the order of leaves. */
 static sf_status_t find_places(const sfc_edge_readback_t *readback, int64_t n, int64_t leaf_space, int64_t place[])
 {
   sfshm_keyed_t *leaves = malloc((size_t)n * sizeof *leaves), *scratch = malloc((size_t)n * sizeof *scratch);
@@ -140,7 +140,7 @@ sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *readback, int64_t 
 {
   int64_t n = sfc_edge_readback_count(readback);
   sfc_edge_arrays_t to = {NULL, leaf_index, root_rank, root_index};
-  if (leaf_space == n) /* leaves are distinct: they are 0..n-1 then */
+  if (leaf_space == n) /* leaves are distinct, so they are 0..n-1 */
     return write_parts(readback, &to);
   int64_t *place = malloc((size_t)n * sizeof *place);
   if (place == NULL)

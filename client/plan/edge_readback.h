@@ -1,4 +1,4 @@
-/* The edges of this rank as they were given to a graph, readable again out of its edge list. Any thread. */
+/* Edge read-back: this rank's edges as given, readable again from its edge list. Any thread. */
 #ifndef SFC_PLAN_EDGE_READBACK_H
 #define SFC_PLAN_EDGE_READBACK_H
 
@@ -17,22 +17,22 @@ typedef struct sfc_edge_readback_part {
 
 typedef struct sfc_edge_readback {
   const void *base;      /* of the list */
-  void *image;           /* the same; NULL: the list is the region, which is mapped */
+  void *image;           /* the list if it is in malloc'ed memory; NULL: the list is the mapped region */
   size_t length_bytes;   /* of the list */
-  sfshm_region_t region; /* the sealed list, fd -1: none yet; under the context's lock */
+  sfshm_region_t region; /* the sealed list; fd -1: not sealed; protected by the context's lock */
   sfc_top_root_t top;
   int32_t nparts;
   sfc_edge_readback_part_t parts[]; /* by rank */
 } sfc_edge_readback_t;
 
-/* Notes where the list's blocks are, and takes over its memory, or its region. */
+/* Notes the list's blocks and takes over its memory or region. */
 sf_status_t sfc_edge_readback_make(sfc_edge_list_t *list, sfc_edge_readback_t **readback_p);
 
-/* Seals the list, unless it is sealed already: then the region has a descriptor. Under the context's lock, as graphs of
- * one plan share the readback. */
+/* Seals the list unless it is sealed: the region then has a descriptor. With the context's lock held, because graphs of
+ * a plan share it. */
 sf_status_t sfc_edge_readback_seal(sfc_edge_readback_t *readback);
 
-/* Where a sealed list has the block of one of the parts. */
+/* Offset of a part's block in a sealed list. */
 uint64_t sfc_edge_readback_offset(int32_t part);
 
 /* Accepts NULL. */
@@ -41,7 +41,7 @@ void sfc_edge_readback_free(sfc_edge_readback_t *readback);
 /* Number of edges. */
 int64_t sfc_edge_readback_count(const sfc_edge_readback_t *readback);
 
-/* Writes the edges in ascending order of their leaves. leaf_space: 1 + the highest leaf. Arrays may be NULL. */
+/* Writes the edges in ascending order of leaves. leaf_space: 1 + the highest leaf. Arrays may be NULL. */
 sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *readback, int64_t leaf_space, int64_t leaf_index[],
                                    int32_t root_rank[], int64_t root_index[]);
 

@@ -1,5 +1,4 @@
-/* Kept edges: see edge_snapshot.h. Lines of indices are kept as such, and root ranks, of which there
- * are few as a rule, as runs if these are long. */
+/* Edge snapshots: see edge_snapshot.h. Strided indices are kept as lines, root ranks as runs if these are long. */
 #include "client/plan/edge_snapshot.h"
 
 #include <stdlib.h>
@@ -8,20 +7,20 @@
 #include "shm/base/clones.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* What -O2 leaves out: vectorising loops whose length isn't known. */
+/* -O2 does not vectorise loops of unknown length. */
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
-#define RUN_MIN 8 /* edges to a run below which the ranks themselves are kept */
+#define RUN_MIN 8 /* edges per run below which ranks are copied */
 
 typedef struct sfc_rank_run {
   int64_t end;
   int32_t rank;
 } sfc_rank_run_t;
 
-/* One array of indices: a line if they are one. */
+/* One array of indices. */
 typedef struct sfc_given_indices {
-  sfshm_pattern_t line; /* if there is no copy */
+  sfshm_pattern_t line; /* if copy is NULL */
   void *copy;
 } sfc_snapshot_indices_t;
 
@@ -29,7 +28,7 @@ struct sfc_edge_snapshot {
   int64_t nroots;
   int64_t nleaves;
   bool wide;
-  bool numbered; /* no leaf indices were given */
+  bool numbered; /* leaf_index was NULL */
   sfc_snapshot_indices_t root;
   sfc_snapshot_indices_t leaf;
   int32_t *root_rank; /* NULL: runs */
@@ -71,7 +70,7 @@ static int64_t index_at(const void *index, bool wide, int64_t i)
   return wide ? ((const int64_t *)index)[i] : ((const uint32_t *)index)[i];
 }
 
-/* As other lines mostly differ at their beginning. */
+/* Different lines mostly differ at their beginning. */
 static bool begins_as(const sfc_edge_snapshot_t *given, const sfshm_pattern_t *line, const void *index)
 {
   int64_t start = index_at(index, given->wide, 0);
@@ -90,7 +89,7 @@ static bool indices_equal(const sfc_edge_snapshot_t *given, const sfc_snapshot_i
 
 /* ---- Ranks ---- */
 
-/* Whether n ranks are all the same. */
+/* Whether n ranks are equal. */
 SFSHM_CLONES static bool all_are(const int32_t rank[], int64_t n, int32_t value)
 {
   uint32_t differences = 0;

@@ -1,4 +1,4 @@
-/* Edges as the application gave them, kept to be compared with those of a later graph. Any thread. */
+/* Edge snapshot: a copy of the edges as given, the key of the plan cache. Any thread. */
 #ifndef SFC_PLAN_EDGE_SNAPSHOT_H
 #define SFC_PLAN_EDGE_SNAPSHOT_H
 
@@ -11,12 +11,11 @@
 
 typedef struct sfc_edge_snapshot sfc_edge_snapshot_t;
 
-/* A copy of the edges, which must be sound; NULL: there is no memory for it, or it takes more than
- * SFC_EDGE_SNAPSHOT_MAX_BYTES. */
+/* Copies valid edges; NULL: no memory, or more than SFC_EDGE_SNAPSHOT_MAX_BYTES. */
 sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input);
 void sfc_edge_snapshot_free(sfc_edge_snapshot_t *given);
 
-/* Whether every one of the edges is the same, given in the same order and width, and as many roots. */
+/* Whether all edges are equal, in the same order and width, with equal nroots. */
 bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *given, const sfc_edge_input_t *input);
 
 #endif

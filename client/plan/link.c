@@ -23,7 +23,7 @@ void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)
   };
   edges->memory = NULL;
   sfshm_pattern_find_box(&link->value_root);
-  if (link->leaf_max != SFSHM_EDGES_UNKNOWN) /* else nobody has touched the list here */
+  if (link->leaf_max != SFSHM_EDGES_UNKNOWN) /* else unread here */
     sfshm_pattern_find_box(&link->leaf);
 }
 

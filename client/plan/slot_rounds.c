@@ -1,4 +1,4 @@
-/* The order in which contributions meet roots: see slot_rounds.h. */
+/* Slot rounds: see slot_rounds.h. */
 #include "client/plan/slot_rounds.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "shm/base/error.h"
 #include "shm/base/sort.h"
 
-#define SPARSE 4 /* roots to a contribution, above which these are sorted instead of counted by root */
+#define SPARSE 4 /* roots per contribution above which contributions are sorted, not counted */
 
 static sf_status_t no_memory(int64_t nslots)
 {
@@ -25,7 +25,7 @@ static void put(int64_t slots[], int64_t roots[], int64_t contribution, int64_t 
     roots[slot] = root;
 }
 
-/* With a number for each root. */
+/* By counting per root. */
 static bool count_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[])
 {
   int64_t *next = calloc((size_t)rounds->nroots + 1, sizeof *next);
@@ -41,7 +41,7 @@ static bool count_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_
   return true;
 }
 
-/* By sorting the contributions, which takes less time and memory if roots are many more. */
+/* By sorting, which takes less time and memory if most roots have no contribution. */
 static bool sort_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[])
 {
   size_t bytes = (size_t)rounds->n * sizeof(sfshm_keyed_t) + 1;
@@ -63,7 +63,7 @@ bool sfc_slot_rounds_find_slots(const sfc_slot_rounds_t *rounds, int64_t slots[]
   return rounds->nroots / SPARSE > rounds->n ? sort_slots(rounds, slots, roots) : count_slots(rounds, slots, roots);
 }
 
-/* The root of each slot, for the caller to free; NULL without memory. */
+/* Root of each slot; the caller frees it. NULL: no memory. */
 static int64_t *find_roots(const sfc_slot_rounds_t *rounds)
 {
   int64_t *roots = malloc((size_t)rounds->n * sizeof *roots + 1);
@@ -75,7 +75,6 @@ static int64_t *find_roots(const sfc_slot_rounds_t *rounds)
 
 /* ---- Roots of slots ---------------------------------------------------------------------------------------------- */
 
-/* Kernels then read half as much. */
 static void narrow(int64_t roots[], int64_t n)
 {
   uint32_t *narrow = (void *)roots;
@@ -109,7 +108,7 @@ sf_status_t sfc_slot_rounds_slot_roots(sfc_slot_rounds_t *rounds, const sfshm_pa
 
 /* ---- Rounds ------------------------------------------------------------------------------------------------------ */
 
-/* The next round of slot s, if the one before had that: each root begins anew. */
+/* Round of slot s, after round of the previous slot. */
 static int64_t next_round(const int64_t roots[], int64_t s, int64_t round)
 {
   return s > 0 && roots[s] == roots[s - 1] ? round + 1 : 0;
@@ -125,7 +124,7 @@ static int64_t count_rounds(const int64_t roots[], int64_t n)
   return nrounds;
 }
 
-/* Where each round begins in the order of rounds. */
+/* First position of each round. */
 static void begin_rounds(const int64_t roots[], int64_t n, int64_t nrounds, int64_t next[])
 {
   int64_t start = 0;
@@ -133,14 +132,14 @@ static void begin_rounds(const int64_t roots[], int64_t n, int64_t nrounds, int6
     round = next_round(roots, s, round);
     next[round]++;
   }
-  for (int64_t round = 0; round < nrounds; round++) { /* sizes become starts */
+  for (int64_t round = 0; round < nrounds; round++) {
     int64_t size = next[round];
     next[round] = start;
     start += size;
   }
 }
 
-/* Puts slots and roots in the order of rounds; within a round that of the roots, as slots are. */
+/* Orders slots and roots by round, and by root within a round. */
 static void fill_rounds(const int64_t roots[], int64_t n, int64_t next[], int64_t slot[], int64_t root[])
 {
   for (int64_t s = 0, round = 0; s < n; s++) {

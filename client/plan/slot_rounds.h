@@ -1,5 +1,6 @@
-/* How contributions meet roots: which root each slot belongs to, where the slots of a root follow one another, and the
- * rounds in which each root is root_of at most once. The thread that uses the graph. */
+/* Slot rounds: the order in which contributions are combined at roots. Gives the slot of each contribution (slots of a
+ * root are consecutive) and rounds, in each of which a root takes at most one contribution. The thread that uses the
+ * graph. */
 #ifndef SFC_PLAN_SLOT_ROUNDS_H
 #define SFC_PLAN_SLOT_ROUNDS_H
 
@@ -9,7 +10,7 @@
 
 #include "shm/edges/pattern.h"
 
-/* What one pass over the slots combines: one contribution to each of some roots. */
+/* One round: at most one contribution to each root. */
 typedef struct sfc_slot_round {
   sfshm_pattern_t slot;
   sfshm_pattern_t root;
@@ -17,25 +18,24 @@ typedef struct sfc_slot_round {
 
 /* The contributions to roots, and the order in which they are combined. */
 typedef struct sfc_slot_rounds {
-  const int64_t *root_of; /* the root of each contribution, in any order; kept by whose rounds these are */
+  const int64_t *root_of; /* root of each contribution; owned by the caller */
   int64_t n;
   int64_t nroots;
-  sfshm_pattern_t slot_root; /* the root of each slot, ascending */
-  void *slot_roots;          /* what that refers to; NULL: not made */
-  int64_t *order;            /* what the rounds refer to */
+  sfshm_pattern_t slot_root; /* root of each slot, ascending */
+  void *slot_roots;          /* memory of slot_root; NULL: not made */
+  int64_t *order;            /* memory of rounds */
   sfc_slot_round_t *rounds;  /* all first contributions, all second ones, ...; NULL: not made */
   int64_t nrounds;
 } sfc_slot_rounds_t;
 
-/* Writes the slot of each contribution, and the root of each slot; either may be NULL. Roots without contributions cost
- * nothing if they are many. False without memory. */
+/* Writes the slot of each contribution, and the root of each slot; either may be NULL. Time does not grow with roots
+ * without contributions if these are many. false: no memory. */
 bool sfc_slot_rounds_find_slots(const sfc_slot_rounds_t *rounds, int64_t slots[], int64_t roots[]);
 
-/* The root of each slot; the rounds. Made at first use. */
+/* Root of each slot; the rounds. Made at first use. */
 sf_status_t sfc_slot_rounds_slot_roots(sfc_slot_rounds_t *rounds, const sfshm_pattern_t **roots_p);
 sf_status_t sfc_slot_rounds_all(sfc_slot_rounds_t *rounds, const sfc_slot_round_t **rounds_p, int64_t *nrounds_p);
 
-/* Accepts what is zeroed. */
 void sfc_slot_rounds_free(sfc_slot_rounds_t *rounds);
 
 #endif

@@ -1,4 +1,4 @@
-/* The plan of a graph that is being made: see create_internal.h. The thread that makes the graph. */
+/* Makes the plan of a new graph: see create_internal.h. The thread that creates the graph. */
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 
-/* The link of a leaf rank's list; a bad root index is an error of that rank's leaf. */
+/* Opens a leaf rank's list; a bad root index is an error of that rank's leaf. */
 static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *link)
 {
   int64_t bad_leaf;
@@ -20,14 +20,14 @@ static void peer_link(sfc_setup_t *setup, sfc_peer_list_t *peer, sfc_link_t *lin
     sfc_setup_note_error(setup, status, peer->rank, bad_leaf);
 }
 
-/* Blocks of the own list that lead to other nodes, by rank. Their memory stays the list's. */
+/* Blocks of this rank's list for other nodes, by rank. The list owns their memory. */
 typedef struct remote {
   sfc_trunk_block_t *blocks;
   int32_t n;
 } remote_t;
 
-/* One lane per rank of the node with which there are edges in either direction: merges the two lists, both by rank.
- * Blocks that lead to other nodes are put aside. */
+/* Makes a lane for each rank of the node with edges in either direction, by merging the two lists, both by rank.
+ * Collects blocks for other nodes. */
 static sf_status_t make_lanes(sfc_setup_t *setup, remote_t *remote)
 {
   sf_graph_t *graph = setup->graph;
@@ -71,8 +71,8 @@ static void keep_list(sf_graph_t *graph, sfshm_region_t *region)
   *region = (sfshm_region_t){.fd = -1};
 }
 
-/* The graph keeps the lists: its patterns lie in them. The last one to close a list also frees it, which need not be
- * waited for now. */
+/* The graph keeps the mapped lists, because its patterns are in them. The last process to close a list frees it; nobody
+ * waits for that now. */
 static sf_status_t keep_lists(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -109,7 +109,7 @@ void sfc_setup_make_plan(sfc_setup_t *setup)
     return;
   remote_t remote = {.n = 0};
   sf_status_t status = make_lanes(setup, &remote);
-  bool sound = setup->error.status == SF_OK; /* the lists of peers */
+  bool sound = setup->error.status == SF_OK; /* lists of peers */
   if (status == SF_OK && sound)
     status = make_trunks(setup, &remote);
   free(remote.blocks);

@@ -1,17 +1,17 @@
-/* Making a graph, together with the other ranks of its group and the daemon. Each rank proposes, with GraphCreate, that
- * the graph be ready as soon as all have said what they want:
+/* Creates a graph together with the other ranks of its group and the daemon. With GraphCreate each rank proposes that
+ * the graph be ready in one round:
  *
- *   NAME    a plan of equal edges is kept: its lanes, and the earlier graph for which it was made
- *   EDGES   else: the edges, as a sorted list, and lanes to those ranks of the node to whose roots the edges lead
+ *   NAME    an equal plan is cached: sends its lanes and the earlier graph for which it was made
+ *   EDGES   else: sends the edges, as a sorted list, and lanes to the ranks of the node to whose roots the edges lead
  *
- * If all ranks have named one earlier graph, or edges lead back to where lanes were offered, the graph is ready with
- * the answer. Else ranks that have named a graph are asked for their edges; and ranks that lack lanes make their plan,
+ * The graph is ready with the answer if all ranks named the same graph, or if edges lead back exactly from where lanes
+ * were offered. Otherwise ranks that named a graph are asked for their edges, and ranks that lack lanes make their plan
  * and go through a second round:
  *
- *   COMMIT  lanes to all ranks of the node with which there are edges
+ *   COMMIT  sends lanes to all ranks of the node with which there are edges
  *
- * An error of any rank that is told becomes the error of all. What a rank finds wrong when the graph is ready fails the
- * graph, for all. */
+ * An error that a rank sends becomes the error of all ranks. An error found when the graph is ready fails the graph for
+ * all ranks. */
 #include "client/setup/create.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, 
   snprintf(error->detail, sizeof error->detail, "%s: %s: %s", setup->caller, where, sfshm_error_detail());
 }
 
-/* What the others, who are in the set-up, are told as any error in the edges. */
+/* Arguments that are reported like errors in the edges, because the other ranks are in the set-up. */
 static void check_call(sfc_setup_t *setup, const sfc_setup_caller_t *finding, sf_graph_t *const *graph_p)
 {
   uint32_t flags = setup->graph->flags;
@@ -76,7 +76,7 @@ static void watch(sfc_setup_t *setup, int phase)
   sfc_trace_phase(&setup->phases, setup->group->context, phase);
 }
 
-/* The earlier graph is of no use: the graph is as empty as it was. The daemon has told nobody of its slots. */
+/* Resets the graph. The daemon has told nobody of its slots. */
 static void drop_plan(sfc_setup_t *setup)
 {
   sfc_lane_addresses_free(&setup->offered);
@@ -85,7 +85,7 @@ static void drop_plan(sfc_setup_t *setup)
   setup->plan = NULL;
 }
 
-/* Gives the graph the plan kept of these edges, and lanes with slots. Without memory for these the plan is not used. */
+/* Applies a cached plan and makes lanes with slots. Without memory the plan is not used. */
 static bool apply_plan(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -130,8 +130,8 @@ static sf_status_t make_own_list(sfc_setup_t *setup, int64_t *bad_leaf)
   return status;
 }
 
-/* Slots before it is known who else needs some, so that the graph may be ready at once. Of very many lanes the message
- * would become too long. */
+/* Offers lanes before it is known which ranks need them, so that one round may suffice. With very many lanes the
+ * message would be too long. */
 static sf_status_t offer_lanes(sfc_setup_t *setup)
 {
   return setup->lists.own.nparts > OFFERED_MAX
@@ -166,7 +166,7 @@ static step_t commit(sfc_setup_t *setup)
   sfc_lane_addresses_free(&setup->offered);
   if (setup->error.status == SF_OK)
     sfc_setup_note(setup, sfc_lane_addresses_of_lanes(graph, &setup->offered));
-  /* First: once it is ready others may fail it, and the listener must find it then. */
+  /* First: other ranks may fail the graph as soon as it is ready, and the listener must find it. */
   if (setup->error.status == SF_OK)
     sfc_setup_note(setup, sfc_lanes_register_graph(graph));
   if (!sfc_setup_commit(setup))
@@ -175,14 +175,14 @@ static step_t commit(sfc_setup_t *setup)
   return READY;
 }
 
-/* The own list belongs to the graph: after one round others may still be reading it. */
+/* After one round other ranks may still read the list, so it belongs to the graph. */
 static void lend_list(sfc_setup_t *setup)
 {
   sfc_block_t *list = &setup->lists.handed;
   if (list->address != NULL && setup->error.status == SF_OK)
     sfc_edge_loans_add(setup->graph, list);
   else if (list->address != NULL)
-    sfc_graph_retire_block(setup->graph, list); /* until all have destroyed the graph */
+    sfc_graph_retire_block(setup->graph, list);
   list->address = NULL;
 }
 
@@ -205,9 +205,8 @@ static sf_status_t connect(sfc_setup_t *setup, bool one_round)
   return status;
 }
 
-/* The others have the graph. So that all know the same, this rank has it, too, whatever it finds wrong: then the graph
- * fails for all of them. After one round what was made of it is thrown away then, but for the memory that others may be
- * using. */
+/* The other ranks have the graph, so this rank has it too, and any error fails it for all ranks. After one round the
+ * plan is then freed, except memory that peers may use. */
 static step_t become_ready(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
@@ -274,7 +273,7 @@ static sf_status_t new_graph(sf_group_t *group, const sfc_edge_input_t *input, u
   return SF_OK;
 }
 
-/* A graph that nobody has been told of. */
+/* Frees a graph that nobody knows of. */
 static void free_graph(sf_graph_t *graph)
 {
   if (graph->memory.shared.address != NULL)
@@ -316,7 +315,7 @@ sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, u
 {
   const char *caller = finding->caller, *place = sfc_call_site_take();
   sf_graph_t *graph;
-  if (group == NULL) /* there is nobody to tell */
+  if (group == NULL) /* nobody can be told */
     return sfshm_error(SF_ERR_ARG, "%s: group is NULL", caller);
   sf_context_t *context = group->context;
   sf_status_t status = sfc_context_check(context, caller);

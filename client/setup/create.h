@@ -1,4 +1,4 @@
-/* Making graphs on behalf of functions that have computed the edges, and may have found an error in doing so. */
+/* Creation of graphs for functions that compute the edges and may fail in doing so. */
 #ifndef SFC_SETUP_CREATE_H
 #define SFC_SETUP_CREATE_H
 
@@ -8,8 +8,8 @@
 
 #include "client/plan.h"
 
-/* Who makes the graph, and what it has found so far: status SF_OK, or an error to be agreed by all ranks, with the leaf
- * that it concerns (-1: none in particular) and its text. */
+/* The calling function, and this rank's error so far: status SF_OK, or an error that all ranks will return, with its
+ * leaf (-1: none in particular) and its text. */
 typedef struct sfc_setup_caller {
   const char *caller;
   sf_status_t status;
@@ -18,7 +18,7 @@ typedef struct sfc_setup_caller {
   uint32_t own_flags; /* of the graph, that applications cannot give */
 } sfc_setup_caller_t;
 
-/* As sf_graph_create; an error that was found becomes the error of all ranks. */
+/* As sf_graph_create; this rank's error becomes the error of all ranks. */
 sf_status_t sfc_graph_create(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags,
                              const sfc_setup_caller_t *finding, sf_graph_t **graph_p);
 

@@ -1,5 +1,5 @@
-/* A graph in the making, as the files of set-up share it: create.c (the steps), create_messages.c (what ranks and
- * daemon tell each other), build_plan.c (lanes and trunks out of edge lists). */
+/* State of a graph's creation, shared by create.c (steps), create_messages.c (messages with the daemon) and
+ * build_plan.c (lanes and trunks from edge lists). */
 #ifndef SFC_SETUP_CREATE_INTERNAL_H
 #define SFC_SETUP_CREATE_INTERNAL_H
 
@@ -13,9 +13,9 @@
 #include "client/setup/plan_cache.h"
 #include "proto/conn.h"
 
-/* The error of a set-up: of those found here the one with the lowest (rank, leaf). This rank tells it with its next
- * message, or fails the graph with it if the graph is ready. Or the error that all ranks have agreed on, which ends the
- * set-up: its text is the thread's. */
+/* Error of a set-up: of the errors found here the one with the lowest (rank, leaf). This rank sends it with its next
+ * message, or fails the graph with it if the graph is ready. Or, if agreed, the error of all ranks, which ends the
+ * set-up; its text is the thread's. */
 typedef struct sfc_setup_error {
   sf_status_t status; /* SF_OK: none */
   bool agreed;
@@ -32,14 +32,14 @@ typedef struct sfc_setup {
   sfc_setup_error_t error;
   sfc_trace_phases_t phases;
 
-  sfc_plan_t *plan;             /* kept, of these edges, and applied to the graph; NULL: the edges are told, */
-  sfc_edge_exchange_t lists;    /* in these */
-  sfc_edge_snapshot_t *given;   /* copy of the edges; NULL: none */
-  sfc_lane_addresses_t offered; /* lanes that are told with the next message; ends NULL: none */
-  sfproto_incoming_t reply;     /* the last GraphReply; message NULL: it has not come */
+  sfc_plan_t *plan;             /* cached plan of these edges, applied to the graph; NULL: the edges are sent, */
+  sfc_edge_exchange_t lists;    /* in these lists */
+  sfc_edge_snapshot_t *given;   /* snapshot of the edges; NULL: none */
+  sfc_lane_addresses_t offered; /* lanes sent with the next message; ends NULL: none */
+  sfproto_incoming_t reply;     /* the last GraphReply; message NULL: none yet */
 } sfc_setup_t;
 
-/* Notes an error that concerns the leaf (-1: none in particular) of a rank, with the thread's detail text. */
+/* Notes an error with the thread's detail, for a leaf (-1: none in particular) of a rank. */
 void sfc_setup_note_error(sfc_setup_t *setup, sf_status_t status, int32_t rank, int64_t leaf);
 static inline void sfc_setup_note(sfc_setup_t *setup, sf_status_t status)
 {
@@ -47,19 +47,19 @@ static inline void sfc_setup_note(sfc_setup_t *setup, sf_status_t status)
     sfc_setup_note_error(setup, status, setup->group->rank, -1);
 }
 
-/* Sends GraphCreate, and takes in all answers: false if the set-up is over with an error of all. */
+/* Sends GraphCreate and receives all answers. false: the set-up has ended with an error of all ranks. */
 bool sfc_setup_create(sfc_setup_t *setup);
 
-/* Sends GraphCommit, and waits for the answer. */
+/* The same with GraphCommit. */
 bool sfc_setup_commit(sfc_setup_t *setup);
 
-/* The last answer: only after one of these. */
+/* The last answer. */
 static inline const Sfproto__GraphReply *sfc_setup_reply(const sfc_setup_t *setup)
 {
   return setup->reply.message->graph_reply;
 }
 
-/* Lanes, trunks, tables and slots, out of the lists of this rank and of others. Errors are noted. */
+/* Makes lanes, trunks, tables and slots from the edge lists of this rank and of others. Notes errors. */
 void sfc_setup_make_plan(sfc_setup_t *setup);
 
 #endif

@@ -1,5 +1,4 @@
-/* What ranks and daemon tell each other while a graph is made: GraphCreate, GraphCommit, and the answers to them. The
- * thread that makes the graph. */
+/* Messages of a set-up: GraphCreate, GraphCommit, and their answers. The thread that creates the graph. */
 #include <stdlib.h>
 
 #include "client/core.h"
@@ -14,10 +13,10 @@ static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
   error->status = setup->error.status;
   error->rank = setup->error.rank;
   error->leaf = setup->error.leaf;
-  error->detail = (char *)(uintptr_t)setup->error.detail; /* only read; protobuf-c has no const */
+  error->detail = (char *)(uintptr_t)setup->error.detail; /* only read */
 }
 
-/* With the edges, and with lanes if these could be offered. create->blocks is to be freed. */
+/* Adds the edges, and lanes if offered. The caller frees create->blocks. */
 static sf_status_t fill_edges(const sfc_setup_t *setup, Sfproto__GraphCreate *create)
 {
   size_t n = (size_t)setup->lists.own.nparts + 1;
@@ -32,7 +31,7 @@ static sf_status_t fill_edges(const sfc_setup_t *setup, Sfproto__GraphCreate *cr
   return SF_OK;
 }
 
-/* With the name of the earlier graph whose plan the graph has, and the lanes of that. */
+/* Adds the earlier graph whose plan is applied, and its lanes. */
 static void fill_name(const sfc_setup_t *setup, Sfproto__GraphCreate *create)
 {
   create->has_again = create->has_nroot_ranks = true;
@@ -42,7 +41,7 @@ static void fill_name(const sfc_setup_t *setup, Sfproto__GraphCreate *create)
   create->n_lanes = setup->offered.n;
 }
 
-/* Sends a message with what has been made, or with the error if there is one. */
+/* Sends a message with the result so far, or with the error if there is one. */
 typedef sf_status_t send_fn_t(sfc_setup_t *setup, uint64_t *request_p);
 
 static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
@@ -57,7 +56,7 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
   create.nroots = input->nroots < 0 ? 0 : input->nroots;
   create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
   create.flags = setup->graph->flags;
-  create.has_number = asked != NULL; /* for the edges */
+  create.has_number = asked != NULL; /* answers the request for edges */
   create.number = asked != NULL ? asked->edges_of : 0;
   if (setup->error.status != SF_OK) {
     fill_error(setup, &error);
@@ -93,7 +92,7 @@ static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
   return status;
 }
 
-/* What can't be sent is an error, which is shorter. */
+/* If sending fails, sends the shorter message with an error. */
 static sf_status_t send_or_error(sfc_setup_t *setup, send_fn_t *send, uint64_t *request_p)
 {
   bool good = setup->error.status == SF_OK;
@@ -106,7 +105,7 @@ static sf_status_t send_or_error(sfc_setup_t *setup, send_fn_t *send, uint64_t *
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-/* The error of all ranks, with the thread's text. */
+/* Ends the set-up with an error of all ranks, whose text is the thread's. */
 static bool end_with(sfc_setup_t *setup, sf_status_t status)
 {
   if (status != SF_OK)
@@ -114,7 +113,7 @@ static bool end_with(sfc_setup_t *setup, sf_status_t status)
   return status == SF_OK;
 }
 
-/* Whether ranks of the node have to share cores. */
+/* Whether ranks of the node share cores. */
 static bool shares_cores(const sf_context_t *context)
 {
   return atomic_load_explicit(&context->board->participants, memory_order_relaxed) >
@@ -127,9 +126,8 @@ static sf_status_t receive(sfc_setup_t *setup, uint64_t request)
 {
   sf_context_t *context = setup->group->context;
   sfproto_incoming_free(&setup->reply);
-  if (!sfc_group_is_local(setup->group) && shares_cores(context))
-    return sfc_daemon_receive_late(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
-  return sfc_daemon_receive(&context->control, request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+  bool late = !sfc_group_is_local(setup->group) && shares_cores(context);
+  return sfc_daemon_receive(&context->control, request, late, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
 }
 
 static void take_lists(sfc_setup_t *setup)
@@ -140,7 +138,7 @@ static void take_lists(sfc_setup_t *setup)
     sfc_setup_note_error(setup, status, rank, -1);
 }
 
-/* The daemon has failed the graph, which others have: so does this rank. */
+/* The daemon has failed the graph, which other ranks have: this rank fails it too. */
 static void take_failure(sfc_setup_t *setup)
 {
   const Sfproto__SetupError *error = sfc_setup_reply(setup)->error;
@@ -156,7 +154,7 @@ bool sfc_setup_create(sfc_setup_t *setup)
   if (!end_with(setup, send_or_error(setup, send_create, &request)))
     return false;
   if (setup->error.status == SF_OK && setup->plan == NULL)
-    setup->given = sfc_edge_snapshot_make(setup->input); /* while others are busy, too */
+    setup->given = sfc_edge_snapshot_make(setup->input); /* while other ranks are busy too */
   do {
     if (!end_with(setup, receive(setup, request)))
       return false;

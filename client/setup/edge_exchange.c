@@ -1,4 +1,4 @@
-/* Handing edge lists out and taking them in: see edge_exchange.h. */
+/* Exchange of edge lists: see edge_exchange.h. */
 #include "client/setup/edge_exchange.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool is_own(const sfc_edge_exchange_t *lists, int32_t part)
   return lists->own.parts[part].rank == lists->group->rank;
 }
 
-/* The length of all parts for others. */
+/* Length of the parts for others. */
 static size_t handed_bytes(const sfc_edge_exchange_t *lists)
 {
   size_t bytes = 0;
@@ -25,7 +25,7 @@ static size_t handed_bytes(const sfc_edge_exchange_t *lists)
   return bytes;
 }
 
-/* Over nodes the daemon copies lists, too, and only short ones. */
+/* Between nodes the daemon copies lists too, short ones only. */
 static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
 {
   return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED);
@@ -84,7 +84,7 @@ size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__Edg
 
 /* ---- Those of others ---- */
 
-/* Copies a block out of the inbox of the rank that made it. */
+/* Copies a block from the inbox of its rank. */
 static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__EdgeBlock *block, sfc_peer_list_t *list)
 {
   sfc_peers_t *peers = &lists->group->context->peers;
@@ -107,7 +107,7 @@ static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__E
   return SF_OK;
 }
 
-/* How many of the lists are regions. */
+/* Number of lists that are regions. */
 static int count_regions(const Sfproto__GraphReply *told)
 {
   int n = 0;

@@ -1,4 +1,4 @@
-/* Edge loans: see edge_loans.h. The threads that make and destroy graphs. */
+/* Edge loans: see edge_loans.h. The threads that create and destroy graphs. */
 #include "client/setup/edge_loans.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ void sfc_edge_loans_acknowledge(const sf_graph_t *graph)
       sfshm_lane_say_edges_read(&graph->lanes[i].rx);
 }
 
-/* What leads to other nodes the daemon had read before it answered. */
+/* The daemon had read lists for other nodes before it answered. */
 static bool all_have_read(const sf_graph_t *graph)
 {
   int32_t n = sfc_lanes_nlocal(graph);
@@ -25,7 +25,6 @@ static bool all_have_read(const sf_graph_t *graph)
   return true;
 }
 
-/* Takes the loan out of the context's list. */
 static void forget(sfc_loan_t *loan)
 {
   sf_context_t *context = loan->attachment.graph->context;
@@ -70,7 +69,7 @@ void sfc_edge_loans_add(sf_graph_t *graph, const sfc_block_t *block)
   pthread_mutex_unlock(&context->lock);
 }
 
-/* Takes one that all have read out of the list. */
+/* Takes an acknowledged list out of the context's list. */
 static bool take_read(sf_context_t *context, sfc_block_t *block)
 {
   pthread_mutex_lock(&context->lock);

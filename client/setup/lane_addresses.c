@@ -1,4 +1,4 @@
-/* Lane addresses: see lane_addresses.h. The thread that makes the graph. */
+/* Lane addresses: see lane_addresses.h. The thread that creates the graph. */
 #include "client/setup/lane_addresses.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ sf_status_t sfc_lane_addresses_of_lanes(const sf_graph_t *graph, sfc_lane_addres
   return status;
 }
 
-/* Whether a lane will lead there: it is another rank of this node. */
+/* Whether there will be a lane: another rank of this node. */
 static bool needs_lane(const sf_graph_t *graph, int32_t rank)
 {
   const sf_context_t *context = graph->context;

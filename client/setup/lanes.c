@@ -1,4 +1,4 @@
-/* What an instance of a graph has of its own, beside its plan: see lanes.h. The thread that makes the graph. */
+/* Lanes of a new graph: see lanes.h. The thread that creates the graph. */
 #include "client/setup/lanes.h"
 
 #include <stdlib.h>
@@ -10,10 +10,9 @@
 #include "client/setup/trunk_plan.h"
 #include "shm/base/error.h"
 
-/* Bytes in the inbox for the messages of one other rank: its slots, then our control line that it writes. */
+/* Inbox bytes of a lane: slots for the peer's messages, then our control line, which the peer writes. */
 #define LANE_BYTES (SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t) + sizeof(sfshm_lane_control_t))
 
-/* Lists of lanes by what they do. */
 sf_status_t sfc_lanes_make_tables(sf_graph_t *graph)
 {
   size_t n = (size_t)graph->nlanes;
@@ -44,7 +43,7 @@ int32_t sfc_lanes_nlocal(const sf_graph_t *graph)
   return graph->nlanes - (graph->trunks != NULL ? graph->trunks->ntrunks : 0);
 }
 
-/* What has been taken before, and nobody has been told of, is used if it is long enough. */
+/* Earlier memory that nobody knows of is reused if it is long enough. */
 sf_status_t sfc_lanes_take_slots(sf_graph_t *graph, int32_t n)
 {
   sfc_heap_t *inbox = &graph->context->inbox;
@@ -57,7 +56,6 @@ sf_status_t sfc_lanes_take_slots(sf_graph_t *graph, int32_t n)
   return sfc_heap_take(inbox, bytes, &graph->memory.shared);
 }
 
-/* Slots into which the others write, and control lines. */
 sf_status_t sfc_lanes_make_slots(sf_graph_t *graph)
 {
   int32_t n = sfc_lanes_nlocal(graph);
@@ -86,13 +84,13 @@ void sfc_lanes_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_pe
   end->can_read = sfc_peer_can_read(&graph->context->peers, peer);
 }
 
-/* Connects the lane to the other end's slots and control line. */
+/* Connects the lane to the peer's slots and control line. */
 static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
 {
   sfc_peers_t *peers = &lane->graph->context->peers;
   void *base;
   size_t length;
-  sf_status_t status = sfc_peer_segment(peers, lane->peer, 0, &base, &length); /* finds the wake word too */
+  sf_status_t status = sfc_peer_segment(peers, lane->peer, 0, &base, &length); /* also sets the wake word */
   if (status == SF_OK && end->segment != 0)
     status = sfc_peer_segment(peers, lane->peer, end->segment, &base, &length);
   if (status != SF_OK)
@@ -113,7 +111,7 @@ static sf_status_t connect_lanes(sf_graph_t *graph, Sfproto__LaneEnd *const ends
   if (nends != (size_t)n)
     return sfshm_error(SF_ERR_PROTO, "%d lanes expected, %zu told", n, nends);
   for (size_t i = 0; i < nends && status == SF_OK; i++) {
-    int32_t k = 0; /* usually the same order */
+    int32_t k = 0;
     if (graph->lanes[i].rank == ends[i]->rank)
       k = (int32_t)i;
     while (k < n && graph->lanes[k].rank != ends[i]->rank)

@@ -1,4 +1,4 @@
-/* Plans and those that are kept: see plan_cache.h. The threads that make and destroy graphs. */
+/* Plan cache: see plan_cache.h. The threads that create and destroy graphs. */
 #include "client/setup/plan_cache.h"
 
 #include <stdlib.h>
@@ -20,22 +20,22 @@ typedef struct sfc_plan_lane {
 } sfc_plan_lane_t;
 
 struct sfc_plan {
-  int32_t nholders; /* graphs, whoever compares its edges, and the context's list; under the context's lock */
+  int32_t nholders; /* references: graphs, comparisons, the cache; under the context's lock */
   int32_t ncomparing;
   uint64_t number;
   uint64_t group;
   uint32_t flags;
-  sfc_edge_snapshot_t *given; /* NULL: not kept any more */
+  sfc_edge_snapshot_t *given; /* NULL: evicted */
 
   sfc_graph_plan_t made;
   sfc_plan_lane_t *lanes;
   int32_t nlanes;
-  struct sfc_trunks *trunks; /* as they are before the first operation */
+  struct sfc_trunks *trunks; /* before their first operation */
 
-  sfc_plan_t *next; /* in the context's list, the latest first */
+  sfc_plan_t *next; /* in the cache, most recent first */
 };
 
-/* The attachment of a graph that shares a plan. */
+/* Attachment of a graph that shares a plan. */
 typedef struct sfc_plan_use {
   sfc_attachment_t attachment;
   sfc_plan_t *plan;
@@ -76,7 +76,7 @@ static void take_lane(const sf_graph_t *graph, const sfc_lane_t *lane, sfc_plan_
                           .as_leaf = lane->as_leaf};
 }
 
-/* What could fail, first. */
+/* Allocates first: later steps cannot fail. */
 static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
 {
   sfc_plan_t *plan = calloc(1, sizeof *plan);
@@ -93,7 +93,7 @@ static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
   return plan;
 }
 
-/* Under the context's lock: takes the oldest plan out of the list if there are more than so many. */
+/* With the context's lock held: removes the oldest plan beyond that many. */
 static sfc_plan_t *take_oldest(sf_context_t *context, int most)
 {
   sfc_plan_t **link = &context->plans;
@@ -105,7 +105,7 @@ static sfc_plan_t *take_oldest(sf_context_t *context, int most)
   return oldest;
 }
 
-/* Lets go of a plan that is not kept any more, and of its edges unless somebody looks at them. */
+/* Releases an evicted plan, and its snapshot unless a comparison uses it. */
 static void drop(sf_context_t *context, sfc_plan_t *plan)
 {
   sfc_edge_snapshot_t *given = NULL;
@@ -119,7 +119,7 @@ static void drop(sf_context_t *context, sfc_plan_t *plan)
   sfc_plan_release(context, plan);
 }
 
-/* Under the context's lock. */
+/* With the context's lock held. */
 static sfc_plan_t *take_from(sf_context_t *context, const sf_group_t *group)
 {
   for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
@@ -178,7 +178,7 @@ static void keep(sf_group_t *group, sfc_plan_t *plan)
   trim(context, SFC_PLANS_KEPT);
 }
 
-/* Room for the next plan is made when a graph ends, and not when one is made. */
+/* Evicts when a graph ends, so that creating one takes no time for it. */
 static void free_use(sfc_attachment_t *attachment)
 {
   sf_context_t *context = attachment->graph->context;
@@ -221,7 +221,7 @@ void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given)
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
-/* Holds those kept that could be it. */
+/* Takes references to plans that may be equal. */
 static int list_candidates(sf_group_t *group, uint32_t flags, sfc_plan_t *candidates[])
 {
   sf_context_t *context = group->context;

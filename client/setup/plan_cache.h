@@ -1,7 +1,7 @@
-/* Plans: what set-up makes of the edges, and does not change any more. A graph that is made again, by all ranks of the
- * group with the same edges and flags, shares the plan of the earlier one. A context keeps the SFC_PLANS_KEPT plans
- * that it made or used last, with the edges as they were given if these take up to SFC_EDGE_SNAPSHOT_MAX_BYTES; a plan
- * is there until it is not kept any more and its last graph is gone. */
+/* Plan cache. A plan is the immutable result of set-up. A graph that all ranks of the group create with the same edges
+ * and flags as an earlier one shares its plan. A context keeps the SFC_PLANS_KEPT plans used last, with an edge
+ * snapshot as the key if the edges take up to SFC_EDGE_SNAPSHOT_MAX_BYTES. A plan lives until it is evicted and its
+ * last graph has ended. */
 #ifndef SFC_SETUP_PLAN_CACHE_H
 #define SFC_SETUP_PLAN_CACHE_H
 
@@ -14,28 +14,28 @@
 
 typedef struct sfc_plan sfc_plan_t;
 
-/* Gives what the graph has of a plan into a new plan's hands, and has it kept. given, the plan's from then on: its
- * edges. Without memory the graph stays as it is. */
+/* Moves the graph's plan to a new cached plan, with the snapshot as its key. Without memory the graph stays as it is.
+ */
 void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given);
 
-/* The latest plan kept that these edges have made on this group, held for the caller; NULL: none. */
+/* Finds the most recent plan of these edges on this group and takes a reference; NULL: none. */
 sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags);
 
-/* The graph for which all ranks made it. */
+/* Number of the graph for which the plan was made. */
 uint64_t sfc_plan_number(const sfc_plan_t *plan);
 
-/* Ranks to whose roots, not this rank's own, the edges lead. */
+/* Number of other ranks to whose roots the edges lead. */
 int32_t sfc_plan_nroot_ranks(const sfc_plan_t *plan);
 
-/* Makes the graph's part of the plan, which is held for it. SF_ERR_NOMEM: what was made is freed with the graph. */
+/* Applies the plan to a graph, which takes a reference. SF_ERR_NOMEM: the graph frees what was made. */
 sf_status_t sfc_plan_apply(sfc_plan_t *plan, sf_graph_t *graph);
 
-/* A graph has been made of it: it is the last to be forgotten. */
+/* Marks the plan most recently used. */
 void sfc_plan_used(sf_context_t *context, sfc_plan_t *plan);
 
 void sfc_plan_release(sf_context_t *context, sfc_plan_t *plan);
 
-/* No plan is kept any more. The plans of a group are forgotten when the group ends. */
+/* Evicts all plans. A group that ends evicts its own. */
 void sfc_plans_forget(sf_context_t *context);
 
 #endif

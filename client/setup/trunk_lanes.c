@@ -1,4 +1,4 @@
-/* Trunks as lanes of their graph: see trunk.h. */
+/* Lanes of trunks: see trunk_plan.h. */
 
 #include <stdlib.h>
 
@@ -6,9 +6,9 @@
 #include "client/graph.h"
 #include "client/setup/trunk_plan.h"
 
-/* Nodes by their distance on the ring of all nodes, the next one before the previous one: if every node sends in this
- * order, they do not all send to one of them at a time (K. Shafie Khorassani et al., "Designing and Optimizing
- * GPU-aware Nonblocking MPI Neighborhood Collective Communication for PETSc", algorithms 2 and 3). */
+/* Sending order: by distance on the ring of nodes, next before previous, so that not all nodes send to one node at a
+ * time (K. Shafie Khorassani et al., "Designing and Optimizing GPU-aware Nonblocking MPI Neighborhood Collective
+ * Communication for PETSc", algorithms 2 and 3). */
 static int32_t sending_order(const sf_context_t *context, int32_t node)
 {
   int32_t n = context->nnodes, after = (node - context->node + n) % n, before = n - after;

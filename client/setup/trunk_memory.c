@@ -55,7 +55,7 @@ sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_
 
 /* ---- Board and exchanges ----------------------------------------------------------------------------------------- */
 
-/* Asks the daemon for the graph's slots for units of a class, or with 0 for the region of its board. */
+/* Asks the daemon for the slots of a class of units; 0: for the region of the board. */
 static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, sfproto_incoming_t *incoming)
 {
   Sfproto__ExchangeGet get = SFPROTO__EXCHANGE_GET__INIT;

@@ -1,5 +1,5 @@
-/* Memory of a graph's trunks: the map, the board and the exchanges, as the daemon gives them to this rank. Maps and
- * boards are in regions of the context's cache (trunk_regions.h); an exchange belongs to one graph. Any thread. */
+/* Memory of a graph's trunks, from the daemon: map, board and exchanges. Maps and boards are in cached regions
+ * (trunk_regions.h); an exchange belongs to one graph. Any thread. */
 #ifndef SFC_SETUP_TRUNK_MEMORY_H
 #define SFC_SETUP_TRUNK_MEMORY_H
 
@@ -7,23 +7,22 @@
 #include "client/setup/trunk_plan.h"
 #include "proto/conn.h"
 
-/* No exchange is larger. */
 #define SFC_EXCHANGE_MAX_BYTES ((uint64_t)1 << 46)
 
-/* Takes it out of the message that has it: in the field, or with map NULL as the last descriptor. SF_ERR_PROTO. */
+/* Takes the map from the message: from the field, or with map NULL the last descriptor. SF_ERR_PROTO. */
 sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *given, sfproto_incoming_t *incoming,
                                      ProtobufCBinaryData *map);
 void sfc_trunk_map_input_free(sfc_trunk_map_input_t *given);
 
-/* Opens the map for the trunks, which keep it. */
+/* Opens the map; the trunks keep it. */
 sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *given,
                                sfshm_region_t *region_p);
 
-/* Opens the board of the graph's trunks: number of its region, and offset there. May ask the daemon, and block.
- * SF_ERR_PROTO: no board for these trunks can be there. */
+/* Opens the trunks' board: number of its region, and offset there. May ask the daemon and block. SF_ERR_PROTO: no such
+ * board fits there. */
 sf_status_t sfc_trunk_board_open(sf_graph_t *graph, uint64_t number, uint64_t offset);
 
-/* Maps the slots of the graph's trunks for units of a class. Blocks. */
+/* Maps the slots for a class of units. Blocks. */
 sf_status_t sfc_trunk_exchange_map(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Making a rank's trunks out of its node's map and its own edges. The thread that makes the graph. */
+/* Trunk plan: see trunk_plan.h. The thread that creates the graph. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ _Static_assert(SF_GRAPH_REPRODUCIBLE == SFSHM_GRAPH_UNCOMBINED, "the daemon read
 
 /* ---- Arrays of indices ------------------------------------------------------------------------------------------- */
 
-/* Memory for n indices that the trunk frees in the end. */
+/* Memory for n indices, freed with the trunk. */
 static void *take_indices(sfc_trunk_t *trunk, int64_t n, bool narrow)
 {
   void *array = malloc(((size_t)n + 1) * (narrow ? sizeof(uint32_t) : sizeof(int64_t)));
@@ -35,7 +35,7 @@ static sfshm_pattern_t pattern_of(const void *array, int64_t first, int64_t n, b
                 : sfshm_pattern_from_index64((const int64_t *)array + first, n);
 }
 
-/* Whether 32 bits hold all of its indices, as one can tell without looking at them. */
+/* Whether 32 bits hold all indices, as far as visible without reading them. */
 static bool is_narrow(const sfshm_pattern_t *pattern)
 {
   if (pattern->kind == SFSHM_PATTERN_INDEX32 || pattern->n == 0)
@@ -80,8 +80,7 @@ static sfc_counted_t count_edges(const sfc_trunk_t *trunk, const sfc_trunk_block
   return counted;
 }
 
-/* The leaves of the blocks one behind the other: those of values, and of extra edges with the numbers of their values;
- * slot_edge: the place of each extra edge among all edges, as an uncombined graph sends them. */
+/* Joins the leaves of the blocks: those that carry values, then extra ones with the numbers of their values. */
 static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
                                const sfc_counted_t *counted, sfshm_pattern_t *extra_value_p)
 {
@@ -113,7 +112,7 @@ static sf_status_t join_blocks(sfc_trunk_t *trunk, const sfc_trunk_block_t block
   return SF_OK;
 }
 
-/* Uncombined, the image says for all edges, block by block, where they go: values apart from extra ones here. */
+/* Uncombined, the image lists the targets of all edges, block by block: separates values from extra edges. */
 static sf_status_t split_targets(sfc_trunk_t *trunk, const sfc_trunk_block_t blocks[], int32_t nblocks,
                                  const sfc_counted_t *counted, const sfshm_pattern_t *to)
 {
@@ -184,7 +183,7 @@ static void look_up_roots(const sfshm_pattern_t *root, int64_t first, const sfsh
       to64[k] = sfshm_pattern_at(root, sfshm_pattern_at(position, k) - first);
 }
 
-/* The turns of a reduce with replace, behind those of the other ops. */
+/* Appends the turns applied again by a reduce with replace. */
 static sf_status_t open_winners(sfc_trunk_t *trunk, const sfshm_image_t *image, const sfshm_root_roots_t *part)
 {
   bool narrow = is_narrow(&part->root);
@@ -362,7 +361,7 @@ void sfc_trunks_free(sf_context_t *context, sfc_trunks_t *trunks)
   free(trunks);
 }
 
-/* Before any thread can tell the daemon that the graph is destroyed. */
+/* Before any thread can report the graph destroyed. */
 static void tear_down(sfc_attachment_t *attachment)
 {
   sfc_submit_ring_settle(&attachment->graph->context->submit_ring);

@@ -1,5 +1,5 @@
-/* Set-up of a graph's trunks: the plan of this rank from the daemon's map, lanes, and the connection with the board.
- * The thread that makes the graph. */
+/* Trunk plan: this rank's part of the trunks, from the daemon's map; their lanes, and the connection with the board.
+ * The thread that creates the graph. */
 #ifndef SFC_SETUP_TRUNK_PLAN_H
 #define SFC_SETUP_TRUNK_PLAN_H
 
@@ -7,39 +7,37 @@
 #include "proto/conn.h"
 #include "shm/edges/edges.h"
 
-/* One block of the rank's own edge list that leads to a rank of another node. */
+/* A block of this rank's edge list for a rank of another node. */
 typedef struct sfc_trunk_block {
-  int32_t node; /* where its roots are */
+  int32_t node; /* node of its roots */
   sfshm_edges_t edges;
 } sfc_trunk_block_t;
 
-/* The map as the daemon gave it: a descriptor, or memory, which sfc_trunks_open takes over. */
+/* The map from the daemon: a descriptor, or memory, which sfc_trunks_open takes over. */
 typedef struct sfc_trunk_map_input {
   int fd; /* -1: none */
   void *memory;
   size_t length_bytes;
 } sfc_trunk_map_input_t;
 
-/* Makes the graph's trunks from the map and the sides in it that concern this rank. blocks: of the rank's
- * own list, by root rank. SF_ERR_PROTO if map and blocks do not fit together; SF_ERR_RANGE for a root that the graph
- * does not have here. */
+/* Makes the graph's trunks from the map and this rank's sides in it. blocks: of this rank's list, by root rank.
+ * SF_ERR_PROTO: map and blocks do not match; SF_ERR_RANGE: a root that this rank does not have. */
 sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_trunk_map_input_t *given, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks);
 
-/* A lane for each trunk, behind those of ranks and in the order of sending. The links say how much there is; the values
- * are the trunk's business. */
+/* Adds a lane for each trunk, in sending order, behind those of ranks. Its links hold counts only. */
 void sfc_trunks_add_lanes(sf_graph_t *graph);
 
-/* Connects them with the board, as GraphReply tells where it is, if it does. May block. */
+/* Connects the trunks with the board at the place that GraphReply gives, if it does. May block. */
 sf_status_t sfc_trunks_connect(sf_graph_t *graph, bool told, uint64_t board_region, uint64_t board);
 
-/* Trunks that share the plan of these, which have carried nothing yet. NULL without memory. */
+/* Copies trunks that have carried nothing yet; the copy shares their plan. NULL: no memory. */
 sfc_trunks_t *sfc_trunks_copy(const sfc_trunks_t *trunks);
 
-/* The plan is the copy's from now on. */
+/* Moves ownership of the plan to the copy. */
 void sfc_trunks_own_plan(sfc_trunks_t *copy, sfc_trunks_t *trunks);
 
-/* The trunks are the graph's from now on. */
+/* Attaches the trunks to the graph. */
 void sfc_trunks_attach(sf_graph_t *graph, sfc_trunks_t *trunks);
 
 /* NULL is accepted. */

@@ -61,8 +61,8 @@ static void send_edges(sftest_rank_t *self, sf_context_t *context, const sftest_
 
 static void receive_ready(sftest_rank_t *self, hand_made_t *made)
 {
-  SFTEST_OK(self, sfc_daemon_receive(&made->graph.context->control, made->request, SFPROTO__MESSAGE__BODY_GRAPH_REPLY,
-                                     &made->told));
+  SFTEST_OK(self, sfc_daemon_receive(&made->graph.context->control, made->request, false,
+                                     SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &made->told));
   SFTEST_REQUIRE(self, made->told.message->graph_reply->ready);
   made->graph.number = made->told.message->graph_reply->graph;
 }
