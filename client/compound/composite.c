@@ -198,13 +198,13 @@ static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfsh
   sfshm_call_t call = composite->call;
   if (call == SFSHM_CALL_FETCH)
     call |= operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
+  sf_type_t unit = {.unit = composite->combine.unit};
+  sf_field_t field = {&unit, (void *)(uintptr_t)root, (void *)(uintptr_t)leaf, SF_REPLACE};
   sfc_call_t part = {.graph = graph,
                      .operation = operation,
-                     .unit = composite->combine.unit,
-                     .op = SFSHM_OP_REPLACE,
                      .signature = sfshm_desc_signature(call, composite->combine.unit, composite->op.op),
-                     .root = root,
-                     .leaf = leaf,
+                     .fields = &field,
+                     .nfields = 1,
                      .persistent = composite->persistent};
   sf_status_t status = sfc_request_make(&part, request_p);
   if (status == SF_OK)

@@ -9,25 +9,30 @@
 /* Room is kept for the next operation with the request. */
 struct sfc_stage {
   uint64_t sequence; /* of the operation whose values these are */
-  char *values;
+  char *values;      /* total of each field: those of the first one, then those of the second, and so on */
   size_t room_bytes;
+  int64_t total;
+  sfc_field_t *fields;
   const sfshm_pattern_t **patterns;
   int32_t npatterns;
   int64_t at[]; /* by lane: its first value; -1: it has none here */
 };
 
 /* Two patterns a lane. */
-static sfc_stage_t *make(const sf_graph_t *graph)
+static sfc_stage_t *make(const sf_graph_t *graph, int32_t nfields)
 {
   size_t nlanes = (size_t)graph->nlanes;
   sfc_stage_t *stage = calloc(1, sizeof *stage + nlanes * sizeof stage->at[0]);
   const sfshm_pattern_t **patterns = calloc(2 * nlanes + 1, sizeof *patterns);
-  if (stage == NULL || patterns == NULL) {
+  sfc_field_t *fields = calloc((size_t)nfields, sizeof *fields);
+  if (stage == NULL || patterns == NULL || fields == NULL) {
     free(stage);
     free(patterns);
+    free(fields);
     return NULL;
   }
   stage->patterns = patterns;
+  stage->fields = fields;
   return stage;
 }
 
@@ -37,6 +42,7 @@ void sfc_stage_free(sf_request_t *request)
     return;
   free(request->stage->values);
   free(request->stage->patterns);
+  free(request->stage->fields);
   free(request->stage);
   request->stage = NULL;
 }
@@ -79,7 +85,8 @@ static int64_t survey(sfc_stage_t *stage, const sf_request_t *request)
 
 static bool fill(sfc_stage_t *stage, const sf_request_t *request)
 {
-  size_t bytes = (size_t)survey(stage, request) * request->combine.unit_bytes;
+  stage->total = survey(stage, request);
+  size_t bytes = (size_t)stage->total * request->value_bytes;
   if (bytes > stage->room_bytes) {
     free(stage->values);
     stage->room_bytes = 0;
@@ -88,20 +95,31 @@ static bool fill(sfc_stage_t *stage, const sf_request_t *request)
       return false;
     stage->room_bytes = bytes;
   }
-  request->devices->gather(request->combine.unit, stage->patterns, stage->npatterns, request->source, stage->values);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    request->devices->gather(field->combine.unit, stage->patterns, stage->npatterns, field->source,
+                             stage->values + (size_t)stage->total * field->before_bytes);
+  }
   stage->sequence = request->sequence;
   return true;
 }
 
-const char *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request)
+const sfc_field_t *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request)
 {
-  if (request->source_ref.class != SFC_MEMORY_DEVICE)
+  if (request->source_class != SFC_MEMORY_DEVICE)
     return NULL;
   if (request->stage == NULL)
-    request->stage = make(request->graph);
+    request->stage = make(request->graph, request->nfields);
   sfc_stage_t *stage = request->stage;
   if (stage == NULL || (stage->sequence != request->sequence && !fill(stage, request)))
     return NULL;
   int64_t at = stage->at[lane - lane->graph->lanes];
-  return at < 0 ? NULL : stage->values + (size_t)at * request->combine.unit_bytes;
+  for (int32_t k = 0; k < request->nfields && at >= 0; k++) {
+    sfc_field_t *field = &stage->fields[k];
+    *field = request->fields[k];
+    field->source = stage->values + (size_t)stage->total * field->before_bytes + (size_t)at * field->combine.unit_bytes;
+    field->devices = NULL;
+    field->move = sfshm_kernels_find(field->combine.unit, SFSHM_OP_REPLACE);
+  }
+  return at < 0 ? NULL : stage->fields;
 }

@@ -8,9 +8,10 @@
 
 typedef struct sfc_stage sfc_stage_t;
 
-/* Values of a lane that are sent, one behind the other in memory of the host, and for a trunk's contributions the extra
- * ones behind them. NULL: the source is not on a device, or there is no memory: then lanes pack each by itself. */
-const char *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request);
+/* The request's fields with other sources: the values of a lane that are sent, one behind the other in memory of the
+ * host, and for a trunk's contributions the extra ones behind them. Valid until the next call. NULL: the sources are
+ * not all on devices, or there is no memory: then lanes pack each by itself. */
+const sfc_field_t *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request);
 
 /* Frees the request's. */
 void sfc_stage_free(sf_request_t *request);

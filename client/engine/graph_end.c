@@ -14,6 +14,7 @@ static void free_request(sf_request_t *request)
   if (request == NULL)
     return;
   sfc_stage_free(request);
+  free(request->room);
   free(request);
 }
 

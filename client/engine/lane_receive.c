@@ -1,6 +1,7 @@
 /* Receiving from lanes: see lane_send.h. */
 #include "client/core.h"
 #include "client/engine/eager.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/lane_take.h"
 #include "client/engine/mismatch.h"
@@ -16,7 +17,7 @@ static void finish_receive(sfc_lane_t *lane, bool turn_is_over)
 {
   sf_request_t *request = lane->rx_request;
   if (request->operation == SFSHM_BCAST && lane->as_leaf.extra_value.n > 0)
-    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->as_leaf.extra_value.n * request->combine.unit_bytes);
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->as_leaf.extra_value.n * request->value_bytes);
   lane->rx_cursor = (sfc_cursor_t){0};
   sfc_lane_end_request(lane);
   if (request->ordered && !turn_is_over)
@@ -77,3 +78,11 @@ bool sfc_lane_receive_shared(sfc_lane_t *lane)
   }
   return moved;
 }
+
+static bool has_message(sfc_lane_t *lane)
+{
+  return sfc_lane_peek(lane) != NULL;
+}
+
+const sfc_lane_ops_t sfc_shared_lane_ops = {
+    .send = sfc_lane_send_shared, .receive = sfc_lane_receive_shared, .has_message = has_message};

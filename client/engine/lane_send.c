@@ -19,17 +19,16 @@
 #define STAGED_MIN ((size_t)8 << 10)
 #define STAGED_UNIT_MAX ((size_t)64)
 
-/* What was brought from the device for all lanes at once. */
+/* What was brought from devices for all lanes at once. */
 static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
                         sfc_outgoing_t *out)
 {
-  const char *staged = sfc_stage_find(lane, request);
+  const sfc_field_t *staged = sfc_stage_find(lane, request);
   if (staged == NULL)
     return;
   *consecutive = sfshm_pattern_contiguous(0, out->n);
   out->pattern = consecutive;
-  out->source = staged;
-  out->move = sfshm_kernels_find(request->combine.unit, SFSHM_OP_REPLACE);
+  out->fields = staged;
   out->of_device = false;
 }
 
@@ -47,32 +46,44 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  out->move->pack(request->combine.unit, out->pattern, 0, out->n, out->source, slot->payload);
+  sfc_outgoing_pack(out, 0, out->n, slot->payload);
   post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
   return true;
 }
 
-/* Says where the data are; the request ends when the other end has read them. */
-static bool send_reference(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
+/* Where the field's source is, as the method says it. Returns the number of bytes. */
+static size_t write_reference(const sfc_field_t *field, sfshm_method_t method, uint8_t *to)
 {
+  const sfc_memory_ref_t *ref = &field->source_ref;
+  if (method == SFSHM_METHOD_DEVICE) {
+    sfshm_device_data_t where = {ref->segment, ref->offset};
+    memcpy(to, &where, sizeof where);
+    return sizeof where;
+  }
+  if (method == SFSHM_METHOD_IN_PLACE) {
+    sfshm_in_place_t where = {ref->segment, ref->offset};
+    memcpy(to, &where, sizeof where);
+    return sizeof where;
+  }
+  sfshm_vm_read_t where = {(uint64_t)(uintptr_t)field->source};
+  memcpy(to, &where, sizeof where);
+  return sizeof where;
+}
+
+/* Says where the data are, in the slot, or in its cell if there are many fields. The request ends when the other end
+ * has read them. */
+static bool send_references(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
+{
+  size_t list_bytes = (size_t)request->nfields * sfshm_reference_bytes(method);
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  if (method == SFSHM_METHOD_DEVICE) {
-    sfshm_device_data_t where = {request->source_ref.segment, request->source_ref.offset};
-    memcpy(slot->payload, &where, sizeof where);
-    sfshm_count(&lane->counts->bytes_in_place, bytes);
-  } else if (method == SFSHM_METHOD_IN_PLACE) {
-    sfshm_in_place_t where = {request->source_ref.segment, request->source_ref.offset};
-    memcpy(slot->payload, &where, sizeof where);
-    sfshm_count(&lane->counts->bytes_in_place, bytes);
-  } else {
-    sfshm_vm_read_t where = {(uint64_t)(uintptr_t)request->source};
-    memcpy(slot->payload, &where, sizeof where);
-    sfshm_count(&lane->counts->bytes_vm_read, bytes);
-  }
+  uint8_t *to = list_bytes > SFSHM_INLINE_BYTES ? sfshm_lane_tx_piece(&lane->tx, list_bytes) : slot->payload;
+  for (int32_t k = 0; k < request->nfields; k++)
+    to += write_reference(&request->fields[k], method, to);
+  sfshm_count(method == SFSHM_METHOD_VM_READ ? &lane->counts->bytes_vm_read : &lane->counts->bytes_in_place, bytes);
   lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
   lane->tx_unread++;
   lane->graph->progress.nunread++;
@@ -89,7 +100,7 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
     sfshm_slot_t *slot = sfc_lane_claim(lane);
     if (slot == NULL)
       return false;
-    sfshm_device_data_t where = {request->source_ref.segment, 0};
+    sfshm_device_data_t where = {request->first.source_ref.segment, 0};
     memcpy(slot->payload, &where, sizeof where);
     post(lane, slot, request, SFSHM_METHOD_ASK, 0);
     lane->tx_devices_asked = true;
@@ -157,56 +168,66 @@ static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
 
 /* Packs n values into a cell. Where its lines were last in the reader's cache, stores to them are slow one by one and
  * fast in a stream, and scattered loads among them make it worse: then values are gathered in lines of our own. */
-static void pack_into_cell(const sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out,
-                           int64_t first, int64_t n, uint8_t *cell)
+static void pack_field(const sfc_outgoing_t *out, const sfc_field_t *field, bool fresh, int64_t first, int64_t n,
+                       uint8_t *cell)
 {
   const sfshm_pattern_t *pattern = out->pattern;
-  size_t unit_bytes = request->combine.unit_bytes;
+  sfshm_unit_t unit = field->combine.unit;
+  size_t unit_bytes = field->combine.unit_bytes;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
-  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
-      (size_t)n * unit_bytes < STAGED_MIN || are_fresh(lane, (size_t)n * unit_bytes) || out->of_device) {
-    out->move->pack(request->combine.unit, pattern, first, n, out->source, cell);
+  if (fresh || pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
+      (size_t)n * unit_bytes < STAGED_MIN || out->of_device) {
+    field->move->pack(unit, pattern, first, n, field->source, cell);
     return;
   }
   int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
   for (int64_t done = 0; done < n; done += some, cell += (size_t)some * unit_bytes) {
     if (some > n - done)
       some = n - done;
-    out->move->pack(request->combine.unit, pattern, first + done, some, out->source, stage);
+    field->move->pack(unit, pattern, first + done, some, field->source, stage);
     memcpy(cell, stage, (size_t)some * unit_bytes);
   }
 }
 
-/* Copies a part of one value that is larger than a cell. */
-static void copy_part(const sf_request_t *request, const sfc_outgoing_t *out, const char *from, size_t bytes,
-                      uint8_t *cell)
+static void pack_into_cell(const sfc_lane_t *lane, const sfc_outgoing_t *out, int64_t first, int64_t n, size_t bytes,
+                           uint8_t *cell)
+{
+  bool fresh = are_fresh(lane, bytes);
+  for (int32_t k = 0; k < out->nfields; k++)
+    pack_field(out, &out->fields[k], fresh, first, n, cell + (size_t)n * out->fields[k].before_bytes);
+}
+
+void sfc_outgoing_pack_part(const sfc_outgoing_t *out, const sfc_cursor_t *at, size_t bytes, void *packed)
 {
   static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
-  sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
-  sfc_kernels_find(out->of_device ? request->devices : NULL, part, SFSHM_OP_REPLACE)
-      ->pack(part, &one, 0, 1, from, cell);
+  size_t vertex = (size_t)sfshm_pattern_at(out->pattern, at->value);
+  for (int32_t k = 0; k < out->nfields; k++) {
+    const sfc_field_t *field = &out->fields[k];
+    sfc_part_t part = sfc_part_of(field, at->bytes, bytes);
+    sfshm_unit_t unit = {SFSHM_BASE_OPAQUE, (int64_t)part.bytes};
+    if (part.bytes > 0)
+      sfc_kernels_find(field->devices, unit, SFSHM_OP_REPLACE)
+          ->pack(unit, &one, 0, 1, field->source + vertex * field->combine.unit_bytes + part.offset,
+                 (char *)packed + part.packed);
+  }
 }
 
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
 static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
 {
   sfc_cursor_t *cursor = &lane->tx_cursor;
-  size_t unit_bytes = request->combine.unit_bytes, most_bytes = sfshm_piece_most(lane->tx.cell_bytes);
-  if (unit_bytes <= most_bytes) {
-    int64_t n = out->n - cursor->value;
-    if ((uint64_t)n > most_bytes / unit_bytes)
-      n = (int64_t)(most_bytes / unit_bytes);
-    size_t bytes = (size_t)n * unit_bytes;
-    pack_into_cell(lane, request, out, cursor->value, n, sfshm_lane_tx_piece(&lane->tx, bytes));
+  size_t value_bytes = request->value_bytes, most_bytes = sfshm_piece_most(lane->tx.cell_bytes);
+  size_t bytes = sfc_piece_bytes(request, out->n - cursor->value, cursor->bytes, most_bytes);
+  uint8_t *cell = sfshm_lane_tx_piece(&lane->tx, bytes);
+  if (value_bytes <= most_bytes) {
+    int64_t n = (int64_t)(bytes / value_bytes);
+    pack_into_cell(lane, out, cursor->value, n, bytes, cell);
     cursor->value += n;
     return bytes;
   }
-  size_t bytes = unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
-  int64_t vertex = sfshm_pattern_at(out->pattern, cursor->value);
-  copy_part(request, out, out->source + (size_t)vertex * unit_bytes + cursor->bytes, bytes,
-            sfshm_lane_tx_piece(&lane->tx, bytes));
+  sfc_outgoing_pack_part(out, cursor, bytes, cell);
   cursor->bytes += bytes;
-  if (cursor->bytes == unit_bytes)
+  if (cursor->bytes == value_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
   return bytes;
 }
@@ -229,11 +250,21 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   return true;
 }
 
+/* Cheapest method for a payload of all fields. Devices are read one field at a time: then several fields are packed. */
+static sfshm_method_t choose_method(const sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out,
+                                    size_t bytes)
+{
+  sfc_memory_ref_t several = {.class = request->source_class};
+  return sfc_protocol_choose(&lane->graph->context->board->costs, lane,
+                             request->nfields == 1 ? &request->first.source_ref : &several, out->pattern,
+                             out->runs * request->nfields, bytes);
+}
+
 bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 {
   sfshm_pattern_t consecutive;
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
-  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
+  size_t bytes = (size_t)out.n * request->value_bytes;
   if (bytes <= SFSHM_INLINE_BYTES) {
     if (out.of_device)
       take_staged(lane, request, &consecutive, &out);
@@ -244,15 +275,19 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
   const sfshm_costs_t *costs = &lane->graph->context->board->costs;
   sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_protocol_suits_worker(costs, out.runs, bytes)
                               ? SFSHM_METHOD_IN_PLACE
-                              : sfc_protocol_choose(costs, lane, &request->source_ref, out.pattern, out.runs, bytes);
+                              : choose_method(lane, request, &out, bytes);
   if (method == SFSHM_METHOD_DEVICE) {
     if (!have_answer(lane, request))
       return false;
     if (sfshm_lane_devices(&lane->tx) == SFSHM_DEVICES_CLOSED)
       method = SFSHM_METHOD_CELL;
   }
-  if (method != SFSHM_METHOD_CELL)
-    return send_reference(lane, request, method, bytes);
+  size_t list_bytes = (size_t)request->nfields * sfshm_reference_bytes(method);
+  if (method != SFSHM_METHOD_CELL && list_bytes > SFSHM_INLINE_BYTES && !have_cells(lane, request, list_bytes))
+    return false;
+  /* The other end may grant smaller cells than it was asked for. */
+  if (method != SFSHM_METHOD_CELL && (list_bytes <= SFSHM_INLINE_BYTES || list_bytes <= lane->tx.cell_bytes))
+    return send_references(lane, request, method, bytes);
   if (out.of_device)
     take_staged(lane, request, &consecutive, &out);
   return send_pieces(lane, request, &out, bytes);
@@ -261,17 +296,16 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
 {
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
-  size_t bytes = (size_t)out.n * request->combine.unit_bytes;
+  size_t bytes = (size_t)out.n * request->value_bytes;
   return lane->trunk == NULL && bytes > SFSHM_INLINE_BYTES && sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_CLOSED &&
-         sfc_protocol_choose(&lane->graph->context->board->costs, lane, &request->source_ref, out.pattern, out.runs,
-                             bytes) == SFSHM_METHOD_DEVICE;
+         choose_method(lane, request, &out, bytes) == SFSHM_METHOD_DEVICE;
 }
 
 /* The values of the pattern, if they are consecutive and few enough. */
 static sfc_fast_path_t find_fast_path(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
                                       int64_t n, const char *buffer)
 {
-  size_t unit_bytes = request->combine.unit_bytes;
+  size_t unit_bytes = request->first.combine.unit_bytes;
   if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
       (size_t)n > SFC_FAST_PATH_BYTES_MAX / unit_bytes)
     return (sfc_fast_path_t){0};
@@ -283,17 +317,19 @@ void sfc_fast_path_find(sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   sfshm_operation_t operation = request->operation;
+  if (request->nfields > 1)
+    return;
   if (graph->routes.nsenders[operation] == 1) {
     sfc_lane_t *lane = graph->routes.senders[operation][0];
     sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
-    request->send = find_fast_path(lane, request, out.pattern, out.n, request->source);
+    request->send = find_fast_path(lane, request, out.pattern, out.n, request->first.source);
   }
-  if (graph->routes.nreceivers[operation] == 1 && request->op == SFSHM_OP_REPLACE && !request->ordered) {
+  if (graph->routes.nreceivers[operation] == 1 && request->replaces && !request->ordered) {
     sfc_lane_t *lane = graph->routes.receivers[operation][0];
     const sfc_link_t *link = sfc_lane_incoming(lane, operation);
     if (link->extra_value.n == 0)
       request->receive = find_fast_path(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
-                                        link->nedges, request->target);
+                                        link->nedges, request->first.target);
   }
 }
 

@@ -10,17 +10,17 @@
 
 /* What a lane sends in an operation. */
 typedef struct sfc_outgoing {
-  const sfshm_pattern_t *pattern; /* in the source */
+  const sfshm_pattern_t *pattern; /* in each source */
   int64_t n;
-  int64_t runs;
-  const char *source;
-  const sfshm_kernels_t *move; /* from the source's kind of memory to the host */
+  int64_t runs;              /* of one field */
+  const sfc_field_t *fields; /* of the request, or with other sources and kernels for these */
+  int32_t nfields;
   bool of_device;
 } sfc_outgoing_t;
 
 static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  sfc_outgoing_t out = {.source = request->source, .move = request->move, .of_device = request->devices != NULL};
+  sfc_outgoing_t out = {.fields = request->fields, .nfields = request->nfields, .of_device = request->devices != NULL};
   if (request->operation == SFSHM_BCAST) {
     out.pattern = &lane->as_root.value_root;
     out.n = lane->as_root.nvalues;
@@ -31,6 +31,52 @@ static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, cons
     out.runs = lane->as_leaf.leaf_runs;
   }
   return out;
+}
+
+/* Packs n values of each field, from number first on. */
+static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, int64_t first, int64_t n, void *packed)
+{
+  for (int32_t k = 0; k < out->nfields; k++) {
+    const sfc_field_t *field = &out->fields[k];
+    field->move->pack(field->combine.unit, out->pattern, first, n, field->source,
+                      (char *)packed + (size_t)n * field->before_bytes);
+  }
+}
+
+/* Copies bytes of one value, from that offset in it on, for values too large to be sent in one piece. */
+void sfc_outgoing_pack_part(const sfc_outgoing_t *out, const sfc_cursor_t *at, size_t bytes, void *packed);
+
+/* Pieces of a message that is larger than a cell. Writer and reader compute the same pieces. A piece has whole values,
+ * laid out as the message; or, if a value is larger than a cell, a part of one value that ends where one of its fields
+ * ends, so that parts are multiples of base types. */
+
+/* Bytes of the next piece of at most most_bytes. nleft: values that are not done; done_bytes: of the first of them. */
+static inline size_t sfc_piece_bytes(const sf_request_t *request, int64_t nleft, size_t done_bytes, size_t most_bytes)
+{
+  size_t value_bytes = request->value_bytes;
+  if (value_bytes <= most_bytes) {
+    uint64_t most = most_bytes / value_bytes;
+    return ((uint64_t)nleft < most ? (uint64_t)nleft : most) * value_bytes;
+  }
+  int32_t k = 0;
+  while (k + 1 < request->nfields && request->fields[k + 1].before_bytes <= done_bytes)
+    k++;
+  size_t left = request->fields[k].before_bytes + request->fields[k].combine.unit_bytes - done_bytes;
+  return left < most_bytes ? left : most_bytes;
+}
+
+/* What an field has of bytes of one value, which begin at offset at in that value. */
+typedef struct sfc_part {
+  size_t offset; /* in the field's unit */
+  size_t bytes;  /* 0: nothing */
+  size_t packed; /* offset in the bytes */
+} sfc_part_t;
+
+static inline sfc_part_t sfc_part_of(const sfc_field_t *field, size_t at, size_t bytes)
+{
+  size_t begin = field->before_bytes, end = begin + field->combine.unit_bytes;
+  size_t from = at > begin ? at : begin, to = at + bytes < end ? at + bytes : end;
+  return from < to ? (sfc_part_t){from - begin, to - from, from - at} : (sfc_part_t){0};
 }
 
 /* Whether the other end reads what the request sends from the device itself, once it has said that it can. */

@@ -18,51 +18,56 @@
 static void unpack_values(const sf_request_t *request, const sfc_link_t *link, int64_t first, int64_t n,
                           const void *packed)
 {
-  sfc_link_unpack(link, request->operation, &request->combine, first, n, packed, request->target);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    sfc_link_unpack(link, request->operation, &field->combine, first, n,
+                    (const char *)packed + (size_t)n * field->before_bytes, field->target);
+  }
 }
 
 /* Combines a part of one value that is larger than a cell. */
 static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t at, size_t bytes,
                         const void *packed)
 {
-  sfshm_unit_t unit = {request->combine.unit.base, (int64_t)(bytes / sfshm_base_size(request->combine.unit.base))};
-  sfc_combine_t part = {unit, bytes, sfc_kernels_find(request->devices, unit, request->op)};
-  sfc_link_unpack_part(link, request->operation, &part, request->combine.unit_bytes, at.value, at.bytes, packed,
-                       request->target);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    sfc_part_t part = sfc_part_of(field, at.bytes, bytes);
+    sfshm_base_t base = field->combine.unit.base;
+    sfshm_unit_t unit = {base, (int64_t)(part.bytes / sfshm_base_size(base))};
+    sfc_combine_t combine = {unit, part.bytes, sfc_kernels_find(field->devices, unit, field->op)};
+    if (part.bytes > 0)
+      sfc_link_unpack_part(link, request->operation, &combine, field->combine.unit_bytes, at.value, part.offset,
+                           (const char *)packed + part.packed, field->target);
+  }
 }
 
-/* Bytes of the piece at the cursor: whole values, or a part of one value that is larger than most_bytes. */
 static size_t piece_bytes(const sf_request_t *request, const sfc_link_t *link, const sfc_cursor_t *cursor,
                           size_t most_bytes)
 {
-  size_t unit_bytes = request->combine.unit_bytes;
-  uint64_t n = (uint64_t)(sfc_link_count(link, request->operation) - cursor->value);
-  if (unit_bytes <= most_bytes)
-    return (size_t)(n < most_bytes / unit_bytes ? n : most_bytes / unit_bytes) * unit_bytes;
-  return unit_bytes - cursor->bytes < most_bytes ? unit_bytes - cursor->bytes : most_bytes;
+  return sfc_piece_bytes(request, sfc_link_count(link, request->operation) - cursor->value, cursor->bytes, most_bytes);
 }
 
-/* Unpacks such a piece and moves the cursor on. */
+/* Unpacks a piece and moves the cursor on. */
 static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t *cursor, size_t bytes,
                          const void *packed)
 {
-  size_t unit_bytes = request->combine.unit_bytes;
-  if (cursor->bytes == 0 && bytes % unit_bytes == 0) {
-    unpack_values(request, link, cursor->value, (int64_t)(bytes / unit_bytes), packed);
-    cursor->value += (int64_t)(bytes / unit_bytes);
+  size_t value_bytes = request->value_bytes;
+  if (cursor->bytes == 0 && bytes % value_bytes == 0) {
+    unpack_values(request, link, cursor->value, (int64_t)(bytes / value_bytes), packed);
+    cursor->value += (int64_t)(bytes / value_bytes);
     return;
   }
   unpack_part(request, link, *cursor, bytes, packed);
   cursor->bytes += bytes;
-  if (cursor->bytes == unit_bytes)
+  if (cursor->bytes == value_bytes)
     *cursor = (sfc_cursor_t){cursor->value + 1, 0};
 }
 
-/* Pins the segment of the writer that a slot names, with an offset. */
-static sf_status_t pin_segment(sfc_lane_t *lane, const sfshm_slot_t *slot, sfc_pinned_t *pinned, uint64_t *offset_p)
+/* Pins the segment of the writer that a reference names, with an offset. */
+static sf_status_t pin_segment(sfc_lane_t *lane, const uint8_t *reference, sfc_pinned_t *pinned, uint64_t *offset_p)
 {
   sfshm_in_place_t where;
-  memcpy(&where, slot->payload, sizeof where);
+  memcpy(&where, reference, sizeof where);
   *offset_p = where.offset;
   return sfc_peer_pin(&lane->graph->context->peers, lane->peer, where.segment, pinned);
 }
@@ -88,11 +93,11 @@ static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, con
                               const sfshm_slot_t *slot, size_t *bytes_p)
 {
   sfc_cursor_t *cursor = &lane->rx_cursor;
-  size_t unit_bytes = request->combine.unit_bytes, part_bytes = cursor->bytes > 0 ? unit_bytes - cursor->bytes : 0;
-  size_t bytes = (size_t)(sfc_link_count(link, request->operation) - cursor->value) * unit_bytes - cursor->bytes;
+  size_t value_bytes = request->value_bytes, part_bytes = cursor->bytes > 0 ? value_bytes - cursor->bytes : 0;
+  size_t bytes = (size_t)(sfc_link_count(link, request->operation) - cursor->value) * value_bytes - cursor->bytes;
   uint64_t offset;
   sfc_pinned_t pinned;
-  sf_status_t status = pin_segment(lane, slot, &pinned, &offset);
+  sf_status_t status = pin_segment(lane, slot->payload, &pinned, &offset);
   if (status != SF_OK)
     return status;
   if (offset > pinned.length_bytes || pinned.length_bytes - offset < bytes) {
@@ -169,19 +174,52 @@ static sf_status_t grant(sfc_lane_t *lane, sf_request_t *request, const sfc_link
 
 /* ---- Memory of the writer ---------------------------------------------------------------------------------------- */
 
+/* The writer's references to the sources of all fields: in the slot, or in its cell. NULL: there is no such cell. */
+static const uint8_t *find_references(const sfc_lane_t *lane, const sf_request_t *request, const sfshm_slot_t *slot,
+                                      sfshm_method_t method)
+{
+  size_t bytes = (size_t)request->nfields * sfshm_reference_bytes(method);
+  if (bytes <= SFSHM_INLINE_BYTES)
+    return slot->payload;
+  if (lane->rx.cells != NULL && bytes <= sfshm_piece_most(lane->rx.cell_bytes))
+    return sfshm_lane_rx_piece(&lane->rx, bytes);
+  (void)sfshm_error(SF_ERR_PROTO, "rank %d names %d buffers in a cell that it was not granted", lane->rank,
+                    request->nfields);
+  return NULL;
+}
+
 /* Checks that the other end's buffer, in its sf_alloc memory, holds all that will be read. */
-static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
-                                uint64_t offset, size_t length_bytes)
+static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
+                                const sfc_link_t *link, uint64_t offset, size_t length_bytes)
 {
   uint64_t need;
   int64_t last = request->operation == SFSHM_BCAST ? link->root_max : link->leaf_max;
   if (last < 0) /* the leaves of a list of the other end: see shm/edges/edges.h */
     last = sfshm_pattern_max(&link->leaf);
-  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)request->combine.unit_bytes, &need) ||
-      offset > length_bytes || length_bytes - offset < need)
+  if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)field->combine.unit_bytes, &need) || offset > length_bytes ||
+      length_bytes - offset < need)
     return sfshm_error(SF_ERR_RANGE, "rank %d offers a buffer that ends before vertex %lld", lane->rank,
                        (long long)last);
   return SF_OK;
+}
+
+/* offer: of the field to the daemon's workers; NULL: none. */
+static sf_status_t read_field(sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
+                              const sfc_link_t *link, const uint8_t *reference, sfc_offer_t *offer, sfc_taken_t *taken)
+{
+  uint64_t offset;
+  sfc_pinned_t pinned;
+  sf_status_t status = pin_segment(lane, reference, &pinned, &offset);
+  if (status != SF_OK)
+    return status;
+  status = check_extent(lane, request, field, link, offset, pinned.length_bytes);
+  const char *source = (const char *)pinned.base + offset;
+  if (status == SF_OK && offer == NULL)
+    sfc_link_apply(link, request->operation, &field->combine, source, field->target);
+  else if (status == SF_OK && !sfc_offload_share(lane, request, offer, source))
+    taken->how = SFC_TAKEN_LATER; /* workers of the daemon are in the middle of their pieces */
+  unpin(lane, &pinned);
+  return status;
 }
 
 static sf_status_t read_in_place(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
@@ -190,18 +228,11 @@ static sf_status_t read_in_place(sfc_lane_t *lane, sf_request_t *request, const 
   sfc_offer_t *offer = sfc_offload_target(lane, request);
   if (offer != NULL && sfc_offload_target_done(lane, request, offer))
     return SF_OK;
-  uint64_t offset;
-  sfc_pinned_t pinned;
-  sf_status_t status = pin_segment(lane, slot, &pinned, &offset);
-  if (status != SF_OK)
-    return status;
-  status = check_extent(lane, request, link, offset, pinned.length_bytes);
-  const char *source = (const char *)pinned.base + offset;
-  if (status == SF_OK && offer == NULL)
-    sfc_link_apply(link, request->operation, &request->combine, source, request->target);
-  else if (status == SF_OK && !sfc_offload_share(lane, request, offer, source))
-    taken->how = SFC_TAKEN_LATER; /* workers of the daemon are in the middle of their pieces */
-  unpin(lane, &pinned);
+  const uint8_t *references = find_references(lane, request, slot, SFSHM_METHOD_IN_PLACE);
+  sf_status_t status = references != NULL ? SF_OK : SF_ERR_PROTO;
+  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++)
+    status = read_field(lane, request, &request->fields[k], link,
+                        references + (size_t)k * sfshm_reference_bytes(SFSHM_METHOD_IN_PLACE), offer, taken);
   return status;
 }
 
@@ -248,28 +279,31 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
                                  const sfshm_slot_t *slot)
 {
   sfc_peers_t *peers = &lane->graph->context->peers;
+  const sfc_field_t *field = request->fields;
   const sfshm_device_ops_t *devices;
   sfshm_device_data_t where;
   sfc_pinned_device_t pinned;
+  if (request->nfields > 1)
+    return sfshm_error(SF_ERR_PROTO, "rank %d names one device region for %d fields", lane->rank, request->nfields);
   memcpy(&where, slot->payload, sizeof where);
   sf_status_t status = sfc_peer_pin_device(peers, lane->peer, where.region, SFSHM_DEVICE_ANY, &pinned);
   if (status != SF_OK)
     return status;
   devices = sfshm_device_loaded();
-  sfc_combine_t combine = request->combine;
-  combine.kernels = sfc_devices_combine(lane->graph, devices, combine.unit, request->op);
-  status = check_extent(lane, request, link, where.offset, pinned.length_bytes);
+  sfc_combine_t combine = field->combine;
+  combine.kernels = sfc_devices_combine(lane->graph, devices, combine.unit, field->op);
+  status = check_extent(lane, request, field, link, where.offset, pinned.length_bytes);
   if (status == SF_OK && combine.kernels == NULL)
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(request->op),
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "%s of %s on a device", sfshm_op_name(field->op),
                          sfshm_base_name(combine.unit.base));
   if (status == SF_OK) {
     uint64_t since = devices->failures();
-    sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, request->target);
-    if (request->target_ref.class != SFC_MEMORY_DEVICE)
+    sfc_link_apply(link, request->operation, &combine, (const char *)pinned.base + where.offset, field->target);
+    if (field->target_ref.class != SFC_MEMORY_DEVICE)
       status = await_devices(devices, since);
   }
   lane->rx_pinned = pinned;
-  lane->rx_reading = status == SF_OK && request->target_ref.class == SFC_MEMORY_DEVICE;
+  lane->rx_reading = status == SF_OK && field->target_ref.class == SFC_MEMORY_DEVICE;
   if (!lane->rx_reading)
     end_reading(lane);
   return status;
@@ -316,28 +350,42 @@ static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, s
 
 /* Reads private memory of the other end: its values are consecutive there. Straight into the target if they are to
  * replace consecutive values there, else by way of a buffer that stays in the cache. */
+static sf_status_t read_private_field(const sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
+                                      const sfc_link_t *link, const uint8_t *reference)
+{
+  sfshm_vm_read_t where;
+  memcpy(&where, reference, sizeof where);
+  int64_t n = sfc_link_count(link, request->operation);
+  const sfshm_pattern_t *source = request->operation == SFSHM_BCAST ? &link->value_root : &link->leaf;
+  const sfshm_pattern_t *target = request->operation == SFSHM_BCAST ? &link->leaf : &link->value_root;
+  size_t unit_bytes = field->combine.unit_bytes;
+  uint64_t address = where.address + (uint64_t)source->start * unit_bytes;
+  if (link->extra_value.n == 0 && field->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS &&
+      field->devices == NULL)
+    return vm_read(lane, address, field->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
+  sf_request_t alone = {.operation = request->operation, .value_bytes = unit_bytes, .nfields = 1, .first = *field};
+  alone.fields = &alone.first;
+  alone.first.before_bytes = 0;
+  _Alignas(64) char bounce[BOUNCE_BYTES];
+  sf_status_t status = SF_OK;
+  for (sfc_cursor_t at = {0}; at.value < n && status == SF_OK;) {
+    size_t bytes = piece_bytes(&alone, link, &at, sizeof bounce);
+    status = vm_read(lane, address + (uint64_t)at.value * unit_bytes + at.bytes, bounce, bytes);
+    if (status == SF_OK)
+      unpack_piece(&alone, link, &at, bytes, bounce);
+  }
+  return status;
+}
+
 static sf_status_t read_private(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
                                 const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
   (void)taken;
-  sfshm_vm_read_t where;
-  memcpy(&where, slot->payload, sizeof where);
-  int64_t n = sfc_link_count(link, request->operation);
-  const sfshm_pattern_t *source = request->operation == SFSHM_BCAST ? &link->value_root : &link->leaf;
-  const sfshm_pattern_t *target = request->operation == SFSHM_BCAST ? &link->leaf : &link->value_root;
-  size_t unit_bytes = request->combine.unit_bytes;
-  uint64_t address = where.address + (uint64_t)source->start * unit_bytes;
-  if (link->extra_value.n == 0 && request->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS &&
-      request->devices == NULL)
-    return vm_read(lane, address, request->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
-  _Alignas(64) char bounce[BOUNCE_BYTES];
-  sf_status_t status = SF_OK;
-  for (sfc_cursor_t at = {0}; at.value < n && status == SF_OK;) {
-    size_t bytes = piece_bytes(request, link, &at, sizeof bounce);
-    status = vm_read(lane, address + (uint64_t)at.value * unit_bytes + at.bytes, bounce, bytes);
-    if (status == SF_OK)
-      unpack_piece(request, link, &at, bytes, bounce);
-  }
+  const uint8_t *references = find_references(lane, request, slot, SFSHM_METHOD_VM_READ);
+  sf_status_t status = references != NULL ? SF_OK : SF_ERR_PROTO;
+  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++)
+    status = read_private_field(lane, request, &request->fields[k], link,
+                                references + (size_t)k * sfshm_reference_bytes(SFSHM_METHOD_VM_READ));
   return status;
 }
 
@@ -365,7 +413,7 @@ sf_status_t sfc_lane_take(sfc_lane_t *lane, sf_request_t *request, const sfshm_s
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   size_t method = sfshm_desc_method(desc);
-  sfc_taken_t taken = {SFC_TAKEN_ALL, (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes};
+  sfc_taken_t taken = {SFC_TAKEN_ALL, (size_t)sfc_link_count(link, request->operation) * request->value_bytes};
   if (method >= sizeof forms / sizeof forms[0])
     return sfshm_error(SF_ERR_PROTO, "rank %d sent a message of unknown form", lane->rank);
   sf_status_t status = forms[method].take(lane, request, link, slot, &taken);

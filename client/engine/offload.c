@@ -122,12 +122,13 @@ uint32_t sfc_offload_parts(const sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   uint32_t parts = 0;
-  if (request->combine.unit.count >= SFSHM_DESC_COUNT_HASHED || request->devices != NULL ||
-      !sfc_claim_pool_is_open(&graph->context->claims))
+  if (request->nfields > 1 || request->first.combine.unit.count >= SFSHM_DESC_COUNT_HASHED ||
+      request->devices != NULL || !sfc_claim_pool_is_open(&graph->context->claims))
     return 0;
-  if (request->source_ref.class == SFC_MEMORY_ALLOC && (graph->flags & SF_GRAPH_COPY) == 0)
+  if (request->first.source_ref.class == SFC_MEMORY_ALLOC && (graph->flags & SF_GRAPH_COPY) == 0)
     parts |= SFC_OFFER_SOURCE;
-  if (request->target_ref.class == SFC_MEMORY_ALLOC && (request->operation == SFSHM_BCAST || !graph->plan.roots_shared))
+  if (request->first.target_ref.class == SFC_MEMORY_ALLOC &&
+      (request->operation == SFSHM_BCAST || !graph->plan.roots_shared))
     parts |= SFC_OFFER_TARGET;
   return parts;
 }
@@ -147,7 +148,7 @@ void sfc_offload_source(sfc_lane_t *lane, const sf_request_t *request)
   sfc_offers_t *offers = offers_of(lane);
   sfc_offer_t *offer = offers != NULL ? &offers->sources[(lane->tx.posted - 1) % SFSHM_LANE_SLOTS] : NULL;
   if (offer != NULL && make_offer(lane, request, offer))
-    submit(lane, request, SFSHM_SUBMIT_SOURCE, offer, &request->source_ref);
+    submit(lane, request, SFSHM_SUBMIT_SOURCE, offer, &request->first.source_ref);
 }
 
 bool sfc_offload_source_done(const sfc_lane_t *lane, uint64_t message)
@@ -169,7 +170,7 @@ void sfc_offload_end_source(sfc_lane_t *lane, uint64_t message)
 static void offer_target(sfc_lane_t *lane, const sf_request_t *request)
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
-  size_t bytes = (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
+  size_t bytes = (size_t)sfc_link_count(link, request->operation) * request->value_bytes;
   if (bytes < SFSHM_OFFLOAD_MIN_BYTES || lane->trunk != NULL)
     return;
   sfc_offers_t *offers = offers_of(lane);
@@ -177,7 +178,7 @@ static void offer_target(sfc_lane_t *lane, const sf_request_t *request)
     return;
   sfc_offer_t *offer = &offers->targets[request->sequence % SFSHM_LANE_SLOTS];
   if (offer->ticket == 0 && make_offer(lane, request, offer))
-    submit(lane, request, SFSHM_SUBMIT_TARGET, offer, &request->target_ref);
+    submit(lane, request, SFSHM_SUBMIT_TARGET, offer, &request->first.target_ref);
 }
 
 void sfc_offload_targets(const sf_request_t *request)
@@ -197,7 +198,7 @@ sfc_offer_t *sfc_offload_target(const sfc_lane_t *lane, const sf_request_t *requ
 
 static sfshm_pieces_t pieces_of(const sfc_lane_t *lane, const sf_request_t *request)
 {
-  return sfshm_pieces(sfc_lane_incoming(lane, request->operation)->nvalues, request->combine.unit_bytes);
+  return sfshm_pieces(sfc_lane_incoming(lane, request->operation)->nvalues, request->value_bytes);
 }
 
 bool sfc_offload_target_done(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer)
@@ -211,13 +212,13 @@ bool sfc_offload_target_done(sfc_lane_t *lane, const sf_request_t *request, sfc_
 
 bool sfc_offload_share(sfc_lane_t *lane, const sf_request_t *request, sfc_offer_t *offer, const char *source)
 {
-  const sfc_combine_t *combine = &request->combine;
+  const sfc_combine_t *combine = &request->first.combine;
   sfshm_claim_t *claim = claim_of(lane, offer);
   sfshm_pieces_t pieces = pieces_of(lane, request);
   sfshm_paths_t paths = sfc_link_paths(sfc_lane_incoming(lane, request->operation), request->operation);
   uint32_t piece;
   while (sfshm_claim_take(claim, offer->ticket, pieces.npieces, &piece)) {
-    sfshm_paths_apply(&paths, combine->unit, combine->kernels, source, request->target,
+    sfshm_paths_apply(&paths, combine->unit, combine->kernels, source, request->first.target,
                       sfshm_piece_first(&pieces, piece), sfshm_piece_count(&pieces, piece));
     (void)sfshm_claim_finish(claim, pieces.npieces);
   }

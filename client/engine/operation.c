@@ -23,9 +23,9 @@ static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_
   if (graph == NULL || unit == NULL || op == NULL || graph->generation != sfc_process_generation)
     return NULL;
   sf_request_t *request = graph->requests.recent[operation];
-  if (request == NULL || request->in_flight || request->root != rootdata || request->leaf != leafdata ||
-      request->combine.unit.base != unit->unit.base || request->combine.unit.count != unit->unit.count ||
-      request->op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
+  if (request == NULL || request->in_flight || request->first.root != rootdata || request->first.leaf != leafdata ||
+      request->first.combine.unit.base != unit->unit.base || request->first.combine.unit.count != unit->unit.count ||
+      request->first.op != op->op || request->memory_epoch != sfc_memory_epoch(&graph->context->memory))
     return NULL;
   return request;
 }
@@ -47,8 +47,14 @@ static __attribute__((noinline)) sf_status_t check_alive(sf_request_t *request)
 {
   request->failures = request->devices->failures();
   const char *name = sfshm_desc_operation(request->signature);
-  sf_status_t status = sfc_memory_check_alive(name, &request->source_ref, request->source);
-  return status == SF_OK ? sfc_memory_check_alive(name, &request->target_ref, request->target) : status;
+  sf_status_t status = SF_OK;
+  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    status = sfc_memory_check_alive(name, &field->source_ref, field->source);
+    if (status == SF_OK)
+      status = sfc_memory_check_alive(name, &field->target_ref, field->target);
+  }
+  return status;
 }
 
 static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *request, sfc_thread_t *thread, bool split)
@@ -88,23 +94,26 @@ sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation,
 }
 
 /* Checks the arguments and makes a call of them. */
-static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_type_t *unit,
-                              const void *rootdata, const void *leafdata, const sf_op_t *op, bool persistent,
+static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_field_t *field, bool persistent,
                               sf_request_t **request_p, sfc_call_t *call_p)
 {
-  sfshm_call_t name = sfc_call_name(graph, operation, op);
-  sf_status_t status = sfc_call_check_op(sfshm_call_name(name), graph, unit, op, request_p);
+  sfshm_call_t name = sfc_call_name(graph, operation, field->op);
+  sf_status_t status = sfc_call_check_op(sfshm_call_name(name), graph, field->unit, field->op, request_p);
   if (status != SF_OK)
     return status;
   *call_p = (sfc_call_t){.graph = graph,
                          .operation = operation,
-                         .unit = unit->unit,
-                         .op = op->op,
-                         .signature = sfshm_desc_signature(name, unit->unit, op->op),
-                         .root = rootdata,
-                         .leaf = leafdata,
+                         .signature = sfshm_desc_signature(name, field->unit->unit, field->op->op),
+                         .fields = field,
+                         .nfields = 1,
                          .persistent = persistent};
   return SF_OK;
+}
+
+/* Arguments as an field. Which buffer will be written depends on the operation. */
+static sf_field_t field_of(const sf_type_t *unit, const void *rootdata, const void *leafdata, const sf_op_t *op)
+{
+  return (sf_field_t){unit, (void *)(uintptr_t)rootdata, (void *)(uintptr_t)leafdata, op};
 }
 
 /* A request for a call that is not like the last one. Its arguments are checked before the graph. */
@@ -114,7 +123,8 @@ static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm
                                                         sf_request_t **request_p)
 {
   sfc_call_t call;
-  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, false, asked_p, &call);
+  sf_field_t field = field_of(unit, rootdata, leafdata, op);
+  sf_status_t status = check_call(graph, operation, &field, false, asked_p, &call);
   if (status == SF_OK)
     status = sfc_graph_failure(graph);
   return status == SF_OK ? sfc_request_make(&call, request_p) : status;
@@ -181,9 +191,10 @@ static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operatio
                                    sf_request_t **request_p)
 {
   sfc_call_t call;
+  sf_field_t field = field_of(unit, rootdata, leafdata, op);
   if (op != NULL && op->make_request != NULL)
     return op->make_request(&(sfc_op_call_t){graph, operation, unit, rootdata, leafdata, op, true}, request_p);
-  sf_status_t status = check_call(graph, operation, unit, rootdata, leafdata, op, true, request_p, &call);
+  sf_status_t status = check_call(graph, operation, &field, true, request_p, &call);
   return status == SF_OK ? sfc_request_make(&call, request_p) : status;
 }
 

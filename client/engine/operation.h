@@ -31,6 +31,26 @@ typedef struct sfc_request_ops {
 
 extern const sfc_request_ops_t sfc_plain_request_ops;
 
+/* One field of an operation: a unit at each vertex, how units are combined, and the buffers. */
+typedef struct sfc_field {
+  sfshm_op_t op;
+  sfc_combine_t combine;             /* unit, and the kernels for unpacking with the op */
+  size_t before_bytes;               /* bytes of one value that the fields before this one have */
+  const sfshm_kernels_t *move;       /* for packing */
+  const sfshm_device_ops_t *devices; /* if the root's or the leaf's data are on one; NULL: they are not */
+  const char *root;
+  const char *leaf;
+  const char *source; /* root or leaf: what is sent */
+  char *target;       /* the other one */
+  sfc_memory_ref_t source_ref;
+  sfc_memory_ref_t target_ref;
+} sfc_field_t;
+
+/* Unit of a request's first field if the request has several: that of no call. */
+#define SFC_UNIT_OF_SEVERAL ((sfshm_unit_t){SFSHM_BASE_COUNT, 0})
+
+/* A message of n values has n * value_bytes bytes: the units of the first field, then those of the second, and so on.
+ * Pieces of a message are laid out in the same way. Nearly all operations have one field, which is in the request. */
 struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next; /* in the graph's list of free or of persistent requests */
@@ -49,25 +69,24 @@ struct sf_request {
   uint64_t sequence;     /* number of the operation on the graph, from 1 */
   uint64_t match;        /* descriptor of its messages, but for the method */
   uint64_t signature;
-  sfshm_op_t op;
-  sfc_combine_t combine;             /* unit, and the kernels for unpacking with the op */
-  const sfshm_kernels_t *move;       /* for packing */
-  const sfshm_device_ops_t *devices; /* if the root's or the leaf's data are on one; NULL: they are not */
+  size_t value_bytes;  /* of one value in messages: a unit of each field */
+  int32_t nfields;     /* 1 as a rule */
+  sfc_field_t *fields; /* &first, or in room */
+  sfc_field_t first;   /* of an operation with one field */
+  sfc_field_t *room;   /* memory for several fields, kept for the next operation; NULL: none */
+  int32_t nroom;
+  bool replaces;                     /* an field has the op replace */
+  sfc_memory_class_t source_class;   /* where all fields' sources are; UNKNOWN also if they differ */
+  const sfshm_device_ops_t *devices; /* if an field has some */
   uint64_t failures;                 /* of devices, when it was begun */
   struct sfc_stage *stage;           /* values of a device on their way to others: see device_staging.h; NULL: none */
-  const char *root;
-  const char *leaf;
-  const char *source; /* root or leaf: what is sent */
-  char *target;       /* the other one */
-  sfc_memory_ref_t source_ref;
-  sfc_memory_ref_t target_ref;
-  uint32_t may_offer;    /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
-  uint32_t offers;       /* that are, of the operation in flight */
-  uint32_t trace;        /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
-  uint64_t began_ns;     /* if it is watched */
-  uint64_t traced_ns;    /* when the last thing happened to it */
-  uint64_t memory_epoch; /* when the buffers were looked up */
-  sfc_fast_path_t send;  /* all that is to be sent, and to be received */
+  uint32_t may_offer;                /* parts that could be offered: SFC_OFFER_*; 0 as a rule */
+  uint32_t offers;                   /* that are, of the operation in flight */
+  uint32_t trace;                    /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */
+  uint64_t began_ns;                 /* if it is watched */
+  uint64_t traced_ns;                /* when the last thing happened to it */
+  uint64_t memory_epoch;             /* when the buffers were looked up */
+  sfc_fast_path_t send;              /* all that is to be sent, and to be received */
   sfc_fast_path_t receive;
 };
 

@@ -3,6 +3,7 @@
 #include "client/engine/request.h"
 #include "client/engine/graph_end.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/core.h"
@@ -77,57 +78,80 @@ static const char *leaf_name(const sf_request_t *request)
 }
 
 /* Of those on devices. */
-static sf_status_t check_aligned(const sf_request_t *request, const char *name, const sfc_memory_ref_t *root,
-                                 const sfc_memory_ref_t *leaf)
+static sf_status_t check_aligned(const sf_request_t *request, const sfc_field_t *field, const char *name,
+                                 const sfc_memory_ref_t *root, const sfc_memory_ref_t *leaf)
 {
-  sfshm_unit_t unit = request->combine.unit;
+  sfshm_unit_t unit = field->combine.unit;
   sf_status_t status = SF_OK;
   if (root->class == SFC_MEMORY_DEVICE)
-    status = sfc_device_check_aligned(name, root_name(request), request->root, unit, request->op);
+    status = sfc_device_check_aligned(name, root_name(request), field->root, unit, field->op);
   if (status == SF_OK && leaf->class == SFC_MEMORY_DEVICE)
-    status = sfc_device_check_aligned(name, leaf_name(request), request->leaf, unit, request->op);
+    status = sfc_device_check_aligned(name, leaf_name(request), field->leaf, unit, field->op);
   return status;
 }
 
 /* Kernels for where the data are. */
-static sf_status_t choose_kernels(sf_request_t *request, const char *name)
+static sf_status_t choose_kernels(const sf_graph_t *graph, sfc_field_t *field, const char *name)
 {
-  sfshm_unit_t unit = request->combine.unit;
-  request->combine.kernels = request->devices != NULL
-                                 ? sfc_devices_combine(request->graph, request->devices, unit, request->op)
-                                 : sfshm_kernels_find(unit, request->op);
-  request->move = sfc_kernels_find(request->devices, unit, SFSHM_OP_REPLACE);
-  if (request->combine.kernels == NULL)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(request->op),
+  sfshm_unit_t unit = field->combine.unit;
+  field->combine.kernels = field->devices != NULL ? sfc_devices_combine(graph, field->devices, unit, field->op)
+                                                  : sfshm_kernels_find(unit, field->op);
+  field->move = sfc_kernels_find(field->devices, unit, SFSHM_OP_REPLACE);
+  if (field->combine.kernels == NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: %s of %s on a device", name, sfshm_op_name(field->op),
                        sfshm_base_name(unit.base));
   return SF_OK;
 }
 
-sf_status_t sfc_request_look_up(sf_request_t *request)
+static sf_status_t look_up(const sf_request_t *request, sfc_field_t *field)
 {
   sf_graph_t *graph = request->graph;
-  sfc_memory_t *memory = &graph->context->memory;
   const char *name = sfshm_desc_operation(request->signature);
-  size_t unit_bytes = request->combine.unit_bytes;
-  uint64_t epoch = sfc_memory_epoch(memory);
-  sfc_memory_ref_t root = sfc_memory_find(memory, request->root);
-  sfc_memory_ref_t leaf = sfc_memory_find(memory, request->leaf);
-  sf_status_t status =
-      sfc_buffer_check(name, root_name(request), request->root, graph->plan.root_max, unit_bytes, &root);
+  size_t unit_bytes = field->combine.unit_bytes;
+  sfc_memory_ref_t root = sfc_memory_find(&graph->context->memory, field->root);
+  sfc_memory_ref_t leaf = sfc_memory_find(&graph->context->memory, field->leaf);
+  sf_status_t status = sfc_buffer_check(name, root_name(request), field->root, graph->plan.root_max, unit_bytes, &root);
   if (status == SF_OK)
-    status = sfc_buffer_check(name, leaf_name(request), request->leaf, graph->plan.leaf_max, unit_bytes, &leaf);
-  const void *const addresses[] = {request->root, request->leaf};
+    status = sfc_buffer_check(name, leaf_name(request), field->leaf, graph->plan.leaf_max, unit_bytes, &leaf);
+  const void *const addresses[] = {field->root, field->leaf};
   const sfc_memory_ref_t *const refs[] = {&root, &leaf};
   if (status == SF_OK)
-    status = sfc_devices_choose(name, addresses, refs, 2, &request->devices);
+    status = sfc_devices_choose(name, addresses, refs, 2, &field->devices);
   if (status == SF_OK)
-    status = check_aligned(request, name, &root, &leaf);
+    status = check_aligned(request, field, name, &root, &leaf);
   if (status == SF_OK)
-    status = choose_kernels(request, name);
+    status = choose_kernels(graph, field, name);
   if (status != SF_OK)
     return status;
-  request->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
-  request->target_ref = request->operation == SFSHM_BCAST ? leaf : root;
+  field->source_ref = request->operation == SFSHM_BCAST ? root : leaf;
+  field->target_ref = request->operation == SFSHM_BCAST ? leaf : root;
+  return SF_OK;
+}
+
+/* Adds the number of the field to the detail. */
+static sf_status_t name_field(int32_t k, sf_status_t status)
+{
+  char detail[SFSHM_DETAIL_BYTES];
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
+  return sfshm_error(status, "field %d: %s", k, detail);
+}
+
+sf_status_t sfc_request_look_up(sf_request_t *request)
+{
+  uint64_t epoch = sfc_memory_epoch(&request->graph->context->memory);
+  request->devices = NULL;
+  for (int32_t k = 0; k < request->nfields; k++) {
+    sfc_field_t *field = &request->fields[k];
+    sf_status_t status = look_up(request, field);
+    if (status != SF_OK)
+      return request->nfields == 1 ? status : name_field(k, status);
+    if (field->devices != NULL)
+      request->devices = field->devices;
+    if (k == 0 || field->source_ref.class == request->source_class)
+      request->source_class = field->source_ref.class;
+    else
+      request->source_class = SFC_MEMORY_UNKNOWN;
+  }
   request->may_offer = sfc_offload_parts(request);
   request->memory_epoch = epoch;
   return SF_OK;
@@ -170,42 +194,70 @@ static void set_free(sf_request_t *request)
   request->graph->requests.unused = request;
 }
 
-static sf_request_t *take_free(sf_graph_t *graph)
+/* A request with room for so many fields, if they are several. NULL: there is no memory. */
+static sf_request_t *take_free(sf_graph_t *graph, int32_t nfields)
 {
   sf_request_t *request = graph->requests.unused;
   sfc_graph_begin_operations(graph);
   if (request == NULL)
-    return malloc(sizeof *request);
-  graph->requests.unused = request->next;
+    request = calloc(1, sizeof *request);
+  else
+    graph->requests.unused = request->next;
+  if (request == NULL || nfields == 1 || nfields <= request->nroom)
+    return request;
+  request->graph = graph;
+  sfc_field_t *room = realloc(request->room, (size_t)nfields * sizeof *room);
+  if (room == NULL) {
+    set_free(request);
+    return NULL;
+  }
+  request->room = room;
+  request->nroom = nfields;
   return request;
+}
+
+static void fill_in_field(sf_request_t *request, const sf_field_t *from, sfc_field_t *field)
+{
+  bool bcast = request->operation == SFSHM_BCAST;
+  *field = (sfc_field_t){
+      .op = from->op->op,
+      .combine = {.unit = from->unit->unit, .unit_bytes = sfshm_unit_size(from->unit->unit)},
+      .before_bytes = request->value_bytes,
+      .root = from->rootdata,
+      .leaf = from->leafdata,
+      .source = bcast ? from->rootdata : from->leafdata,
+      .target = bcast ? from->leafdata : from->rootdata,
+  };
+  request->value_bytes += field->combine.unit_bytes;
+  request->replaces |= field->op == SFSHM_OP_REPLACE;
+  request->ordered |=
+      !bcast && request->graph->plan.roots_shared && !sfshm_op_order_free(field->op, field->combine.unit.base);
 }
 
 static void fill_in(sf_request_t *request, const sfc_call_t *call)
 {
-  sf_graph_t *graph = call->graph;
-  bool bcast = call->operation == SFSHM_BCAST;
   *request = (sf_request_t){
-      .graph = graph,
+      .graph = call->graph,
       .ops = &sfc_plain_request_ops,
       .awaited = request,
       .persistent = call->persistent,
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
-      .ordered = !bcast && graph->plan.roots_shared && !sfshm_op_order_free(call->op, call->unit.base),
       .signature = call->signature,
-      .op = call->op,
-      .combine = {.unit = call->unit, .unit_bytes = sfshm_unit_size(call->unit)},
-      .root = call->root,
-      .leaf = call->leaf,
-      .source = bcast ? call->root : call->leaf,
-      .target = (void *)(uintptr_t)(bcast ? call->leaf : call->root), /* what the caller lets be written */
+      .nfields = call->nfields,
+      .fields = call->nfields == 1 ? &request->first : request->room,
+      .first = {.combine = {.unit = SFC_UNIT_OF_SEVERAL}},
+      .room = request->room,
+      .nroom = request->nroom,
   };
+  for (int32_t k = 0; k < call->nfields; k++)
+    fill_in_field(request, &call->fields[k], &request->fields[k]);
 }
 
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
 {
   sf_graph_t *graph = call->graph;
-  sf_request_t *request = take_free(graph);
+  sf_request_t *request = take_free(graph, call->nfields);
   if (request == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_desc_operation(call->signature));
   fill_in(request, call);

@@ -9,11 +9,9 @@
 typedef struct sfc_call {
   sf_graph_t *graph;
   sfshm_operation_t operation;
-  sfshm_unit_t unit;
-  sfshm_op_t op;
   uint64_t signature; /* what the messages say that was called */
-  const void *root;
-  const void *leaf;
+  const sf_field_t *fields;
+  int32_t nfields;
   bool persistent;
 } sfc_call_t;
 

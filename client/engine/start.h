@@ -30,7 +30,7 @@ SFC_START_STEP void sfc_start_number(sf_request_t *request)
   if (graph->trunks == NULL)
     return;
   sfc_mismatch_check_begun(graph, request->match);
-  sfshm_count(&graph->counts->unit_bytes[request->operation], request->combine.unit_bytes);
+  sfshm_count(&graph->counts->unit_bytes[request->operation], request->value_bytes);
 }
 
 static inline void sfc_start_send_lanes(sf_request_t *request)

@@ -6,6 +6,7 @@
 
 #include "client/core.h"
 #include "client/engine/device_staging.h"
+#include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
@@ -62,7 +63,7 @@ static const sfc_exchange_t *find_exchange(const sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
   sfc_exchange_t *exchange;
-  sf_status_t status = sfc_trunks_exchange(graph, request->combine.unit_bytes, &exchange);
+  sf_status_t status = sfc_trunks_exchange(graph, request->value_bytes, &exchange);
   if (status == SF_OK)
     return exchange;
   sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
@@ -81,65 +82,91 @@ static const char *receive_slot(const sfc_exchange_t *exchange, const sfc_trunk_
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Kernels that reach a request's data and a slot: one that moves, and one that combines with the op. */
+/* A message has a section for each field. While the members write a reduce's message, sections hold the staging units
+ * as well. */
+static size_t section_sent(const sfc_trunk_side_t *side, const sf_request_t *request, const sfc_field_t *field)
+{
+  int64_t units = request->operation == SFSHM_BCAST ? side->told->send_values : side->told->send_units;
+  return (size_t)units * field->before_bytes;
+}
+
+/* Moves the sections of a complete message together: staging units are not sent. */
+static void close_gaps(const sfc_trunk_side_t *side, const sf_request_t *request, char *slot)
+{
+  size_t values = (size_t)side->told->send_values;
+  for (int32_t k = 1; k < request->nfields && side->told->send_units > side->told->send_values; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    memmove(slot + values * field->before_bytes, slot + section_sent(side, request, field),
+            values * field->combine.unit_bytes);
+  }
+}
+
+/* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
+static void start_values(const sfc_trunk_t *trunk, const sfc_field_t *field, char *section)
+{
+  if (!trunk->uncombined && (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0))
+    sfshm_kernels_start(field->combine.unit, field->op, &trunk->to, trunk->nvalues, section);
+}
+
+/* Kernels that reach an field's source and a slot of the host: one that moves, and one that combines with the op. They
+ * are the host's, unless the source is on a device. Where the target is does not matter. */
 typedef struct kernels {
   const sfshm_kernels_t *move;
   const sfshm_kernels_t *combine;
-  bool on_host; /* the kernels are the host's: then a NaN that comes first does not hide other contributions */
 } kernels_t;
 
-/* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
-static void start_values(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
+static kernels_t packing_kernels(const sfc_field_t *field)
 {
-  if (!trunk->uncombined && (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0))
-    sfshm_kernels_start(request->combine.unit, request->op, &trunk->to, trunk->nvalues, slot);
+  sfshm_unit_t unit = field->combine.unit;
+  if (field->devices == NULL || field->source_ref.class == SFC_MEMORY_DEVICE)
+    return (kernels_t){field->move, field->combine.kernels};
+  return (kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, field->op)};
 }
 
 /* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
  * ascending order of leaves. */
-static void pack_contributions(const sfc_trunk_t *trunk, const sf_request_t *request, const kernels_t *kernels,
-                               char *slot)
+static void pack_contributions(const sfc_trunk_t *trunk, const sfc_field_t *field, char *section)
 {
-  sfshm_unit_t unit = request->combine.unit;
-  kernels->move->scatter(unit, &trunk->leaf, 0, request->source, &trunk->to, slot, 0, trunk->nvalues);
-  if (kernels->on_host)
-    start_values(trunk, request, slot);
+  sfshm_unit_t unit = field->combine.unit;
+  kernels_t kernels = packing_kernels(field);
+  kernels.move->scatter(unit, &trunk->leaf, 0, field->source, &trunk->to, section, 0, trunk->nvalues);
+  start_values(trunk, field, section);
   if (trunk->extra_leaf.n > 0)
-    (trunk->uncombined ? kernels->move : kernels->combine)
-        ->scatter(unit, &trunk->extra_leaf, 0, request->source, &trunk->extra_to, slot, 0, trunk->extra_leaf.n);
+    (trunk->uncombined ? kernels.move : kernels.combine)
+        ->scatter(unit, &trunk->extra_leaf, 0, field->source, &trunk->extra_to, section, 0, trunk->extra_leaf.n);
 }
 
-/* Writes this rank's part of the request's message. */
-static void pack(const sfc_trunk_t *trunk, const sf_request_t *request, const kernels_t *kernels, char *slot)
+/* Writes this rank's part of the field's section of the request's message. */
+static void pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_field_t *field, char *section)
 {
-  const sfc_combine_t *combine = &request->combine;
+  const sfc_combine_t *combine = &field->combine;
   if (request->operation == SFSHM_BCAST)
-    kernels->move->pack(combine->unit, &trunk->root, 0, trunk->root.n, request->source,
-                        slot + (size_t)trunk->first * combine->unit_bytes);
+    packing_kernels(field).move->pack(combine->unit, &trunk->root, 0, trunk->root.n, field->source,
+                                      section + (size_t)trunk->first * combine->unit_bytes);
   else
-    pack_contributions(trunk, request, kernels, slot);
+    pack_contributions(trunk, field, section);
 }
 
-/* The same of what has been brought from a device. */
-static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, const char *staged, char *slot)
+/* The same of an field that has been brought from a device. */
+static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_field_t *staged, char *section)
 {
-  sfshm_unit_t unit = request->combine.unit;
-  const sfshm_kernels_t *move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE);
-  const sfshm_kernels_t *combine = trunk->uncombined ? move : sfshm_kernels_find(unit, request->op);
-  if (request->operation == SFSHM_BCAST)
-    memcpy(slot + (size_t)trunk->first * request->combine.unit_bytes, staged,
-           (size_t)trunk->root.n * request->combine.unit_bytes);
-  else
-    move->unpack(unit, &trunk->to, 0, trunk->nvalues, staged, slot);
-  if (request->operation == SFSHM_REDUCE)
-    start_values(trunk, request, slot);
-  if (request->operation == SFSHM_REDUCE && trunk->extra_leaf.n > 0)
+  sfshm_unit_t unit = staged->combine.unit;
+  size_t unit_bytes = staged->combine.unit_bytes;
+  const sfshm_kernels_t *combine = trunk->uncombined ? staged->move : sfshm_kernels_find(unit, staged->op);
+  if (request->operation == SFSHM_BCAST) {
+    memcpy(section + (size_t)trunk->first * unit_bytes, staged->source, (size_t)trunk->root.n * unit_bytes);
+    return;
+  }
+  staged->move->unpack(unit, &trunk->to, 0, trunk->nvalues, staged->source, section);
+  start_values(trunk, staged, section);
+  if (trunk->extra_leaf.n > 0)
     combine->unpack(unit, &trunk->extra_to, 0, trunk->extra_leaf.n,
-                    staged + (size_t)trunk->nvalues * request->combine.unit_bytes, slot);
+                    staged->source + (size_t)trunk->nvalues * unit_bytes, section);
 }
 
 /* The layers were checked when the map was opened: their order is that of the contributing ranks. */
-sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot)
+sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
+                              char *section)
 {
   size_t unit_bytes = sfshm_unit_size(unit);
   for (uint32_t k = 0; k < trunk->leaf_image.header.nlayers; k++) {
@@ -148,22 +175,21 @@ sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const
     sf_status_t status = sfshm_leaf_layer_open(&trunk->leaf_image, k, &positions, &first);
     if (status != SF_OK)
       return status;
-    const char *units = slot + (size_t)(trunk->leaf_image.header.reduce_values + first) * unit_bytes;
-    kernels->unpack(unit, &positions, 0, positions.n, units, slot);
+    const char *units = section + (size_t)(trunk->leaf_image.header.reduce_values + first) * unit_bytes;
+    kernels->unpack(unit, &positions, 0, positions.n, units, section);
   }
   return SF_OK;
 }
 
-/* Kernels that pack into a slot of the host: the host's, unless the source is on a device. Where the target is does not
- * matter. */
-static kernels_t packing_kernels(const sf_request_t *request)
+static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *request, char *slot)
 {
-  sfshm_unit_t unit = request->combine.unit;
-  if (request->devices == NULL)
-    return (kernels_t){request->move, request->combine.kernels, true};
-  if (request->source_ref.class == SFC_MEMORY_DEVICE)
-    return (kernels_t){request->move, request->combine.kernels, false};
-  return (kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, request->op), true};
+  sf_status_t status = SF_OK;
+  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    status = sfc_trunk_combine(trunk, field->combine.unit, field->combine.kernels,
+                               slot + section_sent(&trunk->as_leaf, request, field));
+  }
+  return status;
 }
 
 /* The rank's part is in the slot; whoever is last submits the message. */
@@ -177,17 +203,18 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
   if (packed % (uint64_t)side->told->nmembers != 0)
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
-    sf_status_t status = sfc_trunk_combine(lane->trunk, request->combine.unit, request->combine.kernels, slot);
+    sf_status_t status = combine_staged(lane->trunk, request, slot);
     if (status != SF_OK) {
       sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
       return;
     }
+    close_gaps(side, request, slot);
   }
   sfshm_count(&lane->counts->node_messages_sent, 1);
   sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
-  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->combine.unit_bytes);
+  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->value_bytes);
   sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_SEND, graph->number, side->number, message,
-                              request->match, request->combine.unit_bytes, false);
+                              request->match, request->value_bytes, false);
 }
 
 /* Writes this rank's part into the slot of the next message, and returns the slot; NULL: the graph has failed. */
@@ -197,12 +224,15 @@ static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_
   if (exchange == NULL)
     return NULL;
   char *slot = send_slot(exchange, side, side->sent + 1);
-  const char *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
-  kernels_t kernels = packing_kernels(request);
-  if (staged != NULL)
-    pack_staged(lane->trunk, request, staged, slot);
-  else
-    pack(lane->trunk, request, &kernels, slot);
+  const sfc_field_t *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    char *section = slot + section_sent(side, request, field);
+    if (staged != NULL)
+      pack_staged(lane->trunk, request, &staged[k], section);
+    else
+      pack(lane->trunk, request, field, section);
+  }
   return slot;
 }
 
@@ -210,21 +240,21 @@ static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
 {
   int64_t n = request->operation == SFSHM_BCAST ? trunk->root.n
                                                 : trunk->nvalues + (trunk->uncombined ? trunk->extra_leaf.n : 0);
-  return (size_t)n * request->combine.unit_bytes;
+  return (size_t)n * request->value_bytes;
 }
 
 bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
-  if (!sfc_trunk_may_send(side, request->combine.unit_bytes))
+  if (!sfc_trunk_may_send(side, request->value_bytes))
     return false;
   char *slot = fill_slot(lane, request, side);
   if (slot == NULL)
     return false;
   size_t bytes = sent_bytes(trunk, request);
   if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
-    sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->combine.unit_bytes);
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->value_bytes);
   post(lane, request, side, slot);
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, side->sent, bytes);
@@ -242,32 +272,48 @@ bool sfc_trunk_has_message(sfc_lane_t *lane)
   return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
 }
 
-static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const sfshm_kernels_t *kernels,
-                             const char *slot)
+static size_t section_received(const sfc_trunk_side_t *side, const sfc_field_t *field)
 {
-  sfshm_unit_t unit = request->combine.unit;
-  kernels->scatter(unit, &trunk->from, 0, slot, &trunk->leaf, request->target, 0, trunk->nvalues);
-  if (trunk->extra_leaf.n > 0)
-    kernels->scatter(unit, &trunk->extra_from, 0, slot, &trunk->extra_leaf, request->target, 0, trunk->extra_leaf.n);
+  return (size_t)side->told->receive_values * field->before_bytes;
 }
 
-static void unpack_turn(const sfc_trunk_turn_t *turn, const sf_request_t *request, const sfshm_kernels_t *kernels,
-                        const char *slot)
+static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const char *slot)
 {
-  kernels->scatter(request->combine.unit, &turn->position, 0, slot, &turn->root, request->target, 0, turn->root.n);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    sfshm_unit_t unit = field->combine.unit;
+    const sfshm_kernels_t *kernels = field->combine.kernels;
+    const char *section = slot + section_received(&trunk->as_leaf, field);
+    kernels->scatter(unit, &trunk->from, 0, section, &trunk->leaf, field->target, 0, trunk->nvalues);
+    if (trunk->extra_leaf.n > 0)
+      kernels->scatter(unit, &trunk->extra_from, 0, section, &trunk->extra_leaf, field->target, 0, trunk->extra_leaf.n);
+  }
+}
+
+/* A turn of winners, behind the others, is for fields that are replaced only. */
+static void unpack_turn(const sfc_trunk_t *trunk, int32_t number, const sf_request_t *request, const char *slot)
+{
+  const sfc_trunk_turn_t *turn = &trunk->turns[number];
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    if (number < trunk->nturns || field->op == SFSHM_OP_REPLACE)
+      field->combine.kernels->scatter(field->combine.unit, &turn->position, 0,
+                                      slot + section_received(&trunk->as_root, field), &turn->root, field->target, 0,
+                                      turn->root.n);
+  }
 }
 
 /* Combines the turns that have come. The cursor counts those that are done. Whether all are. */
-static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm_kernels_t *kernels, const char *slot)
+static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char *slot)
 {
   const sfc_trunk_t *trunk = lane->trunk;
-  int32_t nturns = trunk->nturns + (request->op == SFSHM_OP_REPLACE ? trunk->nwinners : 0);
+  int32_t nturns = trunk->nturns + (request->replaces ? trunk->nwinners : 0);
   for (int32_t i = 0; !request->ordered && i < trunk->nturns; i++)
-    unpack_turn(&trunk->turns[i], request, kernels, slot);
+    unpack_turn(trunk, i, request, slot);
   if (!request->ordered)
     return true;
   while (lane->rx_cursor.value < nturns && sfc_request_is_turn(request, lane)) {
-    unpack_turn(&trunk->turns[lane->graph->plan.turns[request->turn].number], request, kernels, slot);
+    unpack_turn(trunk, lane->graph->plan.turns[request->turn].number, request, slot);
     lane->rx_cursor.value++;
     sfc_request_end_turn(request);
   }
@@ -277,7 +323,7 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const sfshm
 static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)
 {
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
-  return (size_t)sfc_link_count(link, request->operation) * request->combine.unit_bytes;
+  return (size_t)sfc_link_count(link, request->operation) * request->value_bytes;
 }
 
 static void count_received(sfc_lane_t *lane, const sf_request_t *request)
@@ -285,7 +331,7 @@ static void count_received(sfc_lane_t *lane, const sf_request_t *request)
   sfshm_count(&lane->counts->messages_received, 1);
   sfshm_count(&lane->counts->bytes_received, received_bytes(lane, request));
   if (request->operation == SFSHM_BCAST)
-    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->combine.unit_bytes);
+    sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->value_bytes);
 }
 
 /* All of this rank's part has been read; whoever is last tells the daemon, which may take its time unless the other
@@ -300,7 +346,7 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
     return;
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
-  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->combine.unit_bytes);
+  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->value_bytes);
   sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message,
                               0, 0, message % SFSHM_TRUNK_CREDIT != 0);
 }
@@ -328,11 +374,10 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
     return TAKING_FAILED;
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_mark(request);
-  const sfshm_kernels_t *kernels = request->combine.kernels;
   const char *slot = receive_slot(exchange, side, side->received + 1);
   if (request->operation == SFSHM_BCAST)
-    unpack_to_leaves(lane->trunk, request, kernels, slot);
-  else if (!unpack_to_roots(lane, request, kernels, slot))
+    unpack_to_leaves(lane->trunk, request, slot);
+  else if (!unpack_to_roots(lane, request, slot))
     return TAKING_PART;
   return TAKING_DONE;
 }
@@ -356,3 +401,6 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
   }
   return moved;
 }
+
+const sfc_lane_ops_t sfc_trunk_lane_ops = {
+    .send = sfc_trunk_send, .receive = sfc_trunk_receive, .has_message = sfc_trunk_has_message};

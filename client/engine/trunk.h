@@ -50,8 +50,9 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
-/* Adds what other members have staged of a reduce's message to its positions. */
-sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels, char *slot);
+/* Adds what other members have staged of a section of a reduce's message to its positions. */
+sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
+                              char *section);
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 

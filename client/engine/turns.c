@@ -4,8 +4,11 @@
 void sfc_request_do_self(sf_request_t *request)
 {
   const sfc_link_t *self = &request->graph->plan.self;
-  sfc_link_apply(self, request->operation, &request->combine, request->source, request->target);
-  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->combine.unit_bytes);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    sfc_link_apply(self, request->operation, &field->combine, field->source, field->target);
+  }
+  sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->value_bytes);
 }
 
 void sfc_request_advance(sf_request_t *request)
@@ -13,7 +16,7 @@ void sfc_request_advance(sf_request_t *request)
   const sf_graph_t *graph = request->graph;
   for (; request->turn < graph->plan.nturns; request->turn++) {
     const sfc_turn_t *turn = &graph->plan.turns[request->turn];
-    if (!sfc_turn_is_of(turn, request->op))
+    if (!sfc_turn_is_of(turn, request->replaces))
       continue;
     if (turn->lane != SFC_SELF_TURN)
       break;

@@ -29,10 +29,10 @@ typedef struct sfc_turn {
   bool again;     /* only in reduces with replace */
 } sfc_turn_t;
 
-/* Whether the turn belongs to reduces with that op. */
-static inline bool sfc_turn_is_of(const sfc_turn_t *turn, sfshm_op_t op)
+/* Whether the turn belongs to reduces that replace, or do not. */
+static inline bool sfc_turn_is_of(const sfc_turn_t *turn, bool replaces)
 {
-  return !turn->again || op == SFSHM_OP_REPLACE;
+  return !turn->again || replaces;
 }
 
 #define SFC_HISTORY 64 /* operations */

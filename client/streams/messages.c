@@ -83,7 +83,7 @@ static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
   }
   for (int32_t k = 0; k < graph->plan.nturns; k++) {
     const sfc_turn_t *turn = &graph->plan.turns[k];
-    if (!sfc_turn_is_of(turn, streamed->op))
+    if (!sfc_turn_is_of(turn, streamed->op == SFSHM_OP_REPLACE))
       continue;
     if (turn->lane == SFC_SELF_TURN)
       sfc_move_add_self(streams, streamed, streams->moves);

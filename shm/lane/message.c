@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-_Static_assert((uint64_t)SFSHM_BASE_COUNT <= SFSHM_DESC_MAKE_BASE, "no type looks like what ranks make together");
+_Static_assert((uint64_t)SFSHM_BASE_COUNT <= SFSHM_DESC_FIELDS_BASE && SFSHM_DESC_FIELDS_BASE < SFSHM_DESC_MAKE_BASE,
+               "no type looks like several fields, or like what ranks make together");
 
 #define FETCH (SFSHM_CALL_FETCH >> 2)
 
@@ -44,6 +45,11 @@ void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes)
     return;
   }
   const char *operation = sfshm_desc_operation(desc);
+  if (sfshm_desc_is_of_fields(desc)) {
+    snprintf(text, text_bytes, "%s(%u fields [%06x])", operation, (unsigned)(desc >> 36 & SFSHM_DESC_FIELDS_MAX),
+             (unsigned)(desc >> 44 & ((1u << 17) - 1)) << 4 | (op_field(desc) & ~(unsigned)FETCH));
+    return;
+  }
   const char *base = sfshm_base_name((sfshm_base_t)(desc >> 26 & 31));
   const char *op = sfshm_op_name((sfshm_op_t)(op_field(desc) & ~(unsigned)FETCH));
   unsigned count = (unsigned)(desc >> 36 & ((1u << 25) - 1));

@@ -51,6 +51,14 @@ typedef struct sfshm_grow {
   uint64_t cell_bytes;
 } sfshm_grow_t;
 
+/* Bytes by which IN_PLACE, VM_READ and DEVICE name a buffer. An operation with several fields names the buffer of each
+ * of them, one behind the other: in the slot, or in the slot's cell if they exceed SFSHM_INLINE_BYTES. */
+static inline size_t sfshm_reference_bytes(sfshm_method_t method)
+{
+  return method == SFSHM_METHOD_VM_READ ? sizeof(sfshm_vm_read_t) : sizeof(sfshm_in_place_t);
+}
+_Static_assert(sizeof(sfshm_in_place_t) == sizeof(sfshm_device_data_t), "both name a region and an offset");
+
 /* The descriptor: from the low end 24 bits operation number, 2 kind, 5 base type, 5 op, 25 block count, 3 method.
  * The highest bit of the op marks a fetch_op.
  * Counts from SFSHM_DESC_COUNT_HASHED on are hashed into the upper half of the field's values. */
@@ -97,6 +105,29 @@ typedef enum sfshm_make {
 static inline uint64_t sfshm_desc_of_make(sfshm_make_t what, uint64_t sequence)
 {
   return (sequence & SFSHM_DESC_SEQUENCE_MASK) | SFSHM_DESC_MAKE_BASE << 26 | (uint64_t)what << 36;
+}
+
+/* Operations with several fields. Their base type is one that there is not. Behind it, in place of op and block count,
+ * are four bits of a digest of units and ops, then eight bits with the number of fields, then 17 more of the digest. */
+#define SFSHM_DESC_FIELDS_BASE UINT64_C(30)
+#define SFSHM_DESC_FIELDS_MAX 255
+
+/* Adds one field, in their order, to the digest, which is 0 at first. */
+static inline uint64_t sfshm_desc_digest(uint64_t digest, sfshm_unit_t unit, sfshm_op_t op)
+{
+  digest = (digest ^ sfshm_desc_signature(SFSHM_CALL_BCAST, unit, op)) * UINT64_C(0x9e3779b97f4a7c15);
+  return digest ^ digest >> 29;
+}
+
+static inline uint64_t sfshm_desc_of_fields(sfshm_call_t call, uint64_t nfields, uint64_t digest)
+{
+  return ((uint64_t)call & 3) << 24 | SFSHM_DESC_FIELDS_BASE << 26 | (digest >> 60) << 31 | nfields << 36 |
+         (digest >> 43 & ((1u << 17) - 1)) << 44;
+}
+
+static inline bool sfshm_desc_is_of_fields(uint64_t desc)
+{
+  return (desc >> 26 & 31) == SFSHM_DESC_FIELDS_BASE;
 }
 
 static inline bool sfshm_desc_is_make(uint64_t desc)
@@ -168,7 +199,8 @@ static inline uint64_t sfshm_desc_on_multi(uint64_t desc)
 const char *sfshm_call_name(sfshm_call_t call);
 const char *sfshm_desc_operation(uint64_t desc);
 
-/* Writes for instance "bcast(double x 3, sum)"; hashed counts as "x many" and the hash. */
+/* Writes for instance "bcast(double x 3, sum)"; hashed counts as "x many" and the hash; several fields as "bcast(3
+ * fields [012345])" with the digest. */
 void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes);
 
 #endif

@@ -19,14 +19,16 @@ typedef enum shape {
   ONE_WAY, /* all others on rank 0's */
 } shape_t;
 
-typedef enum kind { BCAST, REDUCE, GATHER, SCATTER, FETCH } kind_t;
+typedef enum kind { BCAST, REDUCE, GATHER, SCATTER, FETCH, BCAST_FIELDS, REDUCE_FIELDS } kind_t;
 
 typedef struct call {
   kind_t kind;
   const sf_type_t *const *base;
-  int64_t count;
-  const sf_op_t *const *op;
+  int64_t count;            /* of the last two kinds: of fields */
+  const sf_op_t *const *op; /* of several fields: of the last one; the others are added up */
 } call_t;
+
+#define FIELDS_MAX 9
 
 typedef struct mismatch {
   const char *name;
@@ -57,6 +59,12 @@ static const mismatch_t mismatches[] = {
     {"large, both send", ONE_WAY, 0, {{REDUCE, &SF_DOUBLE, 40000, &SF_SUM}, {BCAST, &SF_DOUBLE, 40000, &SF_SUM}}, {"reduce(", "bcast("}, 0},
     {"large and small", RING, 1, {{BCAST, &SF_DOUBLE, 40000, &SF_SUM}, {BCAST, &SF_DOUBLE, 1, &SF_SUM}}, {"x 40000", "double"}, 0},
     {"large op", RING, 0, {{REDUCE, &SF_DOUBLE, 40000, &SF_SUM}, {REDUCE, &SF_DOUBLE, 40000, &SF_MAX}}, {"sum", "max"}, 0},
+    /* Operations with several fields. */
+    {"fields", RING, 1, {{BCAST_FIELDS, &SF_DOUBLE, 2, &SF_SUM}, {BCAST_FIELDS, &SF_DOUBLE, 3, &SF_SUM}}, {"bcast(2 fields [", "bcast(3 fields ["}, 0},
+    {"one field and two", RING, 2, {{REDUCE, &SF_DOUBLE, 1, &SF_SUM}, {REDUCE_FIELDS, &SF_DOUBLE, 2, &SF_SUM}}, {"reduce(double, sum)", "reduce(2 fields ["}, 0},
+    {"op of the last field", RING, -1, {{REDUCE_FIELDS, &SF_INT32, 9, &SF_SUM}, {REDUCE_FIELDS, &SF_INT32, 9, &SF_MAX}}, {"reduce(9 fields [", "called reduce(9 fields ["}, 0},
+    {"unit of fields", RING, 0, {{BCAST_FIELDS, &SF_INT64, 2, &SF_SUM}, {BCAST_FIELDS, &SF_DOUBLE, 2, &SF_SUM}}, {"bcast(2 fields [", "called bcast(2 fields ["}, 0},
+    {"fields, both wait", ONE_WAY, 0, {{BCAST_FIELDS, &SF_DOUBLE, 4, &SF_MAX}, {REDUCE_FIELDS, &SF_DOUBLE, 4, &SF_MAX}}, {"bcast(4 fields [", "reduce(4 fields ["}, 0},
     /* The multi-graph's operations and the graph's. */
     {"gather", RING, 1, {{BCAST, &SF_DOUBLE, 1, &SF_REPLACE}, {GATHER, &SF_DOUBLE, 1, &SF_REPLACE}}, {"bcast(", "gather"}, 0},
     {"scatter, both wait", ONE_WAY, 0, {{SCATTER, &SF_DOUBLE, 1, &SF_REPLACE}, {REDUCE, &SF_DOUBLE, 1, &SF_SUM}}, {"scatter", "reduce("}, 0},
@@ -109,6 +117,18 @@ static sf_status_t end_by_testing(sf_request_t **request)
   return status;
 }
 
+static sf_status_t begin_fields(sf_graph_t *graph, const call_t *call, char *roots, char *leaves,
+                                sf_request_t **request)
+{
+  sf_field_t fields[FIELDS_MAX];
+  for (int64_t k = 0; k < call->count; k++) {
+    size_t offset = 2 * (size_t)k * sf_type_size(*call->base);
+    fields[k] = (sf_field_t){*call->base, roots + offset, leaves + offset, k + 1 < call->count ? SF_SUM : *call->op};
+  }
+  return (call->kind == BCAST_FIELDS ? sf_bcast_begin_v : sf_reduce_begin_v)(graph, (int32_t)call->count, fields,
+                                                                             request);
+}
+
 static sf_status_t begin_call(sf_graph_t *graph, const call_t *call, const sf_type_t *unit, char *roots, char *leaves,
                               sf_request_t **request)
 {
@@ -121,6 +141,9 @@ static sf_status_t begin_call(sf_graph_t *graph, const call_t *call, const sf_ty
     return sf_gather_begin(graph, unit, leaves, roots, request);
   case SCATTER:
     return sf_scatter_begin(graph, unit, roots, leaves, request);
+  case BCAST_FIELDS:
+  case REDUCE_FIELDS:
+    return begin_fields(graph, call, roots, leaves, request);
   default:
     return sf_fetch_op_begin(graph, unit, roots, leaves, leaves, *call->op, request);
   }

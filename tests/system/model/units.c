@@ -206,6 +206,19 @@ void sftest_make_value(sftest_unit_t unit, sftest_op_t op, uint64_t seed, void *
     make_element(unit.base, op, sftest_hash(seed + (uint64_t)i), (char *)value + (size_t)i * size);
 }
 
+bool sftest_both_nan(sftest_unit_t unit, const char *a, const char *b, int64_t byte)
+{
+  bool is_float = unit.base == SFTEST_FLOAT || unit.base == SFTEST_FLOAT_COMPLEX;
+  size_t size = is_float ? sizeof(float) : sizeof(double), at = (size_t)byte / size * size;
+  float f[2];
+  double d[2];
+  if (!is_float && unit.base != SFTEST_DOUBLE && unit.base != SFTEST_DOUBLE_COMPLEX)
+    return false;
+  memcpy(is_float ? (void *)&f[0] : &d[0], a + at, size);
+  memcpy(is_float ? (void *)&f[1] : &d[1], b + at, size);
+  return is_float ? isnan(f[0]) && isnan(f[1]) : isnan(d[0]) && isnan(d[1]);
+}
+
 /* ---- Combining --------------------------------------------------------------------------------------------------- */
 
 static uint64_t get_integer(sftest_base_t base, const void *from)

@@ -75,6 +75,9 @@ void sftest_avoid_nans(void);
  * combination, and no result is a NaN that an ordinary value could have been. */
 void sftest_make_value(sftest_unit_t unit, sftest_op_t op, uint64_t seed, void *value);
 
+/* Whether the real number at that offset in both arrays of such units is a NaN. NaNs of devices have other bits. */
+bool sftest_both_nan(sftest_unit_t unit, const char *a, const char *b, int64_t byte);
+
 /* present = present op in */
 void sftest_combine(sftest_unit_t unit, sftest_op_t op, void *present, const void *in);
 

@@ -1,5 +1,5 @@
-/* A random case of bcasts and reduces on random graphs: how it is chosen, and its operations, which are compared bit by
- * bit with a serial model. */
+/* A random case of bcasts and reduces, of one field or several, on random graphs: how it is chosen, and its operations,
+ * which are compared bit by bit with a serial model. */
 #ifndef SFTEST_PROPERTY_CASE_H
 #define SFTEST_PROPERTY_CASE_H
 
@@ -8,15 +8,24 @@
 #include "tests/system/model/operation.h"
 
 #define SFTEST_CASE_GRAPHS 3
+#define SFTEST_CASE_FIELDS 9
 
-/* One operation of a case on one rank. */
-typedef struct sftest_act {
+/* One field of an operation on one rank. */
+typedef struct sftest_act_field {
   sftest_operation_t operation;
-  sf_graph_t *real;
   const sf_type_t *type;
   sftest_memory_t memory[2]; /* by side */
   sftest_buffer_t buffers[2];
-  bool one_array;
+  bool in_one; /* both sides */
+} sftest_act_field_t;
+
+/* One operation of a case. */
+typedef struct sftest_act {
+  sf_graph_t *real;
+  bool bcast;
+  bool by_list; /* also if it has one field */
+  int32_t nfields;
+  sftest_act_field_t fields[SFTEST_CASE_FIELDS];
 } sftest_act_t;
 
 typedef struct sftest_case {
@@ -36,7 +45,8 @@ typedef struct sftest_case {
   sftest_act_t acts[SFTEST_OPERATIONS_MAX];
 } sftest_case_t;
 
-/* Chooses an operation on one of the case's graphs, with arrays of at most about max_bytes. */
+/* Chooses an operation on one of the case's graphs, with fields of at most about max_bytes
+ * together. */
 void sftest_case_choose(sftest_case_t *scene, int64_t max_bytes, sftest_act_t *act);
 
 void sftest_act_make_buffers(sftest_case_t *scene, sftest_act_t *act);

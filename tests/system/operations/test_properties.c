@@ -1,6 +1,6 @@
-/* Bcast and reduce on random graphs, in every form and kind of memory, with every unit and op, compared bit by bit with
- * a serial model, on one node and over several on all fabrics, with the ranks placed in every way. Each job does a few
- * random cases, all functions of one seed. */
+/* Bcast and reduce, of one array or several, on random graphs, in every form and kind of memory, with every unit and
+ * op, compared bit by bit with a serial model, on one node and over several on all fabrics, with the ranks placed in
+ * every way. Each job does a few random cases, all functions of one seed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,10 +23,14 @@ static bool send_values(sf_request_t *request, uint64_t number, int64_t n)
                             .operation = SFSHM_BCAST,
                             .sends_left = 1,
                             .match = number,
-                            .combine = {unit, sizeof(double), NULL},
-                            .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
-                            .source = (const char *)sftest_sender_values,
-                            .source_ref = {.class = SFC_MEMORY_ALLOC, .bytes_left = sizeof sftest_sender_values}};
+                            .value_bytes = sizeof(double),
+                            .nfields = 1,
+                            .fields = &request->first,
+                            .source_class = SFC_MEMORY_ALLOC};
+  request->first = (sfc_field_t){.combine = {unit, sizeof(double), NULL},
+                                 .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
+                                 .source = (const char *)sftest_sender_values,
+                                 .source_ref = {.class = SFC_MEMORY_ALLOC, .bytes_left = sizeof sftest_sender_values}};
   sftest_sender.lane.as_root.nvalues = n;
   sftest_sender.lane.as_root.value_root = sfshm_pattern_contiguous(0, n);
   return sfc_lane_send(&sftest_sender.lane, request);
@@ -127,9 +131,12 @@ static bool send_scattered(sf_request_t *request, int64_t n)
   *request = (sf_request_t){.graph = &sftest_sender.graph,
                             .operation = SFSHM_BCAST,
                             .sends_left = 1,
-                            .combine = {unit, sizeof(double), NULL},
-                            .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
-                            .source = (const char *)sftest_sender_values};
+                            .value_bytes = sizeof(double),
+                            .nfields = 1,
+                            .fields = &request->first};
+  request->first = (sfc_field_t){.combine = {unit, sizeof(double), NULL},
+                                 .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
+                                 .source = (const char *)sftest_sender_values};
   sftest_sender.lane.as_root.nvalues = n;
   sftest_sender.lane.as_root.value_root =
       (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = scattered};

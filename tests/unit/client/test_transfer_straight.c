@@ -30,17 +30,23 @@ static sf_request_t exchange(sfshm_operation_t operation, sfshm_op_t op, int64_t
     sftest_sender.graph.routes.nsenders[o] = sftest_sender.graph.routes.nreceivers[o] = 1;
   }
   sftest_sender.graph.flight.last_sequence = 1;
+  static sfc_field_t field;
+  field = (sfc_field_t){.op = op,
+                        .combine = {unit, sizeof(double), sfshm_kernels_find(unit, op)},
+                        .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
+                        .source = (const char *)sftest_sender_values,
+                        .target = (char *)target};
   return (sf_request_t){.graph = &sftest_sender.graph,
                         .operation = operation,
                         .sequence = 1,
                         .sends_left = 1,
                         .receives_left = 1,
                         .match = 77,
-                        .op = op,
-                        .combine = {unit, sizeof(double), sfshm_kernels_find(unit, op)},
-                        .move = sfshm_kernels_find(unit, SFSHM_OP_REPLACE),
-                        .source = (const char *)sftest_sender_values,
-                        .target = (char *)target};
+                        .value_bytes = sizeof(double),
+                        .nfields = 1,
+                        .fields = &field,
+                        .first = field,
+                        .replaces = op == SFSHM_OP_REPLACE};
 }
 
 START_TEST(small_consecutive_values_go_straight)

@@ -1,0 +1,145 @@
+/* Operations with several fields: checking and beginning. A request has a list of fields; the protocols do the rest.
+ * The thread that uses the graph. */
+#include "client/core.h"
+#include "client/engine/operation.h"
+#include "client/engine/request.h"
+#include "client/graph.h"
+#include "shm/base/error.h"
+
+/* Of all units together: as of one unit. */
+#define MAX_VALUE_BYTES ((size_t)1 << 40)
+
+_Static_assert(SF_FIELDS_MAX == SFSHM_DESC_FIELDS_MAX, "a descriptor has room for the number");
+
+static sf_status_t check_field(const char *name, int32_t k, const sf_field_t *field)
+{
+  if (field->unit == NULL || field->op == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: field %d: %s is NULL", name, k, field->unit == NULL ? "unit" : "op");
+  if (field->op->make_request != NULL)
+    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: field %d: an op of the application among several fields", name, k);
+  if (!sfshm_op_applies(field->op->op, field->unit->unit.base))
+    return sfshm_error(SF_ERR_ARG, "%s: field %d: op %s is not defined for %s", name, k, sfshm_op_name(field->op->op),
+                       sfshm_base_name(field->unit->unit.base));
+  return SF_OK;
+}
+
+/* Checks the arguments of a call with several fields and makes a call of them. */
+static sf_status_t check_call(sfc_call_t *call)
+{
+  sfshm_call_t called = sfc_call_name(call->graph, call->operation, call->fields[0].op);
+  const char *name = sfshm_call_name(called);
+  uint64_t digest = 0;
+  size_t bytes = 0;
+  for (int32_t k = 0; k < call->nfields; k++) {
+    const sf_field_t *field = &call->fields[k];
+    sf_status_t status = check_field(name, k, field);
+    if (status != SF_OK)
+      return status;
+    bytes += sfshm_unit_size(field->unit->unit);
+    digest = sfshm_desc_digest(digest, field->unit->unit, field->op->op);
+  }
+  if (bytes > MAX_VALUE_BYTES)
+    return sfshm_error(SF_ERR_ARG, "%s: units of %zu bytes together; at most 2^40 expected", name, bytes);
+  call->signature = sfshm_desc_of_fields(called, (uint64_t)call->nfields, digest);
+  return SF_OK;
+}
+
+static bool is_same(const sfc_field_t *made, const sf_field_t *field)
+{
+  return field->unit != NULL && field->op != NULL && made->root == field->rootdata && made->leaf == field->leafdata &&
+         made->combine.unit.base == field->unit->unit.base && made->combine.unit.count == field->unit->unit.count &&
+         made->op == field->op->op;
+}
+
+/* The recent request of the graph if this call has the same arguments. */
+static sf_request_t *take_recent(const sfc_call_t *call)
+{
+  sf_request_t *request = call->graph->requests.recent[call->operation];
+  if (call->persistent || request == NULL || request->in_flight || request->nfields != call->nfields)
+    return NULL;
+  for (int32_t k = 0; k < call->nfields; k++)
+    if (!is_same(&request->fields[k], &call->fields[k]))
+      return NULL;
+  return request;
+}
+
+static sf_status_t make(sfc_call_t *call, sf_request_t **request_p)
+{
+  const char *name = sfshm_call_name(call->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE);
+  sf_status_t status = sfc_call_check_graph(name, call->graph);
+  if (status == SF_OK && (call->nfields < 1 || call->nfields > SF_FIELDS_MAX || call->fields == NULL))
+    status = sfshm_error(SF_ERR_ARG, "%s: %d fields at %p; 1 to %d expected", name, call->nfields,
+                         (const void *)call->fields, SF_FIELDS_MAX);
+  if (status == SF_OK && request_p == NULL)
+    status = sfshm_error(SF_ERR_ARG, "%s: request_p is NULL", name);
+  if (status != SF_OK)
+    return status;
+  sf_request_t *request = take_recent(call);
+  if (request != NULL) {
+    *request_p = request;
+    return SF_OK;
+  }
+  status = check_call(call);
+  if (status == SF_OK && !call->persistent)
+    status = sfc_graph_failure(call->graph);
+  return status == SF_OK ? sfc_request_make(call, request_p) : status;
+}
+
+/* With one field it is the operation of one field. */
+static bool is_single(int32_t n, const sf_field_t fields[])
+{
+  return n == 1 && fields != NULL;
+}
+
+static sf_status_t begin(sf_graph_t *graph, sfshm_operation_t operation, int32_t n, const sf_field_t fields[],
+                         sf_request_t **request_p)
+{
+  sfc_call_t call = {.graph = graph, .operation = operation, .fields = fields, .nfields = n};
+  sf_request_t *request;
+  sf_status_t status = make(&call, request_p == NULL ? NULL : &request);
+  return status == SF_OK ? sfc_request_begin(request, request_p) : status;
+}
+
+sf_status_t sf_bcast_begin_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[], sf_request_t **request_p)
+{
+  if (is_single(n, fields))
+    return sf_bcast_begin(graph, fields->unit, fields->rootdata, fields->leafdata, fields->op, request_p);
+  return begin(graph, SFSHM_BCAST, n, fields, request_p);
+}
+
+sf_status_t sf_reduce_begin_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[], sf_request_t **request_p)
+{
+  if (is_single(n, fields))
+    return sf_reduce_begin(graph, fields->unit, fields->leafdata, fields->rootdata, fields->op, request_p);
+  return begin(graph, SFSHM_REDUCE, n, fields, request_p);
+}
+
+sf_status_t sf_bcast_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[])
+{
+  sf_request_t *request;
+  sf_status_t status = sf_bcast_begin_v(graph, n, fields, &request);
+  return status == SF_OK ? sf_wait(&request) : status;
+}
+
+sf_status_t sf_reduce_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[])
+{
+  sf_request_t *request;
+  sf_status_t status = sf_reduce_begin_v(graph, n, fields, &request);
+  return status == SF_OK ? sf_wait(&request) : status;
+}
+
+sf_status_t sf_bcast_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[], sf_request_t **request_p)
+{
+  sfc_call_t call = {.graph = graph, .operation = SFSHM_BCAST, .fields = fields, .nfields = n, .persistent = true};
+  if (is_single(n, fields))
+    return sf_bcast_init(graph, fields->unit, fields->rootdata, fields->leafdata, fields->op, request_p);
+  return make(&call, request_p);
+}
+
+sf_status_t sf_reduce_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[], sf_request_t **request_p)
+{
+  sfc_call_t call = {.graph = graph, .operation = SFSHM_REDUCE, .fields = fields, .nfields = n, .persistent = true};
+  if (is_single(n, fields))
+    return sf_reduce_init(graph, fields->unit, fields->leafdata, fields->rootdata, fields->op, request_p);
+  return make(&call, request_p);
+}
