@@ -132,8 +132,9 @@ async_cg := $(if $(NVCC),$(BUILD)/examples/async_cg)
 async_cg_objects := $(if $(NVCC),$(call objects,$(wildcard docs/examples/cuda/*.c)))
 # So is what works on memory of CUDA devices.
 cuda_objects := $(if $(NVCC),$(call objects,$(wildcard shm/cuda/*.c)))
-sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(report_objects) $(merge_objects)
-sfrun_objects := $(call objects,$(call find_sources,tools/sfrun)) $(report_objects)
+tool_objects := $(call objects,$(call find_sources,tools/common))
+sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(tool_objects) $(report_objects) $(merge_objects)
+sfrun_objects := $(call objects,$(call find_sources,tools/sfrun)) $(tool_objects) $(report_objects)
 # By which sfctl doctor finds sfd and MPI as sfrun does.
 sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,process/capture mpi/cpus mpi/mpi mpi/mpirun_options \
 	process/process sfd_command process/signals))
@@ -264,7 +265,7 @@ all_programs := $(tools) $(examples) $(mpi_tests) $(petsc_tests) $(petsc_bench) 
 $(client_library): $(client_objects)
 $(adapter_library): $(adapter_objects)
 $(daemon_library): $(call without_main,$(daemon_objects))
-$(tools_library): $(filter-out $(report_objects) $(merge_objects),$(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects)))
+$(tools_library): $(sort $(filter-out $(report_objects) $(merge_objects),$(call without_main,$(sfctl_objects) $(sfrun_objects) $(sfperf_objects))))
 $(help_libraries): $(BUILD)/libsftest-%.a: $$(call help_objects_of,$$*)
 $(archives): $(BUILD)/link.stamp
 	@mkdir -p $(@D)
@@ -273,7 +274,7 @@ $(archives): $(BUILD)/link.stamp
 $(BUILD)/sfd: $(daemon_objects) $(shared_objects)
 $(BUILD)/sfctl: $(sfctl_objects) $(sfrun_objects_of_sfctl) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
-$(BUILD)/sfperf: $(sfperf_objects) $(report_objects) $(client_library)
+$(BUILD)/sfperf: $(sfperf_objects) $(tool_objects) $(report_objects) $(client_library)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 
 LIBS = $(CLIENT_LIBS)

@@ -2,21 +2,19 @@
 #include "tools/sfctl/options.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/report/text.h"
 #include "shm/base/error.h"
 #include "shm/base/suggest.h"
+#include "tools/common/options.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define HELP_COLUMN 30
 #define MAX_INTEGER (INT64_C(1) << 24)
 #define THRESHOLD_DEFAULT_MS 1000
-#define TIMEOUT_MIN_S 0.001
-#define TIMEOUT_MAX_S 604800.0
+#define SECONDS_MAX_MS 604800000
 
 typedef struct command {
   const char *name, *argument, *help;
@@ -54,62 +52,58 @@ static const command_t commands[] = {
 };
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
-typedef enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_SECONDS, KIND_INTEGER, KIND_NODE, KIND_GRAPH } kind_t;
-
-typedef struct row {
-  const char *name, *argument, *help;
-  kind_t kind;
-  size_t offset;        /* of the field in sfctl_options_t */
-  const char *commands; /* with which it goes, with a blank around each; NULL: all */
-} row_t;
-
 #define WITH_ALL_NODES                                                                                                 \
   " top matrix metrics status jobs ranks graphs plan peers stuck trace config log drain shutdown doctor "
 #define WITH_NODES WITH_ALL_NODES "kill "
 #define WITH_TABLES " top jobs ranks graphs plan peers stuck "
 #define FIELD(name) offsetof(sfctl_options_t, name)
+#define COUNT(name, least) SFTOOL_INTEGER, .offset = FIELD(name), .min = (least), .max = MAX_INTEGER
+#define SECONDS(name) SFTOOL_SECONDS, .offset = FIELD(name), .min = 1, .max = SECONDS_MAX_MS
+#define WORD(name) SFTOOL_WORD, .offset = FIELD(name)
+#define TEXT(name) SFTOOL_TEXT, .offset = FIELD(name)
+#define FLAG(name) SFTOOL_FLAG, .offset = FIELD(name)
 
-static const row_t rows[] = {
-    {"help", NULL, "print this and end", KIND_FLAG, FIELD(help), NULL},
-    {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version), NULL},
-    {"json", NULL, "print JSON: one object, or an array of them", KIND_FLAG, FIELD(json),
-     " daemons top matrix status jobs ranks graphs plan peers stuck trace doctor topo config log drain kill shutdown "},
-    {"regions", NULL, "with ranks: list each region of memory, not sums", KIND_FLAG, FIELD(regions), " ranks "},
-    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it, else found", KIND_TEXT,
-     FIELD(socket), NULL},
-    {"wide", NULL, "all columns, names in full; default: what fits the terminal", KIND_FLAG, FIELD(wide), WITH_TABLES},
-    {"timeout", "SECONDS", "how long the daemon may take; default 5", KIND_SECONDS, FIELD(timeout_ms), NULL},
-    {"node", "NUMBER", "ask the daemon of that node instead, through this one", KIND_NODE, FIELD(node), WITH_NODES},
-    {"all-nodes", NULL, "ask the daemons of all nodes, through this one", KIND_FLAG, FIELD(all_nodes), WITH_ALL_NODES},
-    {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", KIND_TEXT, FIELD(matrix), " plan "},
-    {"grid", "AxBxC", "plan for a grid of so many points, or A,B,C", KIND_TEXT, FIELD(grid), " plan "},
-    {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 3, 5 or 7", KIND_INTEGER, FIELD(stencil), " plan "},
-    {"parts", "boxes|rows", "how the grid is dealt out; default boxes", KIND_CHOICE, FIELD(parts), " plan "},
-    {"ranks", "COUNT", "ranks to plan for", KIND_INTEGER, FIELD(ranks), " plan "},
-    {"per-node", "COUNT", "of these on a node", KIND_INTEGER, FIELD(per_node), " plan "},
-    {"nodes", "COUNT", "of the grid: divide it as sf_grid does, between nodes", KIND_INTEGER, FIELD(nodes), " plan "},
-    {"fields", "COUNT", "with --nodes: that travel together; default 1", KIND_INTEGER, FIELD(fields), " plan "},
-    {"radius", "POINTS", "with --nodes: of the stencil; default 1", KIND_INTEGER, FIELD(radius), " plan "},
-    {"periodic", NULL, "with --nodes: all axes are closed to rings", KIND_FLAG, FIELD(periodic), " plan "},
-    {"distances", "FILE", "with --nodes: matrix of the places of a node", KIND_TEXT, FIELD(distances), " plan "},
-    {"distribution", "block|cyclic", "which of them; default block", KIND_CHOICE, FIELD(distribution), " plan "},
-    {"unit", "BYTES", "size of a value; default 8", KIND_INTEGER, FIELD(unit), " plan "},
-    {"pairs", NULL, "with plan: each pair, too: of a graph of ranks, else of nodes", KIND_FLAG, FIELD(pairs), " plan "},
-    {"threshold", "SECONDS", "with stuck: how long is too long; default 1", KIND_SECONDS, FIELD(threshold_ms),
-     " stuck "},
-    {"output", "FILE", "with trace dump: where to write; default: standard output", KIND_TEXT, FIELD(output),
-     " trace "},
-    {"batch", NULL, "with top, -b: plain lines, also on a terminal", KIND_FLAG, FIELD(batch), " top "},
-    {"iterations", "COUNT", "with top, -n: end after so many refreshes", KIND_INTEGER, FIELD(iterations), " top "},
-    {"delay", "SECONDS", "with top, -d: between refreshes; default 1", KIND_SECONDS, FIELD(delay_ms), " top "},
-    {"sort", "COLUMN", "with top: by that column, highest first", KIND_TEXT, FIELD(sort), " top "},
-    {"graph", "NUMBER", "with matrix: of that graph only", KIND_GRAPH, FIELD(graph), " matrix "},
-    {"by", "ranks|nodes|pairs", "with matrix: between whom; default ranks", KIND_CHOICE, FIELD(by), " matrix "},
-    {"format", "text|csv|svg", "with matrix; default text", KIND_CHOICE, FIELD(format), " matrix "},
-    {"count", "bytes|messages", "with matrix: what is shaded; default bytes", KIND_CHOICE, FIELD(count), " matrix "},
-    {"interval", "SECONDS", "with matrix: what is sent during so long", KIND_SECONDS, FIELD(interval_ms), " matrix "},
-    {"undo", NULL, "with drain: let new jobs in again", KIND_FLAG, FIELD(undo), " drain "},
-    {"force", NULL, "with shutdown: also if there are jobs", KIND_FLAG, FIELD(force), " shutdown "},
+static sf_status_t take_graph(const sftool_option_t *option, void *options, const char *text);
+
+static const sftool_option_t rows[] = {
+    {"help", NULL, "print this and end", FLAG(help)},
+    {"version", NULL, "print the version and end", FLAG(version)},
+    {"json", NULL, "print JSON: one object, or an array of them", FLAG(json),
+     .with = " daemons top matrix status jobs ranks graphs plan peers stuck trace doctor topo config log drain kill "
+             "shutdown "},
+    {"regions", NULL, "with ranks: list each region of memory, not sums", FLAG(regions), .with = " ranks "},
+    {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it, else found", TEXT(socket)},
+    {"wide", NULL, "all columns, names in full; default: what fits the terminal", FLAG(wide), .with = WITH_TABLES},
+    {"timeout", "SECONDS", "how long the daemon may take; default 5", SECONDS(timeout_ms)},
+    {"node", "NUMBER", "ask the daemon of that node instead, through this one", COUNT(node, 0), .with = WITH_NODES},
+    {"all-nodes", NULL, "ask the daemons of all nodes, through this one", FLAG(all_nodes), .with = WITH_ALL_NODES},
+    {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", TEXT(matrix), .with = " plan "},
+    {"grid", "AxBxC", "plan for a grid of so many points, or A,B,C", TEXT(grid), .with = " plan "},
+    {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 3, 5 or 7", COUNT(stencil, 1), .with = " plan "},
+    {"parts", "boxes|rows", "how the grid is dealt out; default boxes", WORD(parts), .with = " plan "},
+    {"ranks", "COUNT", "ranks to plan for", COUNT(ranks, 1), .with = " plan "},
+    {"per-node", "COUNT", "of these on a node", COUNT(per_node, 1), .with = " plan "},
+    {"nodes", "COUNT", "of the grid: divide it as sf_grid does, between nodes", COUNT(nodes, 1), .with = " plan "},
+    {"fields", "COUNT", "with --nodes: that travel together; default 1", COUNT(fields, 1), .with = " plan "},
+    {"radius", "POINTS", "with --nodes: of the stencil; default 1", COUNT(radius, 1), .with = " plan "},
+    {"periodic", NULL, "with --nodes: all axes are closed to rings", FLAG(periodic), .with = " plan "},
+    {"distances", "FILE", "with --nodes: matrix of the places of a node", TEXT(distances), .with = " plan "},
+    {"distribution", "block|cyclic", "which of them; default block", WORD(distribution), .with = " plan "},
+    {"unit", "BYTES", "size of a value; default 8", COUNT(unit, 1), .with = " plan "},
+    {"pairs", NULL, "with plan: each pair, too: of a graph of ranks, else of nodes", FLAG(pairs), .with = " plan "},
+    {"threshold", "SECONDS", "with stuck: how long is too long; default 1", SECONDS(threshold_ms), .with = " stuck "},
+    {"output", "FILE", "with trace dump: where to write; default: standard output", TEXT(output), .with = " trace "},
+    {"batch", NULL, "with top, -b: plain lines, also on a terminal", FLAG(batch), .with = " top "},
+    {"iterations", "COUNT", "with top, -n: end after so many refreshes", COUNT(iterations, 1), .with = " top "},
+    {"delay", "SECONDS", "with top, -d: between refreshes; default 1", SECONDS(delay_ms), .with = " top "},
+    {"sort", "COLUMN", "with top: by that column, highest first", TEXT(sort), .with = " top "},
+    {"graph", "NUMBER", "with matrix: of that graph only", SFTOOL_OWN, .with = " matrix ", .parse = take_graph},
+    {"by", "ranks|nodes|pairs", "with matrix: between whom; default ranks", WORD(by), .with = " matrix "},
+    {"format", "text|csv|svg", "with matrix; default text", WORD(format), .with = " matrix "},
+    {"count", "bytes|messages", "with matrix: what is shaded; default bytes", WORD(count), .with = " matrix "},
+    {"interval", "SECONDS", "with matrix: what is sent during so long", SECONDS(interval_ms), .with = " matrix "},
+    {"undo", NULL, "with drain: let new jobs in again", FLAG(undo), .with = " drain "},
+    {"force", NULL, "with shutdown: also if there are jobs", FLAG(force), .with = " shutdown "},
 };
 #define NROWS (sizeof rows / sizeof rows[0])
 
@@ -136,30 +130,6 @@ const char *sfctl_options_option_name(size_t index)
 
 /* ---- Options ---- */
 
-static sf_status_t parse_seconds(const row_t *row, const char *text, int64_t *ms_p)
-{
-  char *end = NULL;
-  /* strtod takes more than decimal numbers */
-  double seconds = *text != '\0' && text[strspn(text, "0123456789.")] == '\0' ? strtod(text, &end) : NAN;
-  if (end == NULL || *end != '\0' || !(seconds >= TIMEOUT_MIN_S && seconds <= TIMEOUT_MAX_S))
-    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected seconds from %g to %.0f", row->name, text, TIMEOUT_MIN_S,
-                       TIMEOUT_MAX_S);
-  *ms_p = (int64_t)(seconds * 1000 + 0.5);
-  return SF_OK;
-}
-
-static sf_status_t parse_integer(const row_t *row, const char *text, int64_t min, int64_t *value_p)
-{
-  char *end;
-  errno = 0;
-  long long value = strtoll(text, &end, 10);
-  if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < min || value > MAX_INTEGER)
-    return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected a whole number from %lld to %lld", row->name, text,
-                       (long long)min, (long long)MAX_INTEGER);
-  *value_p = value;
-  return SF_OK;
-}
-
 static sf_status_t parse_graph(const char *name, const char *word, const char **graph_p)
 {
   char *end;
@@ -172,61 +142,20 @@ static sf_status_t parse_graph(const char *name, const char *word, const char **
   return SF_OK;
 }
 
-/* The words that may be chosen are the argument's name. */
-static sf_status_t parse_choice(const row_t *row, const char *text, const char **value_p)
+static sf_status_t take_graph(const sftool_option_t *option, void *options, const char *text)
 {
-  for (const char *word = row->argument;; word += strcspn(word, "|") + 1) {
-    size_t length = strcspn(word, "|");
-    if (strlen(text) == length && strncmp(word, text, length) == 0) {
-      *value_p = text;
-      return SF_OK;
-    }
-    if (word[length] == '\0')
-      break;
-  }
-  return sfshm_error(SF_ERR_ARG, "--%s \"%.80s\": expected %s", row->name, text, row->argument);
+  return parse_graph(option->name, text, &((sfctl_options_t *)options)->graph);
 }
 
-static sf_status_t apply(const row_t *row, sfctl_options_t *options, const char *value)
+static sf_status_t unknown_option(const char *word)
 {
-  void *field = (char *)options + row->offset;
-  switch (row->kind) {
-  case KIND_FLAG:
-    *(bool *)field = true;
-    return SF_OK;
-  case KIND_INTEGER:
-    return parse_integer(row, value, 1, field);
-  case KIND_GRAPH:
-    return parse_graph(row->name, value, field);
-  case KIND_NODE:
-    return parse_integer(row, value, 0, field);
-  case KIND_CHOICE:
-    return parse_choice(row, value, field);
-  case KIND_SECONDS:
-    return parse_seconds(row, value, field);
-  case KIND_TEXT:
-    if (*value == '\0')
-      return sfshm_error(SF_ERR_ARG, "--%s: expected %s, found an empty text", row->name, row->argument);
-    *(const char **)field = value;
-    return SF_OK;
-  }
-  return SF_ERR_INTERNAL;
-}
-
-static sf_status_t unknown_option(const char *word, size_t length)
-{
-  char known[NROWS][32], spelled[64], hint[SFSHM_SUGGEST_HINT_SIZE];
-  snprintf(spelled, sizeof spelled, "%.*s", (int)(length < 60 ? length : 60), word);
-  sfshm_suggest_t suggest = {.word = spelled};
-  for (size_t i = 0; i < NROWS; i++) {
-    snprintf(known[i], sizeof known[i], "--%s", rows[i].name);
-    sfshm_suggest_show(&suggest, known[i]);
-  }
-  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; see sfctl --help", spelled, sfshm_suggest_hint(&suggest, hint));
+  char spelled[SFTOOL_SPELLED_SIZE], hint[SFTOOL_HINT_SIZE];
+  (void)sftool_option_suggest(rows, NROWS, word, spelled, hint);
+  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; see sfctl --help", spelled, hint);
 }
 
 /* As in top(1). */
-static const row_t *find_short(const char *word)
+static const sftool_option_t *find_short(const char *word)
 {
   static const char *const names[][2] = {{"-b", "batch"}, {"-n", "iterations"}, {"-d", "delay"}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -236,32 +165,16 @@ static const row_t *find_short(const char *word)
   return NULL;
 }
 
-static const row_t *find_row(const char *word, size_t length)
-{
-  for (size_t i = 0; i < NROWS; i++)
-    if (strncmp(word, "--", 2) == 0 && strlen(rows[i].name) == length - 2 &&
-        strncmp(word + 2, rows[i].name, length - 2) == 0)
-      return &rows[i];
-  return NULL;
-}
-
 static sf_status_t take_option(parser_t *parser)
 {
-  const char *word = parser->argv[parser->at++];
-  const char *equals = strchr(word, '=');
-  size_t length = strcspn(word, "=");
-  const row_t *row = find_row(word, length);
+  const char *word = parser->argv[parser->at];
+  const sftool_option_t *row = sftool_option_find(rows, NROWS, word);
   if (row == NULL)
     row = find_short(word);
   if (row == NULL)
-    return unknown_option(word, length);
-  if (row->argument == NULL && equals != NULL)
-    return sfshm_error(SF_ERR_ARG, "--%s takes no value, found \"%.80s\"", row->name, equals + 1);
-  if (row->argument != NULL && equals == NULL && parser->at == parser->argc)
-    return sfshm_error(SF_ERR_ARG, "--%s: %s is missing", row->name, row->argument);
-  const char *value = equals != NULL ? equals + 1 : row->argument != NULL ? parser->argv[parser->at++] : NULL;
+    return unknown_option(word);
   parser->given[row - rows] = true;
-  return apply(row, &parser->options, value);
+  return sftool_option_take(row, parser->argc, parser->argv, &parser->at, &parser->options);
 }
 
 /* ---- Commands ---- */
@@ -319,19 +232,12 @@ static sf_status_t take(parser_t *parser)
   return SF_OK;
 }
 
-static bool goes_with(const row_t *row, const command_t *command)
+static sf_status_t misplaced(const sftool_option_t *row, const command_t *command)
 {
-  char name[32];
-  snprintf(name, sizeof name, " %s ", command->name);
-  return row->commands == NULL || strstr(row->commands, name) != NULL;
-}
-
-static sf_status_t misplaced(const row_t *row, const command_t *command)
-{
-  if (strlen(row->commands) > 40)
+  if (strlen(row->with) > 40)
     return sfshm_error(SF_ERR_ARG, "--%s does not go with %s", row->name, command->name);
-  return sfshm_error(SF_ERR_ARG, "--%s goes with the command%.*s, not with %s", row->name,
-                     (int)strlen(row->commands) - 1, row->commands, command->name);
+  return sfshm_error(SF_ERR_ARG, "--%s goes with the command%.*s, not with %s", row->name, (int)strlen(row->with) - 1,
+                     row->with, command->name);
 }
 
 /* A graph, a matrix or a grid; of the latter two on how many ranks. */
@@ -350,7 +256,7 @@ static sf_status_t check_plan(const parser_t *parser)
   if (options->nodes > MAX_INTEGER / (options->per_node > 0 ? options->per_node : 1))
     return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
   for (size_t i = 0; i < NROWS; i++) {
-    bool of_plan = parser->given[i] && rows[i].commands != NULL && strcmp(rows[i].commands, " plan ") == 0;
+    bool of_plan = parser->given[i] && rows[i].with != NULL && strcmp(rows[i].with, " plan ") == 0;
     bool of_nodes = rows[i].offset == FIELD(fields) || rows[i].offset == FIELD(radius) ||
                     rows[i].offset == FIELD(periodic) || rows[i].offset == FIELD(distances);
     bool of_ranks = rows[i].offset == FIELD(parts) || rows[i].offset == FIELD(distribution);
@@ -382,7 +288,7 @@ static sf_status_t check_complete(parser_t *parser)
       return status;
   }
   for (size_t i = 0; i < NROWS; i++)
-    if (parser->given[i] && !goes_with(&rows[i], command))
+    if (parser->given[i] && !sftool_option_goes_with(&rows[i], command->name))
       return misplaced(&rows[i], command);
   return SF_OK;
 }
@@ -421,16 +327,6 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
 
 /* ---- Help ---- */
 
-static void print_line(FILE *file, const char *prefix, const char *name, const char *argument, const char *help)
-{
-  char usage[40];
-  snprintf(usage, sizeof usage, "%s%s %s", prefix, name, argument != NULL ? argument : "");
-  int used = fprintf(file, "  %-*s ", HELP_COLUMN - 3, usage);
-  if (used > HELP_COLUMN)
-    fprintf(file, "\n%*s", HELP_COLUMN, "");
-  sfreport_text_wrap(help, HELP_COLUMN, file);
-}
-
 void sfctl_options_print_help(FILE *file)
 {
   fputs("usage: sfctl [options] [COMMAND [JOB|GRAPH]]\n\n"
@@ -438,10 +334,10 @@ void sfctl_options_print_help(FILE *file)
         "Commands:\n",
         file);
   for (size_t i = 0; i < NCOMMANDS; i++)
-    print_line(file, "", commands[i].name, commands[i].argument, commands[i].help);
+    sftool_print_help(file, HELP_COLUMN, "", commands[i].name, commands[i].argument, commands[i].help);
   fputs("\nJOB is a job's name or number, GRAPH a graph's number. Options:\n", file);
   for (size_t i = 0; i < NROWS; i++)
-    print_line(file, "--", rows[i].name, rows[i].argument, rows[i].help);
+    sftool_print_help(file, HELP_COLUMN, "--", rows[i].name, rows[i].argument, rows[i].help);
   fputs("\nExit status: 0 done, 1 the request failed or doctor found problems,\n2 wrong usage, 3 no daemon, 4 daemon "
         "of another version.\n"
         "See sfctl(1).\n",

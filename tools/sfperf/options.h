@@ -30,22 +30,24 @@ typedef struct sfperf_case {
   const char *path;  /* matrix; part of argv */
 } sfperf_case_t;
 
+typedef struct sfperf_list {
+  int n;
+  int64_t at[SFPERF_MAX_CASES];
+} sfperf_list_t;
+
 typedef struct sfperf_options {
   bool json;
   bool spread; /* tables show the smallest and the largest sample, too */
   bool pin;
-  bool sends_by_number; /* to other nodes */
+  int sends_by_number; /* to other nodes: 0 nearest first, 1 by number */
   sfperf_measure_t measure;
-  int nsizes; /* of all but exchange and setup */
-  int64_t sizes[SFPERF_MAX_CASES];
-  int nedges; /* of setup */
-  int64_t edges[SFPERF_MAX_CASES];
-  int ncases;     /* of exchange */
-  bool on_device; /* pingpong, exchange: --memory device */
+  sfperf_list_t sizes; /* of all but exchange and setup */
+  sfperf_list_t edges; /* of setup */
+  int ncases;          /* of exchange */
+  int on_device;       /* 0 or 1; pingpong, exchange: --memory device */
   sfperf_case_t cases[SFPERF_MAX_CASES];
-  int stencil; /* of all grids */
-  int nfields; /* of the benchmark stencil */
-  int64_t fields[SFPERF_MAX_CASES];
+  int stencil;          /* of all grids */
+  sfperf_list_t fields; /* of the benchmark stencil */
   int radius;
   sfperf_partition_t partition;
 } sfperf_options_t;

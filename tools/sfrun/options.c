@@ -6,61 +6,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/report/text.h"
 #include "shm/base/error.h"
-#include "shm/base/suggest.h"
+#include "tools/common/options.h"
 #include "tools/sfrun/mpi/mpirun_options.h"
 
 #define GRACE_DEFAULT_MS 10000
 #define GRACE_MAX_S 1000000
 #define SFRUN_JOB_MAX 128
 
-typedef enum kind {
-  KIND_FLAG,
-  KIND_TEXT,
-  KIND_JOB,
-  KIND_SECONDS,
-  KIND_LAUNCHER,
-  KIND_NODES,
-  KIND_DISTRIBUTION,
-  KIND_FABRIC,
-  KIND_PORT,
-  KIND_SFD_OPTION
-} kind_t;
+#define FIELD(name) .offset = offsetof(sfrun_options_t, name)
 
-typedef struct row {
-  const char *name, *argument, *help;
-  kind_t kind;
-  size_t offset; /* of the field in sfrun_options_t */
-} row_t;
+static sf_status_t take_job(const sftool_option_t *option, void *options, const char *text);
+static sf_status_t take_grace(const sftool_option_t *option, void *options, const char *text);
+static sf_status_t take_sfd_option(const sftool_option_t *option, void *options, const char *text);
 
-#define FIELD(name) offsetof(sfrun_options_t, name)
-
-static const row_t rows[] = {
-    {"help", NULL, "print this and end", KIND_FLAG, FIELD(help)},
-    {"version", NULL, "print the version and end", KIND_FLAG, FIELD(version)},
-    {"quiet", NULL, "don't say what is added to mpirun's command line", KIND_FLAG, FIELD(quiet)},
-    {"job", "NAME", "name of the job, as sfctl shows it; default: the program's, and a random number", KIND_JOB,
-     FIELD(job)},
-    {"launcher", "NAME", "mpirun (default), or local: sfrun starts the ranks itself, without MPI", KIND_LAUNCHER,
-     FIELD(launcher)},
-    {"nodes", "N", "start N daemons on this host, and deal the ranks to them; default 1", KIND_NODES, FIELD(nnodes)},
-    {"distribution", "NAME", "how ranks are dealt to nodes: block (default) or cyclic", KIND_DISTRIBUTION,
-     FIELD(distribution)},
-    {"hostfile", "FILE", "hosts to run on, lines \"HOST slots=N\" or \"HOST:N\": one daemon on each", KIND_TEXT,
+/* Words of choices are in the order of the enum. */
+static const sftool_option_t rows[] = {
+    {"help", NULL, "print this and end", SFTOOL_FLAG, FIELD(help)},
+    {"version", NULL, "print the version and end", SFTOOL_FLAG, FIELD(version)},
+    {"quiet", NULL, "don't say what is added to mpirun's command line", SFTOOL_FLAG, FIELD(quiet)},
+    {"job", "NAME", "name of the job, as sfctl shows it; default: the program's, and a random number", SFTOOL_OWN,
+     .parse = take_job},
+    {"launcher", "mpirun|local", "mpirun (default), or local: sfrun starts the ranks itself, without MPI",
+     SFTOOL_CHOICE, FIELD(launcher)},
+    {"nodes", "N", "start N daemons on this host, and deal the ranks to them; default 1", SFTOOL_INT, FIELD(nnodes),
+     .min = 1, .max = SFRUN_MAX_NODES},
+    {"distribution", "block|cyclic", "how ranks are dealt to nodes; default block", SFTOOL_CHOICE, FIELD(distribution)},
+    {"hostfile", "FILE", "hosts to run on, lines \"HOST slots=N\" or \"HOST:N\": one daemon on each", SFTOOL_TEXT,
      FIELD(hostfile)},
-    {"fabric", "NAME", "how several daemons reach each other: tcp (default) or mpi", KIND_FABRIC, FIELD(fabric)},
-    {"port", "PORT", "TCP port of the daemons on other hosts; default: one chosen at random", KIND_PORT, FIELD(port)},
-    {"mpirun", "PATH", "mpirun to use; default: SFRUN_MPIRUN, else mpirun", KIND_TEXT, FIELD(mpirun)},
-    {"sfd", "PATH", "daemon to start; default: the sfd beside sfrun, else in PATH", KIND_TEXT, FIELD(sfd)},
-    {"sfd-option", "KEY=VALUE", "give the daemon its option --KEY=VALUE; may be repeated", KIND_SFD_OPTION, 0},
-    {"log-level", "LEVEL", "the daemon's log level, as sfd --log-level; default: warn, to a file info", KIND_TEXT,
+    {"fabric", "tcp|mpi", "how several daemons reach each other; default tcp", SFTOOL_CHOICE, FIELD(fabric)},
+    {"port", "PORT", "TCP port of the daemons on other hosts; default: one chosen at random", SFTOOL_INT, FIELD(port),
+     .min = 1, .max = UINT16_MAX},
+    {"mpirun", "PATH", "mpirun to use; default: SFRUN_MPIRUN, else mpirun", SFTOOL_TEXT, FIELD(mpirun)},
+    {"sfd", "PATH", "daemon to start; default: the sfd beside sfrun, else in PATH", SFTOOL_TEXT, FIELD(sfd)},
+    {"sfd-option", "KEY=VALUE", "give the daemon its option --KEY=VALUE; may be repeated", SFTOOL_OWN,
+     .parse = take_sfd_option},
+    {"log-level", "LEVEL", "the daemon's log level, as sfd --log-level; default: warn, to a file info", SFTOOL_TEXT,
      FIELD(log_level)},
-    {"keep-daemon-log", "FILE", "write the daemon's messages to FILE, not to standard error", KIND_TEXT,
+    {"keep-daemon-log", "FILE", "write the daemon's messages to FILE, not to standard error", SFTOOL_TEXT,
      FIELD(daemon_log)},
-    {"grace", "SECONDS", "local launcher: how long the other ranks may go on when one failed; default 10", KIND_SECONDS,
-     FIELD(grace_ms)},
+    {"grace", "SECONDS", "local launcher: how long the other ranks may go on when one failed; default 10", SFTOOL_OWN,
+     .parse = take_grace},
 };
+#define NROWS (sizeof rows / sizeof rows[0])
 
 /* The line while it is read. */
 typedef struct parser {
@@ -71,119 +59,33 @@ typedef struct parser {
   bool after_unknown;      /* the next word may be the argument of an option that sfrun doesn't know */
 } parser_t;
 
-static sf_status_t parse_count(const char *name, const char *text, int64_t minimum, int64_t maximum, int64_t *value_p)
+static sf_status_t take_sfd_option(const sftool_option_t *option, void *options, const char *text)
 {
-  size_t ndigits = strspn(text, "0123456789");
-  int64_t value = ndigits > 0 && ndigits < 12 && !text[ndigits] ? strtoll(text, NULL, 10) : -1;
-  if (value < minimum || value > maximum)
-    return sfshm_error(SF_ERR_ARG, "%s \"%s\": expected a whole number from %lld to %lld", name, text,
-                       (long long)minimum, (long long)maximum);
-  *value_p = value;
-  return SF_OK;
-}
-
-static sf_status_t parse_launcher(const char *text, sfrun_launcher_t *launcher_p)
-{
-  if (strcmp(text, "mpirun") != 0 && strcmp(text, "local") != 0)
-    return sfshm_error(SF_ERR_ARG, "--launcher \"%s\": expected mpirun or local", text);
-  *launcher_p = *text == 'l' ? SFRUN_LAUNCHER_LOCAL : SFRUN_LAUNCHER_MPIRUN;
-  return SF_OK;
-}
-
-static sf_status_t parse_fabric(const char *text, sfrun_fabric_t *fabric_p)
-{
-  if (strcmp(text, "tcp") != 0 && strcmp(text, "mpi") != 0)
-    return sfshm_error(SF_ERR_ARG, "--fabric \"%s\": expected tcp or mpi", text);
-  *fabric_p = *text == 't' ? SFRUN_FABRIC_TCP : SFRUN_FABRIC_MPI;
-  return SF_OK;
-}
-
-static sf_status_t parse_small(const char *name, const char *text, int64_t minimum, int64_t maximum, int32_t *value_p)
-{
-  int64_t value = 0;
-  sf_status_t status = parse_count(name, text, minimum, maximum, &value);
-  if (!status)
-    *value_p = (int32_t)value;
-  return status;
-}
-
-static sf_status_t add_sfd_option(sfrun_options_t *options, const char *text)
-{
+  sfrun_options_t *own = options;
   const char *equals = strchr(text, '=');
   if (!equals || equals == text || *text == '-')
-    return sfshm_error(SF_ERR_ARG, "--sfd-option \"%s\": expected KEY=VALUE", text);
-  options->sfd_options[options->nsfd_options++] = text;
+    return sfshm_error(SF_ERR_ARG, "--%s \"%s\": expected KEY=VALUE", option->name, text);
+  own->sfd_options[own->nsfd_options++] = text;
   return SF_OK;
 }
 
-static sf_status_t parse_job(const char *text, const char **job_p)
+static sf_status_t take_job(const sftool_option_t *option, void *options, const char *text)
 {
   size_t length = strlen(text);
   if (length == 0 || length > SFRUN_JOB_MAX)
-    return sfshm_error(SF_ERR_ARG, "--job: a name of %zu bytes, expected 1 to %d", length, SFRUN_JOB_MAX);
-  *job_p = text;
+    return sfshm_error(SF_ERR_ARG, "--%s: a name of %zu bytes, expected 1 to %d", option->name, length, SFRUN_JOB_MAX);
+  ((sfrun_options_t *)options)->job = text;
   return SF_OK;
 }
 
-static sf_status_t apply(const row_t *row, sfrun_options_t *options, const char *value)
+static sf_status_t take_grace(const sftool_option_t *option, void *options, const char *text)
 {
-  void *field = (char *)options + row->offset;
-  int64_t seconds = 0;
-  sf_status_t status = SF_OK;
-  switch (row->kind) {
-  case KIND_FLAG:
-    *(bool *)field = true;
-    return SF_OK;
-  case KIND_TEXT:
-    if (!*value)
-      return sfshm_error(SF_ERR_ARG, "--%s: expected %s, found an empty text", row->name, row->argument);
-    *(const char **)field = value;
-    return SF_OK;
-  case KIND_JOB:
-    return parse_job(value, field);
-  case KIND_SECONDS:
-    status = parse_count("--grace", value, 0, GRACE_MAX_S, &seconds);
-    if (!status)
-      *(int64_t *)field = seconds * 1000;
-    return status;
-  case KIND_LAUNCHER:
-    return parse_launcher(value, field);
-  case KIND_NODES:
-    return parse_small("--nodes", value, 1, SFRUN_MAX_NODES, field);
-  case KIND_DISTRIBUTION:
-    return sfrun_distribution_parse(value, field);
-  case KIND_FABRIC:
-    return parse_fabric(value, field);
-  case KIND_PORT:
-    return parse_small("--port", value, 1, UINT16_MAX, field);
-  case KIND_SFD_OPTION:
-    return add_sfd_option(options, value);
-  }
-  return SF_ERR_INTERNAL;
-}
-
-/* The row of a word like --name or --name=value, NULL if it is none of sfrun's. */
-static const row_t *find_row(const char *arg)
-{
-  if (strncmp(arg, "--", 2) != 0)
-    return NULL;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (sfrun_mpirun_option_is(arg, rows[i].name))
-      return &rows[i];
-  return NULL;
-}
-
-static sf_status_t take_own_option(parser_t *parser, const row_t *row)
-{
-  const char *equals = strchr(parser->argv[parser->at++], '=');
-  if (!row->argument) {
-    if (equals)
-      return sfshm_error(SF_ERR_ARG, "--%s takes no value, found \"%s\"", row->name, equals + 1);
-    return apply(row, &parser->options, NULL);
-  }
-  if (!equals && parser->at == parser->argc)
-    return sfshm_error(SF_ERR_ARG, "--%s: %s is missing", row->name, row->argument);
-  return apply(row, &parser->options, equals ? equals + 1 : parser->argv[parser->at++]);
+  int64_t seconds;
+  (void)option;
+  sf_status_t status = sftool_parse_integer("--grace", text, 0, GRACE_MAX_S, &seconds);
+  if (!status)
+    ((sfrun_options_t *)options)->grace_ms = seconds * 1000;
+  return status;
 }
 
 static void pass_to_mpirun(parser_t *parser)
@@ -206,7 +108,7 @@ static sf_status_t take_rank_count(parser_t *parser)
     return sfshm_error(SF_ERR_ARG, "%s: the number of ranks is missing", name);
   int64_t nranks = 0;
   sf_status_t status =
-      parse_count("number of ranks", equals ? equals + 1 : parser->argv[parser->at], 1, INT32_MAX, &nranks);
+      sftool_parse_integer("number of ranks", equals ? equals + 1 : parser->argv[parser->at], 1, INT32_MAX, &nranks);
   if (status)
     return status;
   if (!equals)
@@ -219,19 +121,11 @@ static sf_status_t take_rank_count(parser_t *parser)
  * would become the program. */
 static sf_status_t check_spelling(const char *arg)
 {
-  char known[sizeof rows / sizeof *rows][32], spelled[64], hint[SFSHM_SUGGEST_HINT_SIZE];
-  snprintf(spelled, sizeof spelled, "%.*s", (int)(strcspn(arg, "=") < 60 ? strcspn(arg, "=") : 60), arg);
-  sfshm_suggest_t suggest = {.word = spelled};
-  if (strncmp(arg, "--", 2) != 0 || sfrun_mpirun_option_arguments(spelled) >= 0)
+  char spelled[SFTOOL_SPELLED_SIZE], hint[SFTOOL_HINT_SIZE];
+  if (strncmp(arg, "--", 2) != 0 || !sftool_option_suggest(rows, NROWS, arg, spelled, hint) ||
+      sfrun_mpirun_option_arguments(spelled) >= 0)
     return SF_OK;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    snprintf(known[i], sizeof known[i], "--%s", rows[i].name);
-    sfshm_suggest_show(&suggest, known[i]);
-  }
-  if (!suggest.best)
-    return SF_OK;
-  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; if it is one of mpirun, write it with one dash", spelled,
-                     sfshm_suggest_hint(&suggest, hint));
+  return sfshm_error(SF_ERR_ARG, "unknown option %s%s; if it is one of mpirun, write it with one dash", spelled, hint);
 }
 
 static sf_status_t take_mpirun_option(parser_t *parser)
@@ -274,11 +168,12 @@ static sf_status_t take_option(parser_t *parser)
     pass_to_mpirun(parser);
     return SF_OK;
   }
-  const row_t *row = find_row(arg);
+  const sftool_option_t *row = sftool_option_find(rows, NROWS, arg);
   if (!row && !is_rank_count(arg))
     return take_mpirun_option(parser);
   parser->after_unknown = false;
-  return row ? take_own_option(parser, row) : take_rank_count(parser);
+  return row ? sftool_option_take(row, parser->argc, parser->argv, &parser->at, &parser->options)
+             : take_rank_count(parser);
 }
 
 static sf_status_t parse_options(parser_t *parser)
@@ -373,12 +268,8 @@ void sfrun_options_print_help(FILE *file)
         "Starts a private sfd (or uses the one at SF_SOCKET), runs the program under\n"
         "mpirun, and cleans up.\n\n",
         file);
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    char usage[40];
-    snprintf(usage, sizeof usage, "--%s %s", rows[i].name, rows[i].argument ? rows[i].argument : "");
-    fprintf(file, "  %-24s ", usage);
-    sfreport_text_wrap(rows[i].help, 27, file);
-  }
+  for (size_t i = 0; i < NROWS; i++)
+    sftool_print_help(file, 27, "--", rows[i].name, rows[i].argument, rows[i].help);
   fputs("\nOther options go to mpirun. Before the program, \"--\" is needed after an mpirun\n"
         "option that sfrun doesn't know and that takes an argument. See sfrun(1).\n",
         file);

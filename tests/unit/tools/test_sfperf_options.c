@@ -34,9 +34,9 @@ START_TEST(has_defaults)
   sfperf_options_t options = parse_ok((const char *[]){NULL});
   ck_assert(!options.json && options.pin);
   ck_assert_int_eq(options.measure.reps, 9);
-  ck_assert_int_eq(options.sizes[0], 8);
-  ck_assert_int_eq(options.sizes[options.nsizes - 1], 4 << 20);
-  ck_assert_int_eq(options.nedges, 4);
+  ck_assert_int_eq(options.sizes.at[0], 8);
+  ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 4 << 20);
+  ck_assert_int_eq(options.edges.n, 4);
   ck_assert_int_eq(options.ncases, 5);
   ck_assert_int_eq(options.stencil, 27);
 }
@@ -46,13 +46,13 @@ START_TEST(sizes_depend_on_the_benchmark)
 {
   sfperf_options_t options;
   ck_assert_int_eq(parse_for("overlap", (const char *[]){NULL}, &options), SF_OK);
-  ck_assert_int_eq(options.sizes[0], 256 << 10);
+  ck_assert_int_eq(options.sizes.at[0], 256 << 10);
   ck_assert_int_eq(parse_for("collective", (const char *[]){NULL}, &options), SF_OK);
-  ck_assert_int_eq(options.sizes[options.nsizes - 1], 64 << 10);
+  ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 64 << 10);
   ck_assert_int_eq(parse_for("incast", (const char *[]){NULL}, &options), SF_OK);
-  ck_assert_int_eq(options.sizes[options.nsizes - 1], 1 << 20);
+  ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 1 << 20);
   ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);
-  ck_assert_int_eq(options.nsizes, 1);
+  ck_assert_int_eq(options.sizes.n, 1);
 }
 END_TEST
 
@@ -81,9 +81,9 @@ START_TEST(takes_options_of_one_benchmark)
 {
   sfperf_options_t options;
   ck_assert_int_eq(parse_for("bandwidth", (const char *[]){"--sizes", "8,64K,2M", NULL}, &options), SF_OK);
-  ck_assert(options.nsizes == 3 && options.sizes[1] == 65536 && options.sizes[2] == 2097152);
+  ck_assert(options.sizes.n == 3 && options.sizes.at[1] == 65536 && options.sizes.at[2] == 2097152);
   ck_assert_int_eq(parse_for("setup", (const char *[]){"--edges", "7", NULL}, &options), SF_OK);
-  ck_assert(options.nedges == 1 && options.edges[0] == 7);
+  ck_assert(options.edges.n == 1 && options.edges.at[0] == 7);
   ck_assert_int_eq(parse_for("setup", (const char *[]){"--sizes", "8", NULL}, &options), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "--sizes is an option of pingpong"));
   ck_assert_int_eq(parse_for("pingpong", (const char *[]){"--grid", "4,5,6", NULL}, &options), SF_ERR_ARG);

@@ -149,7 +149,7 @@ START_TEST(bad_own_options)
   expect_error(WORDS("--grace", "-1", "prog"), "--grace \"-1\"");
   expect_error(WORDS("--grace", "1.5", "prog"), "--grace \"1.5\"");
   expect_error(WORDS("--launcher", "ssh", "prog"), "--launcher \"ssh\"");
-  expect_error(WORDS("--launcher"), "--launcher: NAME is missing");
+  expect_error(WORDS("--launcher"), "--launcher: mpirun|local is missing");
   expect_error(WORDS("--quiet=yes", "prog"), "--quiet takes no value");
   expect_error(WORDS("--sfd=", "prog"), "--sfd: expected PATH");
   expect_error(WORDS("--sfd-option", "debug", "prog"), "--sfd-option \"debug\"");

@@ -180,7 +180,7 @@ void sfperf_bandwidth(const sfperf_job_t *job)
 {
   sfperf_report_t report = sfperf_report_of(job, "bandwidth");
   sfperf_report_start(&report, "windows of up to 64 messages in flight; time of one message, by bytes", job->machine);
-  for (int i = 0; i < job->options->nsizes; i++)
+  for (int i = 0; i < job->options->sizes.n; i++)
     for (int both_ways = 0; both_ways < 2; both_ways++)
-      measure_size(job, &report, job->options->sizes[i], both_ways);
+      measure_size(job, &report, job->options->sizes.at[i], both_ways);
 }

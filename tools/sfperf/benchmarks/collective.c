@@ -187,6 +187,6 @@ void sfperf_collective(const sfperf_job_t *job)
   sfperf_report_t report = sfperf_report_of(job, "collective");
   sfperf_report_start(&report, "patterns beside the collectives of MPI, by bytes of one block", job->machine);
   for (int which = 0; which < (int)(sizeof collectives / sizeof collectives[0]); which++)
-    for (int i = 0; i < options->nsizes; i++)
-      measure(job, &report, which, options->sizes[i]);
+    for (int i = 0; i < options->sizes.n; i++)
+      measure(job, &report, which, options->sizes.at[i]);
 }

@@ -212,7 +212,8 @@ void sfperf_incast(const sfperf_job_t *job)
   const sfperf_options_t *options = job->options;
   sfperf_report_t report = sfperf_report_of(job, "incast");
   sfperf_report_start(&report, "all nodes to the first (bcast) and back (reduce), by bytes of each rank", job->machine);
-  for (int i = 0; i < options->nsizes; i++)
-    measure_case(job, &report,
-                 &(sfperf_case_t){.kind = SFPERF_CASE_INCAST, .nleaves = options->sizes[i] / (int64_t)sizeof(double)});
+  for (int i = 0; i < options->sizes.n; i++)
+    measure_case(
+        job, &report,
+        &(sfperf_case_t){.kind = SFPERF_CASE_INCAST, .nleaves = options->sizes.at[i] / (int64_t)sizeof(double)});
 }

@@ -154,12 +154,13 @@ void sfperf_overlap(const sfperf_job_t *job)
                       job->machine);
   double steps_per_us = sfperf_compute_calibrate();
   MPI_Bcast(&steps_per_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  for (int i = 0; i < options->nsizes; i++) {
+  for (int i = 0; i < options->sizes.n; i++) {
     round_t round;
-    round_init(job, &round, options->sizes[i]);
+    round_init(job, &round, options->sizes.at[i]);
     for (int sends = 1; sends >= 0; sends--) {
-      double alone_us = measure(job, &report, &round, options->sizes[i], sends, 0);
-      measure(job, &report, &round, options->sizes[i], sends, (int64_t)(COMPUTATION_SHARE * alone_us * steps_per_us));
+      double alone_us = measure(job, &report, &round, options->sizes.at[i], sends, 0);
+      measure(job, &report, &round, options->sizes.at[i], sends,
+              (int64_t)(COMPUTATION_SHARE * alone_us * steps_per_us));
     }
     round_free(&round);
   }

@@ -159,8 +159,8 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
 static int64_t largest_size(const sfperf_options_t *options)
 {
   int64_t most = 0;
-  for (int i = 0; i < options->nsizes; i++)
-    most = options->sizes[i] > most ? options->sizes[i] : most;
+  for (int i = 0; i < options->sizes.n; i++)
+    most = options->sizes.at[i] > most ? options->sizes.at[i] : most;
   return most;
 }
 
@@ -179,8 +179,8 @@ void sfperf_pingpong(const sfperf_job_t *job)
   sfperf_limits_t limits;
   if (share_memory)
     sfperf_limits_init(&limits, job->rank, largest_size(options));
-  for (int i = 0; i < options->nsizes; i++)
-    measure_size(job, &report, share_memory ? &limits : NULL, options->sizes[i]);
+  for (int i = 0; i < options->sizes.n; i++)
+    measure_size(job, &report, share_memory ? &limits : NULL, options->sizes.at[i]);
   if (share_memory)
     sfperf_limits_free(&limits);
 }

@@ -86,12 +86,12 @@ void sfperf_setup(const sfperf_job_t *job)
   const sfperf_options_t *options = job->options;
   sfperf_report_t report = sfperf_report_of(job, "setup");
   sfperf_report_start(&report, "creation of a graph, by pattern and edges of each rank", job->machine);
-  for (int i = 0; i < options->nedges; i++) {
+  for (int i = 0; i < options->edges.n; i++) {
     sfperf_pattern_t pattern;
-    sfperf_pattern_random(job->rank, job->size, options->edges[i], &pattern);
+    sfperf_pattern_random(job->rank, job->size, options->edges.at[i], &pattern);
     measure(job, &report, "random", &pattern);
     sfperf_pattern_free(&pattern);
-    sfperf_pattern_contiguous(job->rank, job->size, options->edges[i], &pattern);
+    sfperf_pattern_contiguous(job->rank, job->size, options->edges.at[i], &pattern);
     measure(job, &report, "contiguous", &pattern);
     sfperf_pattern_free(&pattern);
   }

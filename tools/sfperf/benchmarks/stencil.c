@@ -215,6 +215,6 @@ void sfperf_stencil(const sfperf_job_t *job)
   sfperf_report_start(&report, "halos of fields of doubles on periodic grids, 26 neighbours; points, radius, fields",
                       job->machine);
   for (int i = 0; i < options->ncases; i++)
-    for (int f = 0; f < options->nfields; f++)
-      measure_case(job, &report, &options->cases[i], (int)options->fields[f]);
+    for (int f = 0; f < options->fields.n; f++)
+      measure_case(job, &report, &options->cases[i], (int)options->fields.at[f]);
 }

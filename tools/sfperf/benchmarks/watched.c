@@ -183,8 +183,8 @@ void sfperf_watched(const sfperf_job_t *job)
   sfperf_report_start(&report, "bcast to rank 1 and reduce back, one way, by bytes, beside sfctl top --delay 0.1",
                       job->machine);
   pid_t top = job->rank == 0 ? start_top() : 0;
-  for (int i = 0; i < job->options->nsizes; i++)
-    measure_size(job, &report, top, job->options->sizes[i], i == job->options->nsizes - 1);
+  for (int i = 0; i < job->options->sizes.n; i++)
+    measure_size(job, &report, top, job->options->sizes.at[i], i == job->options->sizes.n - 1);
   if (job->rank == 0)
     stop_top(top);
 }
