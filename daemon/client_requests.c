@@ -7,6 +7,7 @@
 #include "daemon/jobs.h"
 #include "daemon/membership.h"
 #include "daemon/memory.h"
+#include "daemon/onesided.h"
 #include "daemon/setup.h"
 
 /* One request; handle is for messages without descriptors, or else handle_fds is set. */
@@ -51,6 +52,8 @@ static const route_t routes[] = {
     BODY(TRUNK_GET) = {"TrunkGet", SFD_SESSION_RUNNING, sfd_trunk_devices_handle_get},
     BODY(TRUNK_HAVE) = {"TrunkHave", SFD_SESSION_RUNNING, sfd_trunk_devices_handle_have},
     BODY(RING_OPEN) = {"RingOpen", SFD_SESSION_RUNNING, NULL, sfd_submit_ring_handle_open, 1, 1},
+    BODY(ARRAY_OPEN) = {"ArrayOpen", SFD_SESSION_RUNNING, sfd_array_handle_open},
+    BODY(WINDOW_OPEN) = {"WindowOpen", SFD_SESSION_RUNNING, NULL, sfd_window_handle_open, 1, 1},
     BODY(CONTROL) = {"Control", SFD_SESSION_TOOL, sfd_control_handle},
     BODY(CLAIMS_OPEN) = {"ClaimsOpen", SFD_SESSION_RUNNING, NULL, sfd_offers_handle_claims, 1, 1},
     BODY(GRAPH_EDGES) = {"GraphEdges", SFD_SESSION_RUNNING, NULL, sfd_offers_handle_edges, 1, 1},

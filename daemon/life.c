@@ -6,11 +6,17 @@
 #include "daemon/data.h"
 #include "daemon/membership.h"
 #include "daemon/memory.h"
+#include "daemon/onesided.h"
 #include "daemon/setup.h"
 
 static void close_submit_ring(sfd_rank_t *rank)
 {
   sfd_submit_ring_close(rank->submit_ring);
+}
+
+static void close_window(sfd_rank_t *rank)
+{
+  sfd_window_close(rank->window);
 }
 
 static void close_offers(sfd_rank_t *rank)
@@ -90,7 +96,7 @@ const sfd_life_t sfd_life = {
         },
     .rank_freed =
         {
-            sfd_segments_free, sfd_regions_free, close_submit_ring, close_offers,
+            sfd_segments_free, sfd_regions_free, close_submit_ring, close_window, close_offers,
             sfd_trace_keep, /* takes the counters, which are closed next */
         },
     .job_failed =
@@ -124,6 +130,7 @@ const sfd_life_t sfd_life = {
         {
             sfd_setup_free,
             free_trunks,
+            sfd_array_graph_freed, /* operations under way keep its memory */
             free_offers,
             free_calls,
             sfd_barrier_free,

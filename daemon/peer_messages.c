@@ -9,6 +9,7 @@
 #include "daemon/data.h"
 #include "daemon/jobs.h"
 #include "daemon/membership.h"
+#include "daemon/onesided.h"
 #include "daemon/setup.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
@@ -150,6 +151,8 @@ static sf_status_t of_setup_arrived(sfd_server_t *server, int32_t node, const sf
 
 static sfd_placing_t place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
+  if (sfd_onesided_is_message(head))
+    return sfd_onesided_place(server, node, head, buffer_p);
   switch (head->kind) {
   case SFD_PEER_CONTROL:
     return SFD_PLACE_CHANNEL;
@@ -173,6 +176,8 @@ static sf_status_t arrived(sfd_server_t *server, int32_t node, const sfd_message
 {
   if (lacks_payload(head))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a message of kind %u without a payload", node, head->kind);
+  if (sfd_onesided_is_message(head))
+    return sfd_onesided_arrived(server, node, head, payload);
   switch (head->kind) {
   case SFD_PEER_CONTROL:
     return control_arrived(server, node, head, payload);
@@ -196,6 +201,8 @@ static void message_lost(sfd_server_t *server, int32_t node, const sfd_message_h
     lost_of_setup(server, node);
   else if (head->kind == SFD_PEER_DATA)
     sfd_trunks_data_lost(server, node);
+  else if (sfd_onesided_is_message(head))
+    sfd_onesided_lost(server, node, head);
 }
 
 static sf_status_t deliver(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void *payload)
@@ -213,6 +220,7 @@ static sf_status_t deliver(sfd_server_t *server, int32_t node, const sfd_message
 static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail)
 {
   sfd_remote_queries_node_lost(server, node, detail);
+  sfd_onesided_node_lost(server, node);
   if (refused)
     return sfd_refusal_handle(server, node, status, detail);
   sfd_coordinators_node_lost(server, node, detail);
@@ -223,6 +231,7 @@ static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bo
 static void end(sfd_server_t *server)
 {
   free(server->data->arriving);
+  sfd_onesided_destroy(server);
   free(server->images);
   free(server->refusals);
   server->data->arriving = NULL;
@@ -235,7 +244,8 @@ static sf_status_t begin(sfd_server_t *server, int32_t nnodes)
   server->data->arriving = calloc((size_t)nnodes, sizeof(sfd_trunks_t *));
   server->images = calloc((size_t)nnodes, sizeof(void *));
   server->refusals = sfd_refusals_create(nnodes);
-  if (server->data->arriving != NULL && server->images != NULL && server->refusals != NULL)
+  if (server->data->arriving != NULL && server->images != NULL && server->refusals != NULL &&
+      sfd_onesided_create(server, nnodes) == SF_OK)
     return SF_OK;
   end(server);
   return sfshm_error(SF_ERR_NOMEM, "no memory for a network of %d nodes", nnodes);

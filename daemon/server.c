@@ -16,6 +16,7 @@
 #include "daemon/membership.h"
 #include "daemon/memory.h"
 #include "daemon/net.h"
+#include "daemon/onesided.h"
 #include "daemon/peer_messages.h"
 #include "daemon/setup.h"
 #include "shm/base/error.h"
@@ -64,7 +65,9 @@ static bool attend_all(sfd_server_t *server)
 static void on_attend(uv_prepare_t *prepare)
 {
   sfd_server_t *server = prepare->data;
-  bool awake = attend_all(server) || sfd_idle_expects_more(&server->idle);
+  bool awake = sfd_onesided_attend(server);
+  awake |= attend_all(server);
+  awake = awake || sfd_idle_expects_more(&server->idle);
   if (server->ending) {
     sfd_server_stop(server);
     return;

@@ -11,8 +11,14 @@
 /* ---- Peers ---- */
 
 static const char *const kinds[SFD_PEER_KINDS] = {
-    [SFD_PEER_CONTROL] = "control", [SFD_PEER_WANTS] = "plan",  [SFD_PEER_DATA] = "data",
-    [SFD_PEER_CREDIT] = "credit",   [SFD_PEER_AWAIT] = "await",
+    [SFD_PEER_CONTROL] = "control",
+    [SFD_PEER_WANTS] = "plan",
+    [SFD_PEER_DATA] = "data",
+    [SFD_PEER_CREDIT] = "credit",
+    [SFD_PEER_AWAIT] = "await",
+    [SFD_PEER_ARRAY] = "array",
+    [SFD_PEER_ARRAY_DATA] = "array-data",
+    [SFD_PEER_ARRAY_DONE] = "array-done",
 };
 
 const char *sfd_query_fabric(const sfd_channels_t *channels)

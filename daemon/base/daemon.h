@@ -29,6 +29,7 @@ struct sfd_fabric;
 struct sfd_jobs;
 struct sfd_memory;
 struct sfd_data;
+struct sfd_onesided;
 struct sfd_call_watch;
 struct sfd_membership;
 struct sfd_refusals;
@@ -70,6 +71,7 @@ typedef struct sfd_server {
   struct sfd_jobs *jobs;
   struct sfd_memory *memory;
   struct sfd_data *data;
+  struct sfd_onesided *onesided; /* NULL: alone */
   struct sfd_call_watch *calls;
   void **images; /* by node: root image that is arriving, or NULL */
   struct sfd_membership *membership;

@@ -11,6 +11,7 @@
 #include "daemon/data/data.h"
 #include "daemon/data/match_offers.h"
 #include "daemon/jobs.h"
+#include "daemon/onesided.h"
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 
@@ -96,6 +97,8 @@ static void carry_out(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET)
     sfd_offers_submit(rank, entry);
+  else if (entry->kind == SFSHM_SUBMIT_ARRAY)
+    sfd_window_submit(rank, entry);
   else
     sfd_trunks_submit(rank, entry);
 }

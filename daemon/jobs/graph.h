@@ -22,6 +22,7 @@ struct sfd_trunks;
 struct sfd_offers;
 struct sfd_calls;
 struct sfd_barrier;
+struct sfd_array;
 
 typedef enum sfd_graph_state {
   SFD_GRAPH_GATHERING,
@@ -43,6 +44,7 @@ typedef struct sfd_graph {
   struct sfd_offers *offers;   /* NULL: nothing is offloaded */
   struct sfd_calls *calls;     /* NULL: calls are not known */
   struct sfd_barrier *barrier; /* NULL: no rank is in a barrier */
+  struct sfd_array *array;     /* NULL: the graph belongs to no array, or no rank here has described it */
   int64_t nroots;              /* of all ranks */
   int64_t nleaves;
   int64_t npairs; /* ordered pairs of distinct ranks with edges */

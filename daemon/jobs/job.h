@@ -40,6 +40,7 @@
 struct sfd_segment;
 struct sfd_region;
 struct sfd_offers_rank;
+struct sfd_window;
 struct sfd_group;
 struct sfd_graph;
 struct sfd_trunk_regions;
@@ -70,6 +71,7 @@ typedef struct sfd_rank {
   sfshm_wake_t *wake;                  /* in inbox; NULL: not mapped */
   struct sfd_submit_ring *submit_ring; /* NULL: none */
   struct sfd_offers_rank *offers;      /* NULL: no offers */
+  struct sfd_window *window;           /* NULL: no requests on arrays of other nodes */
   void *segments_by_number;            /* tsearch */
   struct sfd_segment_list segments;
   int64_t nsegments;

@@ -24,8 +24,8 @@
 
 static const char *kind_name(sfshm_region_kind_t kind)
 {
-  static const char *const names[] = {"?",    "inbox",     "alloc",       "counters", "edges",  "board",
-                                      "ring", "trunk map", "trunk board", "exchange", "claims", "array"};
+  static const char *const names[] = {"?",         "inbox",       "alloc",    "counters", "edges", "board", "ring",
+                                      "trunk map", "trunk board", "exchange", "claims",   "array", "window"};
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
@@ -42,6 +42,7 @@ static int required_seals(sfshm_region_kind_t kind)
   case SFSHM_REGION_EXCHANGE:
   case SFSHM_REGION_CLAIMS:
   case SFSHM_REGION_ARRAY:
+  case SFSHM_REGION_WINDOW:
     return seals;
   default:
     return seals | F_SEAL_FUTURE_WRITE;
@@ -284,7 +285,8 @@ static sf_status_t check_pages(int fd, sfshm_region_kind_t kind)
 static sf_status_t check_holes(const struct stat *info, sfshm_region_kind_t kind)
 {
   uint64_t there = (uint64_t)info->st_blocks * STAT_BLOCK_BYTES;
-  if ((required_seals(kind) & F_SEAL_WRITE) == 0 || there >= (uint64_t)info->st_size)
+  bool to_fill = (required_seals(kind) & F_SEAL_WRITE) == 0 && kind != SFSHM_REGION_ARRAY;
+  if (to_fill || there >= (uint64_t)info->st_size)
     return SF_OK;
   return sfshm_error(SF_ERR_PROTO, "%s region: memory for all of its %lld bytes expected, found for %llu",
                      kind_name(kind), (long long)info->st_size, (unsigned long long)there);

@@ -25,6 +25,7 @@ typedef enum sfshm_region_kind {
   SFSHM_REGION_EXCHANGE = 9,    /* slots of these messages: owned by the daemon, ranks write */
   SFSHM_REGION_CLAIMS = 10,     /* a rank's offers to the daemon's workers: both write */
   SFSHM_REGION_ARRAY = 11,      /* a rank's part of an array: the ranks of the node and the daemon write */
+  SFSHM_REGION_WINDOW = 12,     /* a rank's requests on parts of arrays on other nodes: the daemon writes, too */
 } sfshm_region_kind_t;
 
 /* Header of every region. version is stored last, with release order, when the region is complete. */

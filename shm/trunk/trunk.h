@@ -267,6 +267,11 @@ typedef enum sfshm_submission {
    * vertex 0 of the offerer's buffer. */
   SFSHM_SUBMIT_SOURCE = 4, /* source buffer, offered by the writer */
   SFSHM_SUBMIT_TARGET = 5, /* target buffer, offered by the reader */
+
+  /* A request of the rank's window (shm/array/window.h) on the array of the graph. a: slot; b: target node; message:
+   * number of the request, not 0; size: bytes of data sent; more[0]: where in the window they are, or the returned ones
+   * are to be; more[1]: bytes returned. */
+  SFSHM_SUBMIT_ARRAY = 7,
 } sfshm_submission_t;
 
 /* History of operations begun on the node: members compare their calls with it; see client/engine/mismatch.c. */

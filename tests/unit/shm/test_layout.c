@@ -4,6 +4,7 @@
 
 #include "proto/conn.h"
 #include "shm/array/layout.h"
+#include "shm/array/window.h"
 #include "shm/edges/edges.h"
 #include "shm/lane/lane.h"
 #include "shm/lane/message.h"
@@ -54,6 +55,24 @@ START_TEST(arrays)
   expect_offset(sfshm_array_head_t, counters, 128);
   expect_offset(sfshm_array_counters_t, bytes, 96);
   expect_size(sfshm_array_counters_t, 192);
+
+  expect_offset(sfshm_array_request_t, first, 8);
+  expect_offset(sfshm_array_request_t, extent, 40);
+  expect_offset(sfshm_array_request_t, operand, 72);
+  expect_offset(sfshm_array_request_t, compare, 80);
+  expect_size(sfshm_array_request_t, 128);
+  expect_offset(sfshm_window_slot_t, data, 128);
+  expect_offset(sfshm_window_slot_t, done, 384);
+  expect_offset(sfshm_window_slot_t, status, 392);
+  expect_offset(sfshm_window_slot_t, text, 396);
+  expect_size(sfshm_window_slot_t, 512);
+  expect_offset(sfshm_window_t, slots, 4096);
+  expect_offset(sfshm_window_t, chunks, 135168);
+  expect_size(sfshm_window_t, 135168 + (4 << 20));
+  ck_assert_int_eq(SFSHM_REGION_WINDOW, 12);
+  ck_assert_int_eq(SFSHM_SUBMIT_ARRAY, 7);
+  ck_assert_int_eq(SFSHM_ARRAY_PATCH_PUT, 1);
+  ck_assert_int_eq(SFSHM_ARRAY_COMPARE_SWAP, 8);
 }
 END_TEST
 

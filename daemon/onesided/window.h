@@ -1,0 +1,33 @@
+/* Windows of ranks (shm/array/window.h), and the requests that ranks of this node make of other nodes. Which requests
+ * are under way is in private memory: a rank can spoil its own only. The daemon's thread.
+ *
+ *   free ---SFSHM_SUBMIT_ARRAY: request and data go to the target's daemon---> busy ---its answer---> free */
+#ifndef SFD_ONESIDED_WINDOW_H
+#define SFD_ONESIDED_WINDOW_H
+
+#include "daemon/clients.h"
+#include "daemon/jobs.h"
+#include "daemon/net.h"
+#include "shm/lane/ring.h"
+
+typedef struct sfd_window sfd_window_t;
+
+/* WindowOpen. */
+void sfd_window_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
+
+/* The rank is gone. NULL is accepted. */
+void sfd_window_close(sfd_window_t *window);
+
+/* SFSHM_SUBMIT_ARRAY. */
+void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
+
+/* Requests of the rank that are under way. */
+int32_t sfd_window_nbusy(const sfd_window_t *window); /* NULL is accepted */
+
+/* An answer of another node, SFD_PEER_ARRAY_DONE; see sfd_channel_handlers_t. */
+sfd_placing_t sfd_window_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p);
+sf_status_t sfd_window_answered(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
+                                const void *payload);
+void sfd_window_answer_lost(sfd_server_t *server, int32_t node);
+
+#endif
