@@ -24,11 +24,11 @@ typedef struct lied {
 } lied_t;
 
 static const lied_t lies[] = {
-    {SFTEST_LIE_MEET, 1, 2, "ranks of graph"},
-    {SFTEST_LIE_MEET, 0, 1, "ranks of graph"},
-    {SFTEST_LIE_MEET_TWICE, 1, 0, "says twice"},
-    {SFTEST_LIE_MEET_NO_RANK, 1, 0, "of no rank"},
-    {SFTEST_LIE_MEET_NO_ERROR, 1, 0, "of no rank"},
+    {SFTEST_LIE_MEET, 1, 2, "misdirected or malformed GraphMeet"},
+    {SFTEST_LIE_MEET, 0, 1, "misdirected or malformed GraphMeet"},
+    {SFTEST_LIE_MEET_TWICE, 1, 0, "a second, misdirected"},
+    {SFTEST_LIE_MEET_NO_RANK, 1, 0, "malformed GraphMeet"},
+    {SFTEST_LIE_MEET_NO_ERROR, 1, 0, "malformed GraphMeet"},
     {SFTEST_LIE_MET, 0, 1, "have not asked"},
     {SFTEST_LIE_MET, 1, 0, "have not asked"},
     {SFTEST_LIE_MET, 2, 1, "have not asked"},
@@ -37,7 +37,7 @@ static const lied_t lies[] = {
     {SFTEST_LIE_DATA_NUMBER, 1, 0, "sends message 77"},
     {SFTEST_LIE_DATA_NOTHING, 1, 0, "without a payload"},
     {SFTEST_LIE_CREDIT, 0, 1, "has consumed message 77"},
-    {SFTEST_LIE_KIND, 0, 1, "of kind 5"},
+    {SFTEST_LIE_KIND, 0, 1, "of kind 8"},
     {SFTEST_LIE_PAYLOAD, 0, 1, "with a payload"},
     {SFTEST_LIE_GARBAGE, 0, 1, "no control message"},
     {SFTEST_LIE_START, 0, 1, "malformed JobStart"},

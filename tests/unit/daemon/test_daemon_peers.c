@@ -11,7 +11,7 @@
 
 #define NBLOCKS 3
 
-static sfd_segment_t inbox = {.number = 5, .length = 8u << 20, .inbox = true};
+static sfd_segment_t inbox = {.number = 5, .length = 8u << 20, .kind = SFSHM_REGION_INBOX};
 
 /* Blocks of group rank 0 for the next ones, of these lengths. */
 static sf_status_t check(int32_t nnodes, const uint64_t lengths[NBLOCKS])

@@ -11,6 +11,7 @@
 #include "shm/observe/counters.h"
 #include "shm/region/board.h"
 #include "shm/region/inbox.h"
+#include "shm/trunk/trunk.h"
 #include "tests/unit/runner.h"
 
 #define expect_offset(type, field, offset) ck_assert_uint_eq(offsetof(type, field), offset)
