@@ -6,6 +6,7 @@
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
 #   make check-gpu  the tests of device memory on the CUDA driver and device that are here, figures, and the tests again
 #                   under compute-sanitizer if it is there; PARTS="tests results sanitizer": some of these
+#   make gpu-bundle     what that needs, for another machine with a driver, in one archive: gpu-bundle/run there
 #   make check-gpu-dry  the same, as far as it goes, on a stand-in for the driver
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
 #   make bench      measure, and compare with the targets
@@ -192,7 +193,7 @@ test_libraries := $(tools_library) $(daemon_library) $(client_library)
 # What make check runs. Models and the sanitizers have nothing to say to each other.
 TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
 
-.PHONY: all pictures examples demo check check-gpu check-gpu-dry asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
+.PHONY: all pictures examples demo check check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \

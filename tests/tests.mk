@@ -28,6 +28,11 @@ $(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
 
+awake := $(if $(cuda_objects),$(BUILD)/tests/cuda/awake)
+$(awake): tests/cuda/awake.c $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -o $@ $< $(CUDA_LIBS)
+
 $(device_mpi): tests/cuda/device_mpi.c tests/cuda/device_mpi.h $(BUILD)/compile.stamp $(BUILD)/mpi.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(MPICC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $<
@@ -50,6 +55,18 @@ check-gpu: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda)
 	@BUILD='$(BUILD)' CUDA_HOME='$(cuda_root)' tests/gpu/check $(PARTS)
+
+# All of it in one archive for a machine that has a driver, a C library and a shell. sfperf with MPICH, which loads no
+# plug-ins, and without PETSc.
+MPICH_MPICC := $(firstword $(shell command -v mpicc.mpich) $(if $(findstring MPICH,$(shell $(MPICC) -v 2>&1)),$(MPICC)))
+MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
+$(BUILD)/mpich/sfperf: FORCE
+	@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $@
+gpu-bundle: deps
+	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
+	@$(if $(MPICH_MPICC),:,echo "sfperf for other machines needs MPICH: mpicc.mpich was not found"; exit 1)
+	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda) $(fake_cuda) $(awake) $(BUILD)/mpich/sfperf
+	@BUILD='$(BUILD)' SFPERF='$(BUILD)/mpich/sfperf' MPIEXEC='$(MPICH_MPIEXEC)' tests/gpu/bundle
 
 # The same where there is no device: the stand-in for the driver takes the place of the real one.
 check-gpu-dry: deps

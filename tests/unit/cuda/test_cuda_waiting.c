@@ -113,10 +113,16 @@ START_TEST(test_captured)
 END_TEST
 
 /* While the application captures a stream all else goes on, in any thread. */
+typedef struct beside {
+  sfshm_streams_t *streams;
+  sftest_array_t from;
+  sftest_array_t to;
+} beside_t;
+
 static void *go_on(void *argument)
 {
-  sfshm_streams_t *streams = argument;
-  sftest_array_t from = sftest_array_make(800, -1), to = sftest_array_make(800, -1);
+  const beside_t *beside = argument;
+  sfshm_streams_t *streams = beside->streams;
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, 100);
   page_t page = pin_page(streams);
   ck_assert_int_eq(device->streams->raise(streams, page.words, page.seen_at, 1), SF_OK);
@@ -124,25 +130,25 @@ static void *go_on(void *argument)
   bool idle = false;
   while (!idle)
     ck_assert_int_eq(device->streams->is_idle(streams, &idle), SF_OK);
-  device->kernels(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, from.actual, &all, to.actual, 0, 100);
+  device->kernels(unit, SFSHM_OP_SUM)->scatter(unit, &all, 0, beside->from.actual, &all, beside->to.actual, 0, 100);
   ck_assert_int_eq(device->check(0), SF_OK);
   unpin_page(streams, &page);
-  sftest_array_free(&from);
-  sftest_array_free(&to);
   return NULL;
 }
 
 START_TEST(test_beside_captured)
 {
   void *captured = cuda.stream_create(0), *stream = cuda.stream_create(0);
-  sfshm_streams_t *streams = open_on(stream);
+  beside_t beside = {open_on(stream), sftest_array_make(800, 0), sftest_array_make(800, 0)};
   pthread_t thread;
   cuda.stream_capture(captured, 1);
-  go_on(streams);
-  ck_assert_int_eq(pthread_create(&thread, NULL, go_on, streams), 0);
+  go_on(&beside);
+  ck_assert_int_eq(pthread_create(&thread, NULL, go_on, &beside), 0);
   ck_assert_int_eq(pthread_join(thread, NULL), 0);
   cuda.stream_capture(captured, 0);
-  device->streams->close(streams);
+  device->streams->close(beside.streams);
+  sftest_array_free(&beside.from);
+  sftest_array_free(&beside.to);
   cuda.stream_destroy(stream);
   cuda.stream_destroy(captured);
 }
