@@ -1,4 +1,4 @@
-/* Finding the daemon's socket and connecting to it. Any thread. */
+/* Address of the daemon's socket, and connecting. Any thread. */
 #include "proto/address.h"
 
 #include <errno.h>
@@ -13,12 +13,12 @@
 
 #include "shm/base/error.h"
 
-/* How long a daemon that is there may take to make room in its queue of connections. */
+/* how long a live daemon may need to make room in its queue of connections */
 #define CONNECT_TIMEOUT_S 5
 
 typedef struct sfproto_place {
-  char directory[32]; /* the one in /tmp that must be ours; "" if another place was chosen */
-  const char *source; /* who chose it, for texts */
+  char directory[32]; /* directory in /tmp, which must belong to this user; "" if the path is elsewhere */
+  const char *source; /* source of the path, for texts */
   const char *parent; /* path is parent, then name */
   const char *name;
 } sfproto_place_t;
@@ -37,7 +37,7 @@ static void choose(const char *path, sfproto_place_t *place)
     *place = (sfproto_place_t){.source = "given", .parent = "", .name = path};
   } else if (from_env != NULL) {
     *place = (sfproto_place_t){.source = "from SF_SOCKET", .parent = "", .name = from_env};
-  } else if (runtime != NULL && runtime[0] == '/') { /* relative ones are to be ignored, says its specification */
+  } else if (runtime != NULL && runtime[0] == '/') { /* its specification says to ignore relative paths */
     *place = (sfproto_place_t){.source = "from XDG_RUNTIME_DIR", .parent = runtime, .name = "/sfd.sock"};
   } else {
     *place = (sfproto_place_t){.source = "the default", .parent = place->directory, .name = "/sfd.sock"};
@@ -57,7 +57,7 @@ static sf_status_t fill(const sfproto_place_t *place, struct sockaddr_un *addres
   return SF_OK;
 }
 
-/* /tmp is everybody's: a directory that somebody else made there, or can write to, would let them answer as sfd. */
+/* /tmp is open to all users: in a directory that another user made or can write to, that user could answer as sfd. */
 static sf_status_t check_owner(const char *directory, int fd)
 {
   struct stat stat;
@@ -72,7 +72,7 @@ static sf_status_t check_owner(const char *directory, int fd)
   return SF_OK;
 }
 
-/* *absent_p: it isn't there, which is no error. */
+/* *absent_p: the directory does not exist, which is no error. */
 static sf_status_t check_directory(const char *directory, bool create, bool *absent_p)
 {
   if (create && mkdir(directory, S_IRWXU) != 0 && errno != EEXIST)
@@ -152,8 +152,8 @@ static sf_status_t connect_error(const char *path)
   }
 }
 
-/* Of a Unix socket the send time-out also bounds connect, which otherwise waits for ever for a daemon that is stopped
- * and has a full queue. */
+/* For Unix sockets the send time-out also limits connect, which otherwise waits forever for a stopped daemon with a
+ * full queue. */
 static int connect_in_time(int fd, const struct sockaddr_un *address)
 {
   const struct timeval limit = {.tv_sec = CONNECT_TIMEOUT_S};
@@ -174,7 +174,7 @@ sf_status_t sfproto_connect(const char *path, int *fd_p)
   sf_status_t status = find(path, false, &address, &absent);
   if (status != SF_OK)
     return status;
-  if (absent) /* connecting all the same would trust a directory made since then, by whomever */
+  if (absent) /* a directory created since then could be anybody's */
     return no_daemon(address.sun_path, ENOENT);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0)

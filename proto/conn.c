@@ -1,6 +1,5 @@
-/* One end of a control connection: its socket, a reader and a writer. The two fail separately: whoever gets a refused
- * frame can still send an Error, and whoever finds the other end closed can still read what it said before. Used by
- * one thread at a time. */
+/* Control connections: see conn.h. Reader and writer fail separately: after a refused frame an Error can still be sent,
+ * and after the other end has closed its messages can still be read. One thread at a time. */
 #include "proto/conn.h"
 
 #include <errno.h>
@@ -130,7 +129,7 @@ static int64_t now_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Waits for events at most until deadline_ms, INT64_MAX for ever. SF_OK also when a signal came or time is up. */
+/* Waits until deadline_ms at most; INT64_MAX: no limit. SF_OK also after a signal or the deadline. */
 static sf_status_t wait_for(int fd, short events, int64_t deadline_ms)
 {
   int timeout = -1;
@@ -144,7 +143,7 @@ static sf_status_t wait_for(int fd, short events, int64_t deadline_ms)
   return SF_OK;
 }
 
-/* Waits until it is worth while to flush again. */
+/* Waits until flushing can succeed. */
 static sf_status_t wait_to_flush(const sfproto_conn_t *conn, int64_t crowded_until_ms)
 {
   if (!sfproto_conn_crowded(conn))
@@ -168,8 +167,8 @@ static sf_status_t flush_all(sfproto_conn_t *conn)
   }
 }
 
-/* What is not sent must not go out later, when its sender has been told that it failed, and not stand before what the
- * sender says instead. Of what has begun to be sent the rest goes out before the next message. */
+/* An unsent message must not be sent after its sender was told that it failed, so it is withdrawn. A partly sent
+ * message is completed before the next one. */
 sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *message, const int fds[], int nfds)
 {
   sf_status_t status = sfproto_conn_queue(conn, message, fds, nfds);

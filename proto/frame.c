@@ -1,4 +1,4 @@
-/* Making and checking frame headers. Pure functions, any thread. */
+/* Frame headers: see frame.h. Pure functions, any thread. */
 #include "proto/frame.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static sf_status_t check_magic(const uint8_t *bytes, uint64_t position)
 
 static sf_status_t check_fields(const sfproto_header_t *header, uint64_t position)
 {
-  /* First: of a frame of another version nothing else is looked at. */
+  /* first: frames of other versions are not checked further */
   if (header->version != SFPROTO_VERSION)
     return sfshm_error(SF_ERR_VERSION, "the other end speaks version %u of the control protocol, this end version %u",
                        header->version, SFPROTO_VERSION);

@@ -1,5 +1,4 @@
-/* The input side of a control connection: what the other end sends is checked here before anybody sees it. Used by the
- * connection's thread. */
+/* Input of a control connection: see reader.h. All input is checked here. The connection's thread. */
 #include "proto/reader.h"
 
 #include <assert.h>
@@ -15,10 +14,10 @@
 #include "proto/unpack.h"
 #include "shm/base/error.h"
 
-/* Enough for most messages and for several at a time. */
+/* holds most messages, and several small ones */
 #define MIN_DATA_BYTES ((size_t)8192)
 
-/* Reading stops when messages of as many bytes wait to be taken, so that a flood stays in the socket. */
+/* Reading stops at so many bytes of messages that are not taken, so that a flood stays in the socket. */
 #define MAX_READY_BYTES ((size_t)65536)
 
 struct sfproto_ready {
@@ -68,8 +67,8 @@ bool sfproto_reader_next(sfproto_reader_t *reader, sfproto_incoming_t *incoming)
 
 /* ---- Descriptors ---- */
 
-/* At most one batch is left from earlier calls: parse refuses every other one as soon as the bytes that came with it
- * cannot contain the start of a frame, and of an incomplete frame only the start is in question. */
+/* At most one batch is left of earlier calls: parse refuses others as soon as the bytes that came with them can't
+ * contain the start of a frame; and of an incomplete frame only the start matters. */
 static void add_batch(sfproto_reader_t *reader, const sfproto_batch_t *batch)
 {
   assert(reader->nbatches < 2);
@@ -100,8 +99,8 @@ static sf_status_t stray_fds(const sfproto_batch_t *batch)
                      batch->nfds, batch->start, batch->end - 1);
 }
 
-/* Whether the frame from start, of nfds descriptors, has those and no others came before end, where it ends or, if its
- * header is still incomplete, where what was received ends. */
+/* Whether the frame from start has nfds descriptors, and no others came before end: the frame's end, or with an
+ * incomplete header the end of input. */
 static sf_status_t check_fds(const sfproto_reader_t *reader, uint64_t start, uint64_t end, int nfds)
 {
   const sfproto_batch_t *first = reader->nbatches > 0 ? &reader->batches[0] : NULL;
@@ -118,7 +117,7 @@ static sf_status_t check_fds(const sfproto_reader_t *reader, uint64_t start, uin
   return SF_OK;
 }
 
-/* Refuses what is too many as soon as it has come, not when the frame is complete. */
+/* Refuses too many descriptors before the frame is complete. */
 static sf_status_t check_number(const sfproto_reader_t *reader, const sfproto_batch_t *batch)
 {
   int max_fds = reader->max_fds == 0 ? SFPROTO_MAX_FDS : reader->max_fds;
@@ -130,7 +129,7 @@ static sf_status_t check_number(const sfproto_reader_t *reader, const sfproto_ba
                      batch->nfds, batch->start, batch->end - 1, max_fds);
 }
 
-/* Of an incomplete header: descriptors that came with its first byte may be its own, later ones cannot. */
+/* Incomplete header: descriptors that came with its first byte may belong to it, later ones can't. */
 static sf_status_t check_fds_early(const sfproto_reader_t *reader, uint64_t start)
 {
   for (int b = 0; b < reader->nbatches; b++)
@@ -141,7 +140,7 @@ static sf_status_t check_fds_early(const sfproto_reader_t *reader, uint64_t star
 
 /* ---- Frames ---- */
 
-/* Makes a message of the packed bytes and of the first batch of descriptors, if it announces any. */
+/* Makes a message of the packed bytes, with the first batch of descriptors if it announces any. */
 static sf_status_t deliver(sfproto_reader_t *reader, const sfproto_header_t *header, const uint8_t *packed,
                            uint64_t position)
 {
@@ -172,7 +171,7 @@ static sf_status_t deliver(sfproto_reader_t *reader, const sfproto_header_t *hea
   return SF_OK;
 }
 
-/* Takes the frame at *offset of the data if it is complete, and moves *offset behind it. */
+/* Takes the frame at *offset if it is complete, and moves *offset behind it. */
 static sf_status_t take_frame(sfproto_reader_t *reader, size_t *offset)
 {
   uint64_t start = reader->position + *offset;
@@ -211,13 +210,13 @@ static sf_status_t take_frames(sfproto_reader_t *reader)
 
 /* ---- Reading ---- */
 
-/* Makes the data as large as the frame that it starts with needs, and a header more, so that a read that completes the
- * frame is not filled if nothing is left; a large buffer does not outlive its frame. */
+/* Makes room for the first frame and one more header, so that a read that completes the frame does not fill the buffer
+ * if nothing is left. A large buffer is freed after its frame. */
 static sf_status_t fit_data(sfproto_reader_t *reader)
 {
   size_t size = MIN_DATA_BYTES;
   if (reader->used_bytes >= SFPROTO_HEADER_BYTES) {
-    sfproto_header_t header; /* checked when it came */
+    sfproto_header_t header; /* checked on arrival */
     memcpy(&header, reader->data, sizeof header);
     if (size < 2 * SFPROTO_HEADER_BYTES + header.length)
       size = 2 * SFPROTO_HEADER_BYTES + header.length;
@@ -244,8 +243,8 @@ static void collect_fds(struct msghdr *msg, sfproto_batch_t *batch)
   batch->truncated = (msg->msg_flags & MSG_CTRUNC) != 0;
 }
 
-/* Takes out of the socket what was only looked at. The kernel drops the descriptors that came with it, which blocks
- * nobody: looking has made duplicates. */
+/* Removes bytes from the socket after MSG_PEEK. The kernel drops their descriptors without blocking, as peeking has
+ * made duplicates. */
 static void skip(int fd, uint8_t *bytes, size_t length)
 {
   ssize_t taken = 1;
@@ -290,15 +289,14 @@ static sf_status_t end_of_stream(const sfproto_reader_t *reader)
   return sfshm_error(SF_ERR_DAEMON_LOST, "the other end closed the control connection");
 }
 
-/* Whether there may be more to read behind what came, without asking the kernel: it ends a read early only behind
- * descriptors, and when nothing is left. Half a frame is not left to wait for the next call, so that the end of a
- * stream in the middle of one is found with it. */
+/* Whether there may be more to read, without asking the kernel: a read ends early only behind descriptors, or when
+ * nothing is left. Reads on after half a frame, so that the end of a stream within a frame is found with it. */
 static bool may_be_more(const sfproto_reader_t *reader, size_t room, size_t received, const sfproto_batch_t *batch)
 {
   return received == room || batch->nfds > 0 || reader->used_bytes > 0;
 }
 
-/* One recvmsg and what follows from it; *more_p tells whether there may be more to read. */
+/* One recvmsg and its results; *more_p: there may be more to read. */
 static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool wait, bool *more_p)
 {
   sf_status_t status = fit_data(reader);
@@ -325,7 +323,7 @@ static sf_status_t read_once(sfproto_reader_t *reader, int fd, bool wait, bool *
   return status == SF_OK && batch.truncated ? out_of_fds(batch.start) : status;
 }
 
-/* The first error is final: nothing that comes after it could be trusted to start where a frame does. */
+/* The first error is final: later bytes can't be assigned to frames. */
 static void fail(sfproto_reader_t *reader, sf_status_t status)
 {
   reader->status = status;

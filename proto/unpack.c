@@ -1,10 +1,10 @@
-/* Unpacking: see unpack.h. */
+/* Unpacking: see unpack.h. Any thread. */
 #include "proto/unpack.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* data: whether something could not be allocated. */
+/* data: bool, set when memory is lacking. */
 static void *allocate(void *data, size_t size_bytes)
 {
   void *memory = malloc(size_bytes);

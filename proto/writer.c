@@ -1,6 +1,6 @@
-/* The output side of a control connection. A sendmsg with descriptors carries bytes of one frame only: descriptors
- * travel with the first byte of theirs, and the kernel attaches descriptors to a whole sendmsg. Frames without go
- * together. Used by the connection's thread. */
+/* Output of a control connection: see writer.h. A sendmsg with descriptors carries bytes of one frame only, as the
+ * kernel attaches descriptors to a whole sendmsg; frames without descriptors are sent together. The connection's
+ * thread. */
 #include "proto/writer.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "proto/frame.h"
 #include "shm/base/error.h"
 
-/* Frames that go with one sendmsg at most. */
+/* frames per sendmsg */
 #define MAX_GATHERED 16
 
 struct sfproto_output {
@@ -72,7 +72,7 @@ static sf_status_t check_limits(size_t length, int nfds)
   return SF_OK;
 }
 
-/* The message as it travels, without descriptors yet; NULL when memory is short. */
+/* The frame, without descriptors; NULL: no memory. */
 static sfproto_output_t *pack(const Sfproto__Message *message, size_t length, int nfds)
 {
   sfproto_output_t *output = malloc(sizeof *output + SFPROTO_HEADER_BYTES + length);
@@ -114,7 +114,7 @@ sf_status_t sfproto_writer_queue(sfproto_writer_t *writer, const Sfproto__Messag
   return SF_OK;
 }
 
-/* What is left of the first frame, and of those behind it that can go with it; returns how many. */
+/* The rest of the first frame, and following frames that can be sent with it; returns their number. */
 static size_t gather(const sfproto_writer_t *writer, struct iovec iov[MAX_GATHERED])
 {
   size_t n = 0;
@@ -169,7 +169,7 @@ static void remove_first(sfproto_writer_t *writer)
 static void account(sfproto_writer_t *writer, size_t sent_bytes)
 {
   writer->queued_fds -= writer->first->nfds;
-  close_fds(writer->first); /* they went with the first byte, and must not go again */
+  close_fds(writer->first); /* sent with the first byte, and not to be sent again */
   writer->queued_bytes -= sent_bytes;
   while (sent_bytes > 0) {
     sfproto_output_t *output = writer->first;

@@ -1,4 +1,4 @@
-/* Reading a rank's counters region. One thread. */
+/* Counters of a rank: see counters.h. One thread. */
 #include "proto/report/counters.h"
 
 #include "proto/report/counters_pack.h"
@@ -89,7 +89,7 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
 
 sf_status_t sfreport_counters_copy_of(const Sfproto__RankInfo *rank, int fd, sfshm_counters_t **copy_p)
 {
-  bool torn; /* then a graph that is made or destroyed at this moment may be missing, or be there twice */
+  bool torn; /* a graph that is created or destroyed now may be missing, or be there twice */
   if (fd >= 0)
     return sfshm_counters_copy(fd, copy_p, &torn);
   if (rank->has_counters)
@@ -108,7 +108,7 @@ sf_status_t sfreport_counters_of(const Sfproto__RankInfo *rank, int fd, sfreport
   return SF_OK;
 }
 
-/* Sums wrap: what is added may be nonsense. */
+/* Sums wrap, as counters may have any value. */
 static void add(sfreport_counts_t *sum, const sfreport_counts_t *counts)
 {
 #define ADD(field, text) sum->field += counts->field;

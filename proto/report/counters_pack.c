@@ -1,4 +1,4 @@
-/* Counters as bytes: see counters_pack.h. One thread. */
+/* Packed counters: see counters_pack.h. One thread. */
 #include "proto/report/counters_pack.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static sf_status_t check(const char *packed, size_t length, uint32_t *graphs_p, 
   return SF_OK;
 }
 
-/* The lanes that were left out may be missed by graphs. */
+/* Graphs must not refer to lanes that were left out. */
 static void bound_lanes(sfshm_counters_t *copy)
 {
   for (uint32_t i = 0; i < copy->graphs_used; i++) {

@@ -1,4 +1,4 @@
-/* Messages and counters put together: see gather.h. One thread. */
+/* Gathering: see gather.h. One thread. */
 #include "proto/report/gather.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static bool read_counters(sfreport_gather_t *gather, const Sfproto__RankInfo *ra
 
 /* ---- Ranks ---- */
 
-/* Without memory for them nobody was waited for. Other nodes are told apart only if nodes were named. */
+/* Without memory no waits are recorded. Other nodes are told apart only if nodes were named. */
 static void add_waits(sfreport_gather_t *gather, const Sfproto__Message *message)
 {
   size_t n = (size_t)gather->counts.nwaits_for;
@@ -67,7 +67,7 @@ static uint64_t count_ranks(const sfreport_list_t *list, const Sfproto__Message 
   return n;
 }
 
-/* Which of a node's ranks others have waited for they don't know: each gets its part. */
+/* Ranks know only the node for which they waited: each rank there gets an equal part. */
 static void add_up_waits(sfreport_gather_t *gather)
 {
   if (gather->nwaits > 0)
@@ -105,7 +105,7 @@ static int compare_numbers(uint64_t a, uint64_t b)
   return a < b ? -1 : a > b;
 }
 
-/* The order of a graph to the one with those numbers, as told by that node (0 if no node is named). */
+/* Order of a graph and the one with these numbers, as told by that node (0 if nodes are not named). */
 static int compare_graphs(const Sfproto__Message *message, int32_t told_by, uint64_t job_id, uint64_t graph)
 {
   int order = compare_numbers((uint64_t)message->told_by, (uint64_t)told_by);
@@ -154,7 +154,7 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
   for (int i = 0; i < gather->counts.ngraphs; i++) {
     const sfreport_graph_counts_t *entry = &gather->counts.graphs[i];
     sfreport_item_t *item = find_graph(gather, rank, entry->graph);
-    if (item == NULL) /* made or forgotten since the daemon was asked */
+    if (item == NULL) /* created or destroyed since the query */
       continue;
     sfreport_counts_merge(&item->counts, &entry->counts, item->ncounted == 0);
     sfreport_latency_add(&item->latency, &entry->latency);

@@ -1,4 +1,4 @@
-/* A growing array of messages. One thread. */
+/* Lists of messages: see list.h. One thread. */
 #include "proto/report/list.h"
 
 #include <stdlib.h>

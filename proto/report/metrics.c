@@ -1,5 +1,5 @@
-/* What was collected, as OpenMetrics text. Names are documented in docs/man/sfctl.1: add, never change. Plain values
- * have their tables in metrics_kinds.c; families that need more than that have a function each. One thread. */
+/* OpenMetrics text of collected messages. Names are documented in docs/man/sfctl.1: add, never change. Plain values are
+ * in the tables of metrics_kinds.c; other families have a function each. One thread. */
 #include "proto/report/metrics.h"
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@ void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs)
   graphs->count = kept;
 }
 
-/* Labels of what the sample is of; the node, if nodes were asked by number. */
+/* Labels of the sample's object; the node if nodes are numbered. */
 static void begin_sample(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_item_t *item,
                          const char *suffix)
 {
@@ -106,7 +106,7 @@ static void print_state(sfreport_openmetrics_t *out, const sfreport_metric_kind_
   sfreport_openmetrics_int(out, holds);
 }
 
-/* Those that are known, and the one that it has if a later daemon has more. */
+/* Known states, and the present one if a newer daemon has more. */
 static void print_states(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_list_t *list)
 {
   sfreport_openmetrics_family(out, kind->prefix, "state", "stateset", NULL, "Which of its states it is in.");
@@ -134,9 +134,9 @@ static void print_kind(sfreport_openmetrics_t *out, const sfreport_metric_kind_t
 
 /* ---- Counters of ranks and graphs ---- */
 
-/* A counter; rows of one name follow each other, and differ in the way. Those in seconds are counted in ns. */
+/* A counter; consecutive rows of one name differ in the way. Counters in seconds are stored in ns. */
 typedef struct count {
-  const char *name, *unit, *help, *way; /* way: NULL: no such label */
+  const char *name, *unit, *help, *way; /* way NULL: no such label */
   size_t offset;
 } count_t;
 
@@ -209,9 +209,9 @@ static void print_counts(sfreport_openmetrics_t *out, const sfreport_metric_kind
 
 /* ---- Latency ---- */
 
-#define FIRST_BUCKET 7 /* what took less than 256 ns is in it */
+#define FIRST_BUCKET 7 /* includes all below 256 ns */
 
-/* The buckets, counted up, the number and the sum. What took longest has no bound. */
+/* Cumulative buckets, count and sum. The last bucket has no bound. */
 static void print_histogram(sfreport_openmetrics_t *out, const sfreport_item_t *item, int kind)
 {
   uint64_t operations = 0;
@@ -303,7 +303,7 @@ static void print_sleeps(sfreport_openmetrics_t *out, const sfreport_list_t *lis
   }
 }
 
-/* Of ranks and graphs. */
+/* Ranks and graphs. */
 static void print_oldest(sfreport_openmetrics_t *out, const sfreport_metric_kind_t *kind, const sfreport_list_t *list)
 {
   sfreport_openmetrics_family(out, kind->prefix, "oldest_wait_seconds", "gauge", "seconds",
@@ -333,7 +333,7 @@ static bool is_alike(const Sfproto__RegionInfo *a, const Sfproto__RegionInfo *b)
   return strcmp(a->kind, b->kind) == 0 && strcmp(a->method, b->method) == 0;
 }
 
-/* Samples must differ in their labels: regions of one kind and method are added up where the first of them stands. */
+/* Samples must differ in labels: regions of one kind and method are added up at the first. */
 static void print_regions_of(sfreport_openmetrics_t *out, const sfreport_item_t *item, bool bytes)
 {
   const Sfproto__RankInfo *info = item->message->rank_info;

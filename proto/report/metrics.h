@@ -1,4 +1,4 @@
-/* sfctl metrics: all that status, jobs, ranks, graphs and peers show, for a monitoring system. */
+/* Metrics: all that status, jobs, ranks, graphs and peers show, for monitoring systems. */
 #ifndef SFREPORT_METRICS_H
 #define SFREPORT_METRICS_H
 
@@ -13,12 +13,12 @@ typedef struct sfreport_metrics {
   sfreport_list_t status, jobs, ranks, graphs, peers;
 } sfreport_metrics_t;
 
-/* Graphs that are being set up have no number yet: several of them could not be told apart. */
+/* Drops graphs in set-up, which have no number to tell them apart. */
 void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs);
 void sfreport_metrics_clear(sfreport_metrics_t *metrics);
 
-/* OpenMetrics text with names that docs/man/sfctl.1 lists. SF_ERR_PROTO: the status is missing; errors of writing stay
- * in the stream. */
+/* Prints OpenMetrics text; docs/man/sfctl.1 lists the names. SF_ERR_PROTO: no status; write errors stay in the stream.
+ * */
 sf_status_t sfreport_metrics_print(const sfreport_metrics_t *metrics, FILE *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* What each kind of message tells in plain values: one table row for each family. Names are documented in
- * docs/man/sfctl.1: add, never change. Pure functions. */
+/* Plain values of messages as metrics: one table row per family. Names are documented in docs/man/sfctl.1: add, never
+ * change. Pure functions. */
 #include "proto/report/metrics_kinds.h"
 
 #define FIELDS(array) .fields = (array), .nfields = sizeof(array) / sizeof(array)[0]
@@ -68,7 +68,7 @@ static const void *body_of_job(const Sfproto__Message *message)
   return message->job_info;
 }
 
-/* "job" alone would clash with the label by which Prometheus names what it scrapes. */
+/* "job" is Prometheus' own label for its target. */
 static void label_job(sfreport_openmetrics_t *out, const void *body)
 {
   const Sfproto__JobInfo *info = body;

@@ -1,4 +1,4 @@
-/* OpenMetrics text as a stream of families and samples. One thread. */
+/* OpenMetrics text: see openmetrics.h. One thread. */
 #include "proto/report/openmetrics.h"
 
 #include <inttypes.h>

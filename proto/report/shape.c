@@ -1,11 +1,11 @@
-/* Degrees put together: see shape.h. Ranks may say anything: sums wrap. */
+/* Degrees of graphs: see shape.h. Sums wrap, as ranks may report anything. */
 #include "proto/report/shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED_FROM 64 /* edges; fewer are no burden */
+#define NAMED_FROM 64 /* edges; fewer do not matter */
 #define NTOPS (sizeof((sfreport_shape_t *)0)->tops / sizeof((sfreport_shape_t *)0)->tops[0])
 
 static void add_most(sfreport_most_t *most, int32_t rank, uint64_t edges)
@@ -17,7 +17,7 @@ static void add_most(sfreport_most_t *most, int32_t rank, uint64_t edges)
   most->rank = rank;
 }
 
-/* Moves the entry forward to where it belongs. */
+/* Moves the entry to its place in order. */
 static void sort_in(sfreport_shape_t *shape, size_t i)
 {
   for (; i > 0 && shape->tops[i].leaves > shape->tops[i - 1].leaves; i--) {

@@ -1,4 +1,4 @@
-/* How the edges of a graph are spread over its ranks: who has most, and the root to which most of them lead. Pure
+/* Distribution of a graph's edges over its ranks: the ranks with most edges, and the root with most leaves. Pure
  * functions. */
 #ifndef SFREPORT_SHAPE_H
 #define SFREPORT_SHAPE_H
@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one rank. */
+/* Degrees of one rank. */
 typedef struct sfreport_degrees {
   int32_t rank;        /* of the job */
   uint64_t leaf_edges; /* from any root to leaves of the rank */
-  uint64_t root_edges; /* from roots of the rank to any leaf; contributions of a node that travel as one are one */
-  int32_t top_rank;    /* whose root has most leaves on the rank, */
-  int64_t top_root;    /* which root, */
-  uint64_t top_leaves; /* and how many; 0: not known */
+  uint64_t root_edges; /* from roots of the rank to any leaf; contributions combined on a node count as one */
+  int32_t top_rank;    /* owner of the root with most leaves on the rank, */
+  int64_t top_root;    /* its index, */
+  uint64_t top_leaves; /* and the number of these leaves; 0: not known */
 } sfreport_degrees_t;
 
 typedef struct sfreport_most {
-  uint64_t edges, sum; /* of the rank that has most, and of all */
+  uint64_t edges, sum; /* maximum of a rank, and sum */
   int32_t rank;
 } sfreport_most_t;
 
@@ -30,20 +30,20 @@ typedef struct sfreport_top {
 
 /* Of a graph. Start with {0}. */
 typedef struct sfreport_shape {
-  int32_t nranks; /* that have been added */
+  int32_t nranks; /* added so far */
   sfreport_most_t leaves, roots;
-  sfreport_top_t tops[4]; /* roots that ranks name as theirs with most leaves; the first one has most */
-  uint64_t unnamed;       /* leaves of others that ranks name, and of ranks that name none */
+  sfreport_top_t tops[4]; /* roots with most leaves according to the ranks, the largest first */
+  uint64_t unnamed;       /* leaves of other named roots, and of ranks that name none */
 } sfreport_shape_t;
 
 void sfreport_shape_add(sfreport_shape_t *shape, const sfreport_degrees_t *degrees);
 
-/* Leaves of the root with most. *exact_p: it has no more; else other ranks, which name another root, may have some. */
+/* Leaves of the root with most. *exact_p: false if ranks that name another root may have more of it. */
 uint64_t sfreport_shape_top(const sfreport_shape_t *shape, bool *exact_p);
 
-/* `rank 3 has 11300 of 16400 edges on its roots, 5.5 times the mean; root 17 of rank 3 has 11265 leaves`: what of this
- * makes a rank wait for another one. A rank is named if it has twice the mean, a root if it has half as many leaves as
- * the mean rank; "" if none is. */
+/* Describes imbalance that makes ranks wait: `rank 3 has 11300 of 16400 edges on its roots, 5.5 times the mean; root 17
+ * of rank 3 has 11265 leaves`. Names a rank with twice the mean, and a root with half as many leaves as the mean rank;
+ * "" otherwise. */
 void sfreport_shape_describe(const sfreport_shape_t *shape, char *text, size_t text_size);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a rank does: see state.h. One thread. */
+/* State of a rank: see state.h. One thread. */
 #include "proto/report/state.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "shm/lane/message.h"
 #include "shm/observe/counters_read.h"
 
-#define AWAITED_MAX 64 /* ranks and nodes that are named of each graph: bounds the length of the message */
+#define AWAITED_MAX 64 /* limit of ranks and nodes named per graph, and so of the message */
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {
@@ -50,7 +50,7 @@ static const char *name_of_state(char letter)
   }
 }
 
-/* In /proc/PID/stat the state stands behind the name, in which there may be anything. */
+/* In /proc/PID/stat the state follows the name, which may have any bytes. */
 static const char *process_state(int32_t pid)
 {
   char path[32], text[512];

@@ -1,4 +1,4 @@
-/* What is stuck: see stuck.h. */
+/* Stalls: see stuck.h. */
 #include "proto/report/stuck.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "proto/report/text.h"
 #include "shm/base/error.h"
 
-#define NAMED_MAX 4 /* ranks named in one line */
+#define NAMED_MAX 4 /* ranks named in a line */
 
 const char *sfreport_part_name(sfreport_part_t part)
 {
@@ -19,7 +19,7 @@ const char *sfreport_part_name(sfreport_part_t part)
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */
 
-/* One graph of one rank. */
+/* One rank's state on one graph. */
 typedef struct entry {
   const Sfproto__RankState *rank;
   const Sfproto__GraphState *graph;
@@ -62,7 +62,7 @@ static void list_entries(const sfreport_list_t *states, entry_t entries[])
   qsort(entries, n, sizeof *entries, by_graph);
 }
 
-/* A graph on which it waits, other than that one. */
+/* Another graph on which the rank waits. */
 static uint64_t waits_elsewhere(const Sfproto__RankState *rank, uint64_t graph)
 {
   for (size_t i = 0; i < rank->n_graphs; i++)
@@ -80,7 +80,8 @@ static sfreport_part_t part_of(const Sfproto__GraphState *graph, uint64_t sequen
   return graph->completed >= graph->begun || graph->completed >= sequence ? SFREPORT_ENDED : SFREPORT_BEGUN;
 }
 
-/* Who has ended the operation has sent what others wait for; who has been stopped while it waited can't go on. */
+/* A rank that has ended the operation has sent what others need; a rank that was stopped while it waited can't go on.
+ * */
 static bool is_culprit(const sfreport_stalled_rank_t *rank)
 {
   const char *process = rank->rank->process;
@@ -98,7 +99,7 @@ static int culprits_first(const void *a, const void *b)
   return (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
 }
 
-/* Of the entries of one graph: what has been waited for so long; false: nothing has. */
+/* Finds the operation of one graph that has been waited for so long; false: none. */
 static bool survey(const entry_t entries[], size_t n, uint64_t threshold_ns, sfreport_stall_t *stall)
 {
   bool found = false;
@@ -221,7 +222,7 @@ static bool has_ranks_on(const sfreport_stall_t *stall, int32_t node)
   return false;
 }
 
-/* The lowest node above one that ranks wait for, and of whose ranks nothing is known here; -1: there is none. */
+/* The next node above that one for which ranks wait, and of whose ranks no state is known; -1: none. */
 static int32_t next_awaited_node(const sfreport_stall_t *stall, int32_t above)
 {
   int32_t next = -1;
@@ -234,7 +235,7 @@ static int32_t next_awaited_node(const sfreport_stall_t *stall, int32_t above)
   return next;
 }
 
-/* Where only ranks of one node are known, as in its log. */
+/* If only ranks of one node are known, as in its log. */
 static void append_awaited_nodes(const sfreport_stall_t *stall, char *text, size_t text_size)
 {
   char more[32];
@@ -245,7 +246,7 @@ static void append_awaited_nodes(const sfreport_stall_t *stall, char *text, size
   }
 }
 
-/* Where all ranks are known, and none is behind. */
+/* If all ranks are known, and none is behind. */
 static void append_under_way(const sfreport_stall_t *stall, char *text, size_t text_size)
 {
   size_t n = 0;

@@ -1,13 +1,13 @@
-/* Figures and foreign text for people. Pure functions. */
+/* Texts for people: see text.h. Pure functions. */
 #include "proto/report/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define COMPLAINT_BYTES 1024 /* details have less, and a little beside them */
+#define COMPLAINT_BYTES 1024 /* longer than error details */
 #define WRAP_COLUMNS 80
-#define MAX_DURATION_S 1e12 /* what exceeds it is no duration that anybody measured */
+#define MAX_DURATION_S 1e12 /* more is no measured duration */
 
 const char *sfreport_text_bytes(uint64_t bytes, char buffer[SFREPORT_TEXT_SIZE])
 {
