@@ -1,4 +1,4 @@
-/* Who is not there: see absent.h. The one thread of sfctl. */
+/* Absent ranks: see absent.h. The one thread of sfctl. */
 #include "tools/sfctl/absent.h"
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 #include "proto/report/stuck.h"
 #include "shm/base/error.h"
 
-#define MAX_SIZE (1 << 20) /* of jobs; more comes from ranks that lie */
+#define MAX_SIZE (1 << 20) /* of jobs; larger sizes are false */
 
 static bool is_same_job(const Sfproto__RankState *a, const Sfproto__RankState *b)
 {
   return a->job_id == b->job_id && strcmp(a->job, b->job) == 0;
 }
 
-/* The first one that waits speaks for its job. */
+/* Each job is taken from its first waiting rank. */
 static bool speaks(const sfreport_list_t *states, size_t i, uint64_t threshold_ns)
 {
   const Sfproto__RankState *state = states->items[i].message->rank_state;

@@ -1,4 +1,4 @@
-/* Ranks of jobs of which some wait in calls that all have to make, and that are not known themselves. */
+/* Absent ranks: of jobs with ranks that wait in collective calls, the ranks of which no state is known. */
 #ifndef SFCTL_ABSENT_H
 #define SFCTL_ABSENT_H
 
@@ -10,11 +10,11 @@
 #include "proto/report/list.h"
 
 typedef struct sfctl_absent {
-  const Sfproto__RankState *state; /* of a rank of the job that waits */
+  const Sfproto__RankState *state; /* of a waiting rank of the job */
   int32_t rank;
 } sfctl_absent_t;
 
-/* Of a list of RankState messages; by job, then by rank. *absent_p is to be freed. SF_ERR_NOMEM: there is none then. */
+/* From RankState messages; by job, then rank. Free *absent_p. SF_ERR_NOMEM: it is not set. */
 sf_status_t sfctl_absent_find(const sfreport_list_t *states, uint64_t threshold_ns, sfctl_absent_t **absent_p,
                               size_t *n_p);
 

@@ -1,5 +1,4 @@
-/* Asking for all that a command shows: which jobs are meant, and for ranks and graphs the counters besides. The one
- * thread of sfctl. */
+/* Collecting data of commands: chooses jobs, and adds counters to ranks and graphs. The one thread of sfctl. */
 #include "tools/sfctl/collect.h"
 
 #include <inttypes.h>
@@ -12,10 +11,10 @@
 #include "shm/base/error.h"
 #include "shm/base/suggest.h"
 
-/* What is being collected. */
+/* State of collecting. */
 typedef struct collector {
   const char *job;          /* NULL: all */
-  sfreport_list_t jobs;     /* those meant, if job is not NULL */
+  sfreport_list_t jobs;     /* if job is not NULL */
   sfreport_gather_t gather; /* the answer */
 } collector_t;
 
@@ -66,7 +65,7 @@ static sf_status_t find_id(const sfreport_list_t *list, const char *word, uint64
   return status;
 }
 
-/* The job whose name begins so, if only one does. */
+/* The job of which alone the name begins with the word. */
 static uint64_t find_beginning(const sfreport_list_t *jobs, const char *word)
 {
   uint64_t found = 0;
@@ -81,7 +80,7 @@ static uint64_t find_beginning(const sfreport_list_t *jobs, const char *word)
   return found;
 }
 
-/* By number, by its end, or by the beginning of a name. 0: none. */
+/* By id, end of an id, or beginning of a name. 0: none. */
 static sf_status_t find_job_id(const sfreport_list_t *jobs, const char *word, uint64_t *id_p)
 {
   sf_status_t status = find_id(jobs, word, id_p);
@@ -90,7 +89,7 @@ static sf_status_t find_job_id(const sfreport_list_t *jobs, const char *word, ui
   return status;
 }
 
-/* Only the jobs meant stay in the list; names go before numbers. */
+/* Keeps the jobs of that word; names go before ids. */
 static sf_status_t choose_jobs(sfreport_list_t *jobs, const char *job)
 {
   bool by_name = is_name_of_any(jobs, job);
@@ -117,7 +116,7 @@ static sf_status_t find_jobs(sfctl_connection_t *connection, collector_t *collec
     return status;
   for (size_t i = 0; i < collector->jobs.count; i++)
     sfshm_suggest_show(&suggest, name_of(&collector->jobs.items[i]));
-  sfshm_suggest_hint(&suggest, hint); /* before the name goes */
+  sfshm_suggest_hint(&suggest, hint); /* before the list is cleared */
   status = choose_jobs(&collector->jobs, collector->job);
   if (status != SF_OK)
     return status;
@@ -153,7 +152,7 @@ static uint64_t job_of(const Sfproto__Message *message)
   }
 }
 
-/* A rank whose counters can't be read, for instance those of another layout, is shown without them. */
+/* -1 if the counters can't be read, for instance in another layout. */
 static int counters_of(const sfproto_incoming_t *incoming)
 {
   return incoming->nfds > 0 ? incoming->fds[0] : -1;
@@ -191,7 +190,7 @@ static sf_status_t count_graphs(sfctl_connection_t *connection, collector_t *col
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfreport_list_t *list_p)
 {
-  collector_t *collector = calloc(1, sizeof *collector); /* large, because of the counters */
+  collector_t *collector = calloc(1, sizeof *collector); /* large: has counters */
   if (collector == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the counters of a rank");
   collector->job = job;
@@ -255,7 +254,7 @@ sf_status_t sfctl_collect_graph_id(sfctl_connection_t *connection, const char *w
 {
   sfreport_list_t list = {0};
   uint64_t graph = 0;
-  sfctl_will_ask(connection, 3); /* then comes what is asked of the graph, and of ranks */
+  sfctl_will_ask(connection, 3); /* with queries about the graph and its ranks */
   sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__GRAPHS, take_item, &list);
   if (status == SF_OK)
     status = find_id(&list, word, &graph);

@@ -1,4 +1,4 @@
-/* The connection to the daemon, as a tool. The one thread of sfctl. */
+/* Connection of a tool to the daemon: see connection.h. The one thread of sfctl. */
 #include "tools/sfctl/connection.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int64_t now_ms(void)
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The daemon's end, by the name that it gave itself. */
+/* Stores the path at which the daemon listens. */
 static void note_path(sfctl_connection_t *connection, int fd)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -29,8 +29,8 @@ static void note_path(sfctl_connection_t *connection, int fd)
 
 /* ---- Messages ---- */
 
-/* A daemon that refuses a connection says why and closes it, maybe before it has read anything: so what can't be sent
- * for that reason is no error until nothing is there to be read either. */
+/* A daemon that refuses a connection sends the reason and closes it, perhaps before it reads anything: a failed send is
+ * an error only if nothing can be read. */
 static sf_status_t send_request(sfctl_connection_t *connection, Sfproto__Message *message)
 {
   message->request = ++connection->last_request;
@@ -44,7 +44,7 @@ static sf_status_t error_from_daemon(const Sfproto__Error *error)
   return sfshm_error(status, "sfd answers: %s", error->detail[0] != '\0' ? error->detail : sfshm_strerror(status));
 }
 
-/* The next message of the answer to the last request. */
+/* Receives the next message of the answer. */
 static sf_status_t receive(sfctl_connection_t *connection, sfproto_incoming_t *incoming)
 {
   int64_t left_ms = connection->deadline_ms - now_ms();
@@ -171,7 +171,7 @@ static sf_status_t error_of_node(const Sfproto__NodeMissing *missing, const char
                      missing->detail[0] != '\0' ? missing->detail : sfshm_strerror(status), others);
 }
 
-/* One node's error is the answer if no other is meant. */
+/* The error of a single node is the answer. */
 static sf_status_t take_missing(sfctl_connection_t *connection, sfproto_incoming_t *incoming)
 {
   sfreport_item_t *item;
@@ -179,14 +179,14 @@ static sf_status_t take_missing(sfctl_connection_t *connection, sfproto_incoming
     return error_of_node(incoming->message->node_missing, "");
   for (size_t i = 0; i < connection->missing.count; i++)
     if (connection->missing.items[i].message->node_missing->node == incoming->message->node_missing->node)
-      return SF_OK; /* known from the question before */
+      return SF_OK; /* known from an earlier query */
   sf_status_t status = sfreport_list_add(&connection->missing, incoming->message, &item);
   if (status == SF_OK)
     incoming->message = NULL;
   return status;
 }
 
-/* That a job or graph is not known everywhere is no error. */
+/* A job or graph that only some nodes know is no error. */
 sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nanswers)
 {
   char others[40] = "";
@@ -206,8 +206,8 @@ sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nan
   return error_of_node(first, others);
 }
 
-/* How long other nodes may take: what remains is for this one to say so. The same node may be missing at each of
- * several questions. */
+/* Time for other nodes, which leaves this node time to name the missing ones. A node may be missing in each of several
+ * queries. */
 static int64_t nodes_timeout_ms(const sfctl_connection_t *connection)
 {
   int64_t timeout_ms = connection->timeout_ms / 4 * 3 / (connection->questions > 0 ? connection->questions : 1);
@@ -220,7 +220,7 @@ void sfctl_will_ask(sfctl_connection_t *connection, int questions)
     connection->questions = questions;
 }
 
-/* The messages of the answer, and its end, which says how many they were. */
+/* Receives the messages of the answer, and its end with their number. */
 static sf_status_t take_answer(sfctl_connection_t *connection, Sfproto__Message__BodyCase expected, sfctl_take_t take,
                                void *context)
 {

@@ -1,4 +1,4 @@
-/* sfctl drain, kill, shutdown and log. The one thread of sfctl. */
+/* Commands to the daemon: see control.h. The one thread of sfctl. */
 #include "tools/sfctl/control.h"
 
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 typedef struct answer {
   const sfctl_options_t *options;
-  sfreport_list_t list; /* a Controlled of each node */
+  sfreport_list_t list; /* Controlled messages, one per node */
 } answer_t;
 
 static sf_status_t take_answer(void *context, sfproto_incoming_t *incoming)
@@ -29,7 +29,7 @@ static sf_status_t take_answer(void *context, sfproto_incoming_t *incoming)
 
 /* ---- Waiting for the daemon's end ---- */
 
-/* What a service manager or script does next must find the socket free. -1: its process can't be seen from here. */
+/* Watches the daemon's process, as its socket is free only at its end. -1: the process can't be seen from here. */
 static int watch_process(pid_t pid)
 {
   return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -1,4 +1,4 @@
-/* Finding this user's daemons: see daemons.h. The one thread of sfctl. */
+/* Daemons of this user: see daemons.h. The one thread of sfctl. */
 #include "tools/sfctl/daemons.h"
 
 #include <ctype.h>
@@ -20,15 +20,15 @@
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/table.h"
 
-#define PATIENCE_MS 2000 /* with a daemon, which may be starting */
+#define PATIENCE_MS 2000 /* time for a daemon, which may be starting */
 #define JOBS_NAMED 3
-#define LISTENS 0x10000 /* among the flags in /proc/PID/net/unix */
+#define LISTENS 0x10000 /* flag in /proc/PID/net/unix */
 
 /* ---- Finding --------------------------------------------------------------------------------------------------- */
 
 /* Of one process. */
 typedef struct process {
-  char path[PATH_MAX]; /* its directory in /proc */
+  char path[PATH_MAX]; /* in /proc */
   int32_t pid;
   uint64_t *inodes; /* of its sockets */
   size_t ninodes, capacity;
@@ -208,8 +208,8 @@ static void describe(const sfctl_daemon_t *daemon, described_t *described)
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
 
-/* Whether they are all of the nodes of one cluster, as those of sfrun --nodes are, by what those say that answer; one
- * may be stopped. *first_p: the lowest node that answers. */
+/* Whether the daemons are all nodes of one cluster, as of sfrun --nodes, according to those that answer; one may be
+ * stopped. *first_p: the lowest node that answers. */
 static bool are_one_cluster(const sfctl_daemon_t *daemons, size_t n, size_t *first_p)
 {
   int32_t lowest = INT32_MAX;
@@ -259,7 +259,7 @@ sf_status_t sfctl_daemons_choose(const char *given, const char **socket_p)
   if (status == SF_OK)
     close(fd);
   if (status != SF_ERR_NO_DAEMON || sfctl_daemons_find("", &daemons, &n) != SF_OK)
-    return SF_OK; /* what is wrong there is said where it is needed */
+    return SF_OK; /* errors are reported where the socket is used */
   status = SF_OK;
   if (n > 1 && !are_one_cluster(daemons, n, &first))
     status = several(daemons, n);
@@ -306,7 +306,7 @@ static sf_status_t print_text(const sfctl_daemon_t *daemons, size_t n, FILE *fil
     }
     sfctl_table_cell(&table, "%s", described.answers ? described.jobs : "does not answer");
   }
-  sf_status_t status = sfctl_table_print(&table, 0, file); /* paths are to be copied */
+  sf_status_t status = sfctl_table_print(&table, 0, file); /* paths are for copying */
   sfctl_table_clear(&table);
   if (status == SF_OK)
     fputs("choose one: sfctl --socket PATH COMMAND, or export SF_SOCKET=PATH; see sfctl --help\n", file);

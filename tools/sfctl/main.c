@@ -1,4 +1,4 @@
-/* sfctl: asks a running sfd, prints the answer; or looks for what is wrong. One thread. */
+/* sfctl: queries a running sfd and prints the answer, or looks for problems. One thread. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
 #include "tools/sfctl/topo.h"
 #include "tools/sfctl/trace/trace.h"
 
-/* What fits is written when it is closed: if that fails the reason is known. */
+/* buffered until it is closed, so that write errors have a reason */
 static char output[65536];
 
 /* Documented in docs/man/sfctl.1. */
@@ -43,7 +43,7 @@ static int report(sf_status_t status)
   return status == SF_ERR_VERSION ? EXIT_VERSION : EXIT_REQUEST_FAILED;
 }
 
-/* Every rank that the daemon tells of comes with a descriptor, and several are under way at a time. */
+/* Each rank in an answer comes with a descriptor, and several are in flight. */
 static void raise_descriptor_limit(void)
 {
   struct rlimit limit;
@@ -53,7 +53,7 @@ static void raise_descriptor_limit(void)
   (void)setrlimit(RLIMIT_NOFILE, &limit); /* a daemon with few ranks needs no more */
 }
 
-/* Everything is known before the first line is printed: an error leaves no half of an answer behind. */
+/* Collects everything before printing, so that an error leaves no half answer. */
 static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfreport_list_t *list_p,
                        sfctl_within_t *within_p)
 {
@@ -86,7 +86,7 @@ static sf_status_t print(const sfctl_options_t *options, sfreport_list_t *list, 
   return sfctl_print_text(options->command, list, &style, stdout);
 }
 
-/* What some nodes tell is printed, even if others don't answer. */
+/* Prints what some nodes answer even if others don't. */
 static sf_status_t run_query(const sfctl_options_t *options)
 {
   sfctl_connection_t connection;
@@ -175,7 +175,7 @@ static sf_status_t run(const sfctl_options_t *options, bool *problems_p)
   return SF_ERR_INTERNAL;
 }
 
-/* If none is named, one is looked for. The doctor looks at the place where there is none, too. */
+/* Looks for a daemon if none is named. The doctor also checks places without daemon. */
 static sf_status_t run_where_daemon_is(sfctl_options_t *options, bool *problems_p)
 {
   const char *given = options->socket;
@@ -188,7 +188,7 @@ static sf_status_t run_where_daemon_is(sfctl_options_t *options, bool *problems_
   return run(options, problems_p);
 }
 
-/* What could not be written, also because the disk is full, is an error. */
+/* Write errors count, such as a full disk. */
 static sf_status_t close_output(void)
 {
   errno = 0;
@@ -199,7 +199,7 @@ static sf_status_t close_output(void)
                     : sfshm_error(SF_ERR_SYS, "cannot write the output");
 }
 
-/* What only the command itself knows of its words. */
+/* Checks that need a command's knowledge of its words. */
 static sf_status_t check_words(const sfctl_options_t *options)
 {
   switch (options->help || options->version ? SFCTL_TASK_QUERY : options->task) {

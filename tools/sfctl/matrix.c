@@ -1,4 +1,4 @@
-/* sfctl matrix. The one thread of sfctl. */
+/* sfctl matrix: see matrix.h. The one thread of sfctl. */
 #include "tools/sfctl/matrix.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static void sleep_ms(int64_t ms)
     ;
 }
 
-/* With an interval what was sent meanwhile. */
+/* With an interval only what was sent meanwhile. */
 static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfctl_traffic_t *traffic_p)
 {
   const sfctl_by_t by = strcmp(options->by, "nodes") == 0   ? SFCTL_BY_NODES

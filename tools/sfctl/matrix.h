@@ -1,4 +1,4 @@
-/* sfctl matrix: who sends how much to whom. */
+/* sfctl matrix: traffic between ranks or nodes. */
 #ifndef SFCTL_MATRIX_H
 #define SFCTL_MATRIX_H
 
@@ -8,8 +8,8 @@
 
 #include "tools/sfctl/options.h"
 
-/* Prints a heat map, CSV, SVG or JSON, of all since the beginning or of what was sent during --interval. SF_ERR_ARG:
- * job and graph don't go together; others as sfctl_collect. */
+/* Prints a heat map, CSV, SVG or JSON, of all traffic or of that during --interval. SF_ERR_ARG: job and graph don't
+ * match; errors of sfctl_collect. */
 sf_status_t sfctl_matrix(const sfctl_options_t *options, FILE *file);
 
 #endif

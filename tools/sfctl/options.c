@@ -1,4 +1,4 @@
-/* sfctl's command line. One table row per command and option parses and documents it. Single-threaded. */
+/* Command line of sfctl: see options.h. Single-threaded. */
 #include "tools/sfctl/options.h"
 
 #include <errno.h>
@@ -107,12 +107,12 @@ static const sftool_option_t rows[] = {
 };
 #define NROWS (sizeof rows / sizeof rows[0])
 
-/* The line while it is read. */
+/* State of parsing. */
 typedef struct parser {
   int argc, at;
   char *const *argv;
   const command_t *command; /* NULL: none yet */
-  int nwords;               /* behind it */
+  int nwords;               /* after the command */
   bool given[NROWS];
   bool only_words; /* after "--" */
   sfctl_options_t options;
@@ -240,7 +240,7 @@ static sf_status_t misplaced(const sftool_option_t *row, const command_t *comman
                      row->with, command->name);
 }
 
-/* A graph, a matrix or a grid; of the latter two on how many ranks. */
+/* A graph, a matrix or a grid; the latter two with numbers of ranks. */
 static sf_status_t check_plan(const parser_t *parser)
 {
   const sfctl_options_t *options = &parser->options;

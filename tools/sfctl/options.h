@@ -1,4 +1,4 @@
-/* sfctl's command line: commands and long options, each from one table. */
+/* Command line of sfctl: one table of commands, one of options. */
 #ifndef SFCTL_OPTIONS_H
 #define SFCTL_OPTIONS_H
 
@@ -11,14 +11,14 @@
 #include "proto/sf_control.pb-c.h"
 
 typedef enum sfctl_task {
-  SFCTL_TASK_QUERY = 0, /* the daemon is asked one question, command */
+  SFCTL_TASK_QUERY = 0, /* query command of the daemon */
   SFCTL_TASK_METRICS,
   SFCTL_TASK_DOCTOR,
   SFCTL_TASK_TOPO,
   SFCTL_TASK_TOP,
   SFCTL_TASK_MATRIX,
-  SFCTL_TASK_PLAN,    /* of what does not exist */
-  SFCTL_TASK_CONTROL, /* the daemon is made to do something: action */
+  SFCTL_TASK_PLAN,    /* of a graph that does not exist */
+  SFCTL_TASK_CONTROL, /* action of the daemon */
   SFCTL_TASK_STUCK,
   SFCTL_TASK_TRACE,
   SFCTL_TASK_DAEMONS,
@@ -30,7 +30,7 @@ typedef enum sfctl_task {
 typedef struct sfctl_options {
   bool help, version, json, regions, all_nodes, wide, undo, force;
   const char *socket; /* NULL: not given */
-  bool found_socket;  /* it was not given, but is the one of the daemon that was found */
+  bool found_socket;  /* socket is that of a daemon that was found */
   int64_t timeout_ms;
   int64_t threshold_ms;
   const char *output; /* NULL: standard output */
@@ -38,19 +38,19 @@ typedef struct sfctl_options {
   sfctl_task_t task;
   Sfproto__Query__What command;       /* of SFCTL_TASK_QUERY */
   Sfproto__Control__Action action;    /* of SFCTL_TASK_CONTROL */
-  const char *words[SFCTL_WORDS_MAX]; /* behind the command; NULL beyond the last */
-  const char *job;                    /* the first of them where that is a job; NULL: all */
-  const char *graph;                  /* its number, or the end of it. PLAN: whose; MATRIX: NULL: all */
-  /* PLAN of what does not exist: of the one that is not NULL */
+  const char *words[SFCTL_WORDS_MAX]; /* after the command; NULL: none */
+  const char *job;                    /* the first word if it is a job; NULL: all */
+  const char *graph;                  /* its id or the end of it. PLAN: of the plan; MATRIX: NULL: all */
+  /* PLAN of a graph that does not exist: one of these is set */
   const char *matrix, *grid;
   const char *parts;        /* boxes or rows */
   const char *distribution; /* block or cyclic */
-  int64_t stencil;          /* 0: across faces */
+  int64_t stencil;          /* 0: neighbours across faces */
   int64_t ranks, per_node, unit;
-  /* of a grid: as the library divides it, if nodes is not 0 */
+  /* of a grid divided by the library; nodes 0: not divided so */
   int64_t nodes, fields, radius;
   bool periodic;
-  const char *distances; /* NULL: all places of a node are equally far */
+  const char *distances; /* NULL: equal within a node */
   bool pairs;
   /* TOP */
   bool batch;
@@ -58,17 +58,15 @@ typedef struct sfctl_options {
   const char *sort;             /* NULL: by the first column */
   /* MATRIX */
   const char *by, *format, *count;
-  int64_t interval_ms; /* 0: since the beginning */
+  int64_t interval_ms; /* 0: since the begin */
 } sfctl_options_t;
 
-/* Fills *options_p. With --help or --version the rest of the line is not looked at. SF_ERR_ARG, with a text that names
- * the word and the nearest known one, when the line makes no sense. */
+/* Fills *options_p. --help and --version end parsing. SF_ERR_ARG: names the word, and the nearest known one. */
 sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *options_p);
 
 void sfctl_options_print_help(FILE *file);
 
-/* The names of commands (without dashes) and options, for comparison with the man page: the one with that index, NULL
- * beyond the last. */
+/* Names of commands and options (without dashes) by index, to compare with the man page; NULL: none left. */
 const char *sfctl_options_command_name(size_t index);
 const char *sfctl_options_option_name(size_t index);
 

@@ -1,4 +1,4 @@
-/* Reading counters behind the daemon's back: see silent.h. The one thread of sfctl. */
+/* Reading counters without the daemon: see silent.h. The one thread of sfctl. */
 #include "tools/sfctl/silent.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@
 
 #define COUNTERS_LINK "/memfd:sf-counters"
 
-/* Process at the other end of the socket, which need not answer: whoever has last listened there. */
+/* The process that last listened at the socket; it need not answer. */
 static sf_status_t find_process(const char *socket_path, int32_t *pid_p)
 {
   struct ucred peer;
@@ -56,7 +56,7 @@ static sf_status_t add_state(int fd, sfreport_list_t *list)
   return status;
 }
 
-/* Descriptors of others, and what is gone meanwhile, are passed over. */
+/* Skips other descriptors, and those closed meanwhile. */
 static sf_status_t add_if_counters(int32_t pid, const char *name, sfreport_list_t *list)
 {
   char path[64], link[64];

@@ -1,5 +1,5 @@
-/* Reading the counters of ranks when the daemon does not answer: it holds their descriptors, and its user may open them
- * again through /proc. */
+/* Reading counters of ranks without the daemon, when it does not answer: its user can open its descriptors through
+ * /proc. */
 #ifndef SFCTL_SILENT_H
 #define SFCTL_SILENT_H
 
@@ -9,9 +9,9 @@
 
 #include "proto/report/list.h"
 
-/* Adds a RankState for each region of counters that the process holds at the other end of the socket, which need not
- * answer: whoever has last listened there. Of what is no region, or of another layout, nothing. SF_ERR_NO_DAEMON;
- * SF_ERR_SYS: its process can't be seen from here; SF_ERR_PERM: it is another user's, or hides what it holds. */
+/* Adds a RankState for each counters region of the process that last listened at the socket; it need not answer.
+ * SF_ERR_NO_DAEMON; SF_ERR_SYS: the process can't be seen from here; SF_ERR_PERM: it belongs to another user, or hides
+ * its descriptors. */
 sf_status_t sfctl_silent_collect(const char *socket_path, sfreport_list_t *list);
 
 #endif

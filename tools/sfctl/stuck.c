@@ -11,9 +11,9 @@
 #include "tools/sfctl/print/short_id.h"
 #include "tools/sfctl/silent.h"
 
-#define PATIENCE_MS 500 /* with a daemon; one that serves answers within a few */
+#define PATIENCE_MS 500 /* with a daemon; a healthy one answers within a few */
 
-/* Ranks of this node: a daemon that serves answers soon. */
+/* Ranks of this node: a healthy daemon answers soon. */
 static sf_status_t ask_here(const sfctl_options_t *options, sfreport_list_t *list_p)
 {
   sfctl_connection_t connection;
@@ -26,7 +26,7 @@ static sf_status_t ask_here(const sfctl_options_t *options, sfreport_list_t *lis
   return status;
 }
 
-/* Ranks of all nodes, or of the one that is named. Those that do not answer are kept for the end. */
+/* Ranks of all nodes, or of a named one. Missing nodes are kept for the end. */
 static sf_status_t ask_nodes(const sfctl_options_t *options, sfctl_states_t *states)
 {
   sfctl_connection_t connection;
@@ -42,7 +42,7 @@ static sf_status_t ask_nodes(const sfctl_options_t *options, sfctl_states_t *sta
   return status;
 }
 
-/* What a word means: the first of these that any job is. */
+/* Meaning of a word: the first of these that fits a job. */
 typedef enum meaning { NAME, NUMBER, BEGINNING, MEANINGS } meaning_t;
 
 static bool is_job(const Sfproto__RankState *state, const char *job, meaning_t meaning)

@@ -1,4 +1,4 @@
-/* sfctl topo: finding devices, and printing. The one thread of sfctl. */
+/* sfctl topo: devices, and printing. The one thread of sfctl. */
 #include "tools/sfctl/topo.h"
 
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 typedef struct devices {
   int32_t n;
   sfshm_device_info_t *infos;
-  sfshm_device_link_t *links; /* n * n; those of a device with itself are not filled in */
-  char none[512];             /* if there are none: why */
+  sfshm_device_link_t *links; /* n * n; the diagonal is not set */
+  char none[512];             /* why there are none */
 } devices_t;
 
 /* ---- Finding ----------------------------------------------------------------------------------------------------- */

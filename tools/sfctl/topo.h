@@ -1,5 +1,5 @@
-/* sfctl topo: the machine that it runs on, as far as it matters for where ranks and their data are: cores, caches and
- * memory (by hwloc), devices and how they reach each other (by their driver). */
+/* sfctl topo: this machine: cores, caches and memory (by hwloc), devices and the links between them (by their driver).
+ * */
 #ifndef SFCTL_TOPO_H
 #define SFCTL_TOPO_H
 
@@ -13,7 +13,7 @@
 
 #define SFCTL_TOPO_CPUS_SIZE 256
 
-/* A piece of memory and the cores that it is next to. */
+/* A NUMA node and its cores. */
 typedef struct sfctl_numa {
   int32_t number;
   int64_t cores;
@@ -29,21 +29,21 @@ typedef struct sfctl_machine {
   uint64_t memory_bytes;
   sfctl_numa_t *numas;
   size_t nnumas;
-  void *topology; /* hwloc's */
+  void *topology; /* of hwloc */
 } sfctl_machine_t;
 
-/* Looks at this machine. SF_ERR_SYS: it can't be looked at. */
+/* Examines this machine. SF_ERR_SYS. */
 sf_status_t sfctl_machine_find(sfctl_machine_t *machine_p);
 void sfctl_machine_free(sfctl_machine_t *machine);
 
-/* The NUMA node that the PCI device is next to; -1: not known. */
+/* NUMA node of a PCI device; -1: not known. */
 int32_t sfctl_machine_numa_of(const sfctl_machine_t *machine, const char *pci_address);
 
-/* Where the ways to two PCI devices part: "switch", "host bridge", "NUMA node", "package", "machine"; NULL: not known.
- */
+/* Lowest common part of the ways to two PCI devices: "switch", "host bridge", "NUMA node", "package", "machine"; NULL:
+ * not known. */
 const char *sfctl_machine_parting(const sfctl_machine_t *machine, const char *pci_address, const char *other);
 
-/* Prints all of it. A machine without devices is no error. */
+/* Prints everything. A machine without devices is no error. */
 sf_status_t sfctl_topo(bool json, FILE *file);
 
 #endif

@@ -35,8 +35,7 @@ static int64_t count(hwloc_topology_t topology, hwloc_obj_type_t type)
   return n > 0 ? n : 0;
 }
 
-/* Plugins that start other libraries: what they would tell of PCI devices Linux tells too, the rest is not asked for.
- */
+/* Skips plugins that load other libraries: Linux has the same data of PCI devices, and the rest is not needed. */
 static void leave_out(hwloc_topology_t topology)
 {
   static const char *const components[] = {"pci", "opencl", "gl"};

@@ -1,4 +1,4 @@
-/* Traffic out of counters: see traffic.h. The one thread of sfctl. */
+/* Traffic from counters: see traffic.h. The one thread of sfctl. */
 #include "tools/sfctl/traffic.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ typedef struct counting {
   const sfctl_traffic_question_t *question;
   sfctl_traffic_t traffic;
   bool found_graph;
-  int32_t rank, node; /* whose counters are being read */
+  int32_t rank, node; /* of the counters */
   sf_status_t status;
 } counting_t;
 
@@ -48,7 +48,7 @@ static void add_flow(counting_t *counting, const sfctl_flow_t *flow)
     counting->status = sfshm_error(SF_ERR_NOMEM, "no memory for %zu flows", traffic->nflows + 1);
 }
 
-/* Each pair once, and what is something. */
+/* Merges equal pairs, and drops empty ones. */
 static void add_up(sfctl_traffic_t *traffic)
 {
   size_t kept = 0;
@@ -73,7 +73,7 @@ static uint64_t load(const _Atomic uint64_t *counter)
   return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* What a pair of ranks on different nodes needs, each way. graph: of the entry; NULL: of those that are gone. */
+/* Counts what a pair of ranks on different nodes needs, each way. graph NULL: of destroyed graphs. */
 static void count_far(counting_t *counting, const sfshm_graph_counters_t *graph, const sfshm_far_counters_t *far)
 {
   const sfctl_party_t here = {SFCTL_PARTY_RANK, counting->rank}, there = {SFCTL_PARTY_RANK, far->rank};
@@ -161,7 +161,7 @@ static sf_status_t take_rank(void *context, const Sfproto__Message *message, int
   counting_t *counting = context;
   const Sfproto__RankInfo *info = message->rank_info;
   sfshm_counters_t *copy;
-  if (info->job_id == 0) /* it joins */
+  if (info->job_id == 0) /* it is joining */
     return SF_OK;
   sf_status_t status = check_job(counting, info);
   if (status != SF_OK)

@@ -1,4 +1,4 @@
-/* Cutting text to a width: see clip.h. Any thread. */
+/* Clipping: see clip.h. Any thread. */
 #include "tools/sfctl/print/clip.h"
 
 #include <stdio.h>

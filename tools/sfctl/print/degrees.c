@@ -1,4 +1,4 @@
-/* How the edges of a graph are spread over its ranks. The one thread of sfctl. */
+/* Degrees of graphs. The one thread of sfctl. */
 #include <inttypes.h>
 
 #include "tools/sfctl/print/print.h"

@@ -35,7 +35,7 @@ static void write_string(FILE *file, const char *text)
   fputc('"', file);
 }
 
-/* What stands between this value and what was written before. */
+/* Separator before the value. */
 static void begin_value(sfctl_json_t *json, const char *name)
 {
   if (json->follows)

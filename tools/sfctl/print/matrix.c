@@ -1,4 +1,4 @@
-/* Traffic for people and programs: see matrix.h. The one thread of sfctl. */
+/* Traffic as text, CSV, SVG and JSON: see matrix.h. The one thread of sfctl. */
 #include "tools/sfctl/print/matrix.h"
 
 #include <inttypes.h>
@@ -14,10 +14,10 @@
 #define SVG_PARTIES 128
 #define SVG_PIXELS 512 /* of the larger side */
 #define SVG_MARGIN 70
-#define SVG_LEAST_WIDTH 360 /* of the caption */
-#define LEAST_SHADE 0.15    /* of a cell that is not empty */
+#define SVG_LEAST_WIDTH 360 /* for the caption */
+#define LEAST_SHADE 0.15    /* of non-empty cells */
 
-/* The parties of one side, each in a bin: several in one if there are many. */
+/* Parties of one side in bins; several in one if there are many. */
 typedef struct side {
   sfctl_party_t *parties; /* sorted */
   size_t nparties, nbins;
@@ -118,12 +118,12 @@ static sf_status_t map_make(const sfctl_traffic_t *traffic, const sfctl_matrix_s
     map->highest = cell > map->highest ? cell : map->highest;
     map->lowest = cell > 0 && (map->lowest == 0 || cell < map->lowest) ? cell : map->lowest;
   }
-  if (map->lowest > map->highest / 10) /* what is nearly equal shall look so */
+  if (map->lowest > map->highest / 10) /* similar amounts look similar */
     map->lowest = map->highest / 10;
   return SF_OK;
 }
 
-/* From 0, nothing, to 1, most; logarithmic. */
+/* 0: nothing, to 1: most; logarithmic. */
 static double shade(const map_t *map, double cell)
 {
   if (cell <= 0)
@@ -152,7 +152,7 @@ static void print_title(const sfctl_traffic_t *traffic, const sfctl_matrix_style
   fprintf(file, "job %s: %s%s\n", job, total, style->seconds > 0 ? "" : " since the beginning");
 }
 
-/* Numbers of columns, downwards. */
+/* Numbers of columns, vertically. */
 static void print_column_numbers(const map_t *map, int indent, FILE *file)
 {
   for (int digit = 1000; digit > 0; digit /= 10) {
@@ -251,7 +251,7 @@ static void print_cells(const map_t *map, const sfctl_matrix_style_t *style, dou
     }
 }
 
-/* What would be markup in a job's name becomes a question mark. */
+/* Replaces markup in job names by question marks. */
 static void write_plain(const char *from, char *to, size_t size)
 {
   sfreport_text_printable(from, to, size);
@@ -260,7 +260,7 @@ static void write_plain(const char *from, char *to, size_t size)
       *to = '?';
 }
 
-/* Below the cells: what is shown, and a bar of shades between the smallest and the largest amount of a cell. */
+/* Caption: units, and a bar of shades from the smallest to the largest amount. */
 static void print_caption(const map_t *map, const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style,
                           double top, FILE *file)
 {

@@ -1,4 +1,4 @@
-/* What concerns other nodes, in tables for people: channels and plans. The one thread of sfctl. */
+/* Tables of channels and plans. The one thread of sfctl. */
 #include "tools/sfctl/print/nodes.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 /* ---- Peers ---- */
 
-/* Figures with a stroke are of what was sent, and of what was received. */
+/* Figures with a slash: sent/received. */
 static const sfctl_column_t peer_columns[] = {
     {"NODE", SFCTL_RIGHT},     {"PEER", SFCTL_LEFT},    {"STATE", SFCTL_LEFT},    {"QUEUED", SFCTL_RIGHT},
     {"SENDQ", SFCTL_RIGHT},    {"RTT", SFCTL_RIGHT},    {"RETRANS", SFCTL_RIGHT}, {"BUSY", SFCTL_RIGHT},
@@ -43,7 +43,7 @@ static void add_two_bytes(sfctl_table_t *table, uint64_t sent, uint64_t received
   sfctl_table_cell(table, "%s/%s", sfreport_text_bytes(sent, a), sfreport_text_bytes(received, b));
 }
 
-/* What the kernel knows of the stream. */
+/* State of the stream in the kernel. */
 static void add_link(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 {
   char bytes[SFREPORT_TEXT_SIZE], busy[SFREPORT_TEXT_SIZE];
@@ -98,7 +98,7 @@ static const sfctl_column_t plan_columns[] = {
     {"DEVICE", SFCTL_LEFT},
 };
 
-/* 100: all. */
+/* of: 100 %. */
 static void add_percent(sfctl_table_t *table, bool known, int64_t values, int64_t of)
 {
   if (known && of > 0)
@@ -129,7 +129,7 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
 static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},
                                               {"EDGES", SFCTL_RIGHT}, {"WAY", SFCTL_LEFT}, {"STREAMS", SFCTL_LEFT}};
 
-/* Pairs of ranks of the node that tells of them. */
+/* Pairs of ranks of the node. */
 static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, FILE *file)
 {
   sfctl_table_t table = {COLUMNS(pair_columns)};

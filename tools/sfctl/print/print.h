@@ -1,4 +1,4 @@
-/* Printing what was collected: for people, and as JSON with names that docs/man/sfctl.1 lists. */
+/* Printing of answers, as tables, and as JSON with names that docs/man/sfctl.1 lists. */
 #ifndef SFCTL_PRINT_PRINT_H
 #define SFCTL_PRINT_PRINT_H
 
@@ -12,29 +12,27 @@
 #include "tools/sfctl/print/json.h"
 
 typedef struct sfctl_print_style {
-  bool regions;                 /* of ranks: each on a line of its own */
-  int width;                    /* of tables; 0: no end */
-  bool all_nodes;               /* JSON: an array in any case */
-  const sfctl_within_t *within; /* of a plan: pairs of ranks; NULL: not asked for */
-  bool pairs;                   /* each of them */
+  bool regions;                 /* one line per region of a rank */
+  int width;                    /* of tables; 0: unlimited */
+  bool all_nodes;               /* JSON: always an array */
+  const sfctl_within_t *within; /* pairs of ranks of a plan; NULL: not requested */
+  bool pairs;                   /* print each pair */
 } sfctl_print_style_t;
 
-/* Tables, one after the other for each node that tells; the list is then sorted by node. regions: each region of each
- * rank on a line of its own. SF_ERR_NOMEM; errors of writing stay in the stream.
- */
+/* Tables, one per node; sorts the list by node. SF_ERR_NOMEM; write errors stay in the stream. */
 sf_status_t sfctl_print_text(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
                              FILE *file);
 
-/* One object for the status and for a plan, an array of objects for anything else, and for all nodes in any case.
- * SF_ERR_PROTO: the status, or the plan, is missing. */
+/* One object for status and plan, else an array of objects; always an array for all nodes. SF_ERR_PROTO: no status, or
+ * no plan. */
 sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *list, const sfctl_print_style_t *style,
                              FILE *file);
 
-/* How the edges of a plan are spread over the ranks of that node: a line if it is uneven, and with pairs a table. */
+/* Distribution of a plan's edges over the ranks of the node: a line if uneven, a table with pairs. */
 sf_status_t sfctl_print_degrees_text(const sfctl_print_style_t *style, int32_t node, FILE *file);
 void sfctl_print_degrees_json(sfctl_json_t *json, const sfctl_within_t *within, int32_t node);
 
-/* Which messages of a plan's side MPI has from and to devices; NULL: the daemon is too old to tell. */
+/* Which messages of a plan's side MPI sends and receives on devices; NULL: not known to an older daemon. */
 static inline const char *sfctl_plan_device(const Sfproto__PlanSide *side)
 {
   static const char *const texts[] = {"none", "sent", "received", "both"};

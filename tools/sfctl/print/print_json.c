@@ -1,9 +1,9 @@
-/* What was collected, as JSON. Names are documented in docs/man/sfctl.1: add, never change. The one thread of sfctl. */
+/* Answers as JSON. Names are documented in docs/man/sfctl.1: add, never change. The one thread of sfctl. */
 #include "shm/base/error.h"
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/print.h"
 
-/* What an older daemon, or one that does not know it, leaves out. */
+/* May be missing in answers of older daemons. */
 static void print_optional(sfctl_json_t *json, const char *name, bool known, int64_t value)
 {
   if (known)
@@ -12,7 +12,7 @@ static void print_optional(sfctl_json_t *json, const char *name, bool known, int
     sfctl_json_null(json, name);
 }
 
-/* An object; which node tells it, if several could. */
+/* An object, with the node if there may be several. */
 static void begin_item(sfctl_json_t *json, const Sfproto__Message *message)
 {
   sfctl_json_begin_object(json, NULL);
@@ -86,7 +86,7 @@ static void print_counts(sfctl_json_t *json, const sfreport_counts_t *counts)
 #undef PRINT
 }
 
-/* The buckets that are not empty. */
+/* Non-empty buckets. */
 static void print_latency(sfctl_json_t *json, const sfreport_latency_t *latency)
 {
   sfctl_json_begin_array(json, "latency");
@@ -302,7 +302,7 @@ static void print_within(sfctl_json_t *json, const sfctl_print_style_t *style, i
   sfctl_json_end_object(json);
 }
 
-/* The messages of one node differ in their sides only. Returns how many they are. */
+/* The messages of a node differ in their sides only. Returns their number. */
 static size_t print_plan(sfctl_json_t *json, const sfctl_print_style_t *style, const sfreport_item_t items[],
                          size_t count)
 {
@@ -340,7 +340,7 @@ static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfre
     print_graph(json, item);
 }
 
-/* Those that are told by one message, or few, of each node. */
+/* Answers of one or few messages per node. */
 static size_t print_whole(sfctl_json_t *json, Sfproto__Query__What what, const sfctl_print_style_t *style,
                           const sfreport_item_t items[], size_t count)
 {

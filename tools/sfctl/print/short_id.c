@@ -1,4 +1,4 @@
-/* The last digits of numbers: see short_id.h. Any thread. */
+/* Short ids: see short_id.h. Any thread. */
 #include "tools/sfctl/print/short_id.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define DIGITS_MIN 4
 #define DIGITS_MAX 20
-#define FEW 8 /* digits: nothing is left out */
+#define FEW 8 /* so few digits are printed in full */
 
 uint64_t *sfctl_id_list(const sfreport_list_t *list)
 {

@@ -1,4 +1,4 @@
-/* Numbers of jobs and graphs, which over several nodes have 16 digits and more, by their last digits. */
+/* Short ids: over several nodes ids of jobs and graphs have 16 digits or more, and their last digits are printed. */
 #ifndef SFCTL_PRINT_SHORT_ID_H
 #define SFCTL_PRINT_SHORT_ID_H
 
@@ -12,21 +12,20 @@
 
 #define SFCTL_ID_SIZE 24
 
-/* The numbers in JobInfo and GraphInfo messages, for the caller to free. NULL: no memory. */
+/* Ids of JobInfo and GraphInfo messages; free them. NULL: no memory. */
 uint64_t *sfctl_id_list(const sfreport_list_t *list);
 
-/* The least number of last digits, 4 or more, by which those of the n numbers differ that are different. */
+/* The least number of last digits, at least 4, that distinguishes the ids. */
 int sfctl_id_digits(const uint64_t *ids, size_t n);
 
-/* So many of its last digits; all, if it has few, or if digits is 0. */
+/* The last digits; all of few, or if digits is 0. */
 const char *sfctl_id_text(uint64_t id, int digits, char text[SFCTL_ID_SIZE]);
 
-/* Whether the word means that number: all of it, or at least the last four digits. Exact matches go before others. */
+/* Whether the word means the id: all of it, or at least its last four digits. Exact matches go first. */
 typedef enum sfctl_id_match { SFCTL_ID_OTHER, SFCTL_ID_END, SFCTL_ID_ALL } sfctl_id_match_t;
 sfctl_id_match_t sfctl_id_match(uint64_t id, const char *word);
 
-/* Which of the n numbers, of which some may be the same, the word means; 0: none. SF_ERR_ARG: it is the end of several.
- */
+/* The id that a word means; 0: none. Ids may be repeated. SF_ERR_ARG: several end so. */
 sf_status_t sfctl_id_find(const uint64_t *ids, size_t n, const char *word, uint64_t *id_p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Printing what is stuck: see stuck.h. The one thread of sfctl. */
+/* Printing of stalls: see stuck.h. The one thread of sfctl. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *f
   return status;
 }
 
-/* Whose calls are missing the ranks do not know; others of the job that are in no such call are told beside them. */
+/* Ranks in a collective call don't know which others are missing: prints the ranks of the job that are in no such call.
+ * */
 static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshold_ns, int width, FILE *file)
 {
   static const sfctl_column_t columns[] = {{"JOB", SFCTL_LEFT},  {"RANK", SFCTL_RIGHT},    {"NODE", SFCTL_RIGHT},
@@ -105,7 +106,7 @@ static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshol
   return status;
 }
 
-/* Ranks that nobody knows, for instance as they have not come to sf_init. */
+/* Ranks without state, for instance before sf_init. */
 static sf_status_t print_absent(const sfctl_states_t *states, uint64_t threshold_ns, FILE *file)
 {
   sfctl_absent_t *absent;
@@ -126,7 +127,7 @@ static sf_status_t print_absent(const sfctl_states_t *states, uint64_t threshold
   return status;
 }
 
-/* For whom others may wait where the library can't see it: in MPI, or by themselves. */
+/* Stopped ranks, for which others may wait outside the library. */
 static void print_stopped(const sfctl_states_t *states, FILE *file)
 {
   for (size_t i = 0; i < states->list.count; i++) {
@@ -236,7 +237,7 @@ static void print_blocked_rank(sfctl_json_t *json, const Sfproto__RankState *ran
   sfctl_json_end_object(json);
 }
 
-/* Without memory for them: null. */
+/* null without memory. */
 static void print_absent_json(sfctl_json_t *json, const sfreport_list_t *states, uint64_t threshold_ns)
 {
   sfctl_absent_t *absent;

@@ -1,4 +1,4 @@
-/* Text in columns. The one thread of sfctl. */
+/* Tables: see table.h. The one thread of sfctl. */
 #include "tools/sfctl/print/table.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 
 #define GAP 2 /* blanks between columns */
 #define MAX_COLUMNS 20
-#define NAME_MIN 16       /* characters of a clipped text, at least */
-#define CLIPPED_SIZE 1024 /* for clipped ones; wider columns are not clipped */
+#define NAME_MIN 16       /* least width of clipped text */
+#define CLIPPED_SIZE 1024 /* wider columns are not clipped */
 
 struct sfctl_cell {
   char *text; /* escaped */
@@ -118,7 +118,7 @@ void sfctl_table_clear(sfctl_table_t *table)
 /* How it is printed. */
 typedef struct shape {
   int widths[MAX_COLUMNS];
-  size_t shown; /* columns; the others are left out */
+  size_t shown; /* columns; others are left out */
 } shape_t;
 
 static void widen(int *width, const char *text)
@@ -159,7 +159,7 @@ static void clip_names(const sfctl_table_t *table, shape_t *shape, int width)
       shape->widths[c] = most;
 }
 
-/* One column stays in any case. The last one, if it is text, gets the rest of the line. */
+/* One column always stays. A last column of text gets the rest of the line. */
 static void fit(const sfctl_table_t *table, shape_t *shape, int width)
 {
   const shape_t whole = *shape;
@@ -178,7 +178,7 @@ static void fit(const sfctl_table_t *table, shape_t *shape, int width)
   }
 }
 
-/* Without blanks at the end of the line. */
+/* No blanks at the end of a line. */
 static void print_cell(const sfctl_table_t *table, const shape_t *shape, size_t column, const char *text, FILE *file)
 {
   int width = shape->widths[column];

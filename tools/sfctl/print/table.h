@@ -1,4 +1,4 @@
-/* Text in columns that are as wide as their widest cell, as far as they fit the terminal. */
+/* Tables: columns as wide as their widest cell, if they fit the terminal. */
 #ifndef SFCTL_PRINT_TABLE_H
 #define SFCTL_PRINT_TABLE_H
 
@@ -12,14 +12,13 @@
 typedef enum sfctl_align { SFCTL_LEFT, SFCTL_RIGHT } sfctl_align_t;
 
 typedef struct sfctl_column {
-  const char *title; /* NULL in all columns: no line of titles */
+  const char *title; /* NULL in all columns: no titles */
   sfctl_align_t align;
 } sfctl_column_t;
 
 typedef struct sfctl_cell sfctl_cell_t;
 
-/* Start with {.columns = ..., .ncolumns = ...}, add the cells row by row, print, clear. What runs out of memory on the
- * way is reported by print. */
+/* Start with {.columns = ..., .ncolumns = ...}, add cells by row, print, clear. print reports lack of memory. */
 typedef struct sfctl_table {
   const sfctl_column_t *columns;
   size_t ncolumns;
@@ -28,25 +27,24 @@ typedef struct sfctl_table {
   sf_status_t status;
 } sfctl_table_t;
 
-/* The next cell. What is not printable is escaped; an empty text becomes "-". */
+/* Adds a cell. Unprintable characters are escaped; an empty text becomes "-". */
 void sfctl_table_cell(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The next cell: a number; a size; a number that may be unknown; or so many cells of what is. */
+/* Adds a number; a size; a number that may be unknown; empty cells. */
 void sfctl_table_number(sfctl_table_t *table, uint64_t number);
 void sfctl_table_bytes(sfctl_table_t *table, uint64_t bytes);
 void sfctl_table_optional(sfctl_table_t *table, bool known, int64_t number);
 void sfctl_table_unknown(sfctl_table_t *table, int count);
 
-/* A line below the row that is complete, indented, outside the columns. */
+/* Adds an indented line below the complete row, outside the columns. */
 void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Columns stand in order of importance. If they need more than width characters, first what stands at the left of its
- * column is clipped where it is long; then the last columns are left out, and a line says how many. width 0: no end.
- * Notes are not cut. */
+/* Columns are in order of importance. If they exceed width, first long left-aligned text is clipped, then the last
+ * columns are left out, and a line says how many. width 0: unlimited. Notes are not clipped. */
 sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file);
 void sfctl_table_clear(sfctl_table_t *table);
 
-/* The same, and clears it; a table without rows is "no NAME". */
+/* The same, and clears the table; without rows prints "no NAME". */
 sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file);
 
 #endif

@@ -1,5 +1,4 @@
-/* Looking at the terminal's kind, apart from who draws: <term.h> defines macros with everyday names. The one thread of
- * sfctl. */
+/* Terminal type. Separate, as <term.h> defines macros with common names. The one thread of sfctl. */
 #include "tools/sfctl/print/terminal.h"
 
 #include <curses.h>

@@ -1,4 +1,4 @@
-/* What was collected, in tables for people. The one thread of sfctl. */
+/* Answers as tables. The one thread of sfctl. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
   sfctl_table_number(table, item->sleeps);
 }
 
-/* Whether a region before that one has the same method. */
+/* Whether an earlier region has the same method. */
 static bool is_told(const Sfproto__RankInfo *info, size_t region)
 {
   for (size_t i = 0; i < region; i++)
@@ -131,7 +131,7 @@ static bool is_told(const Sfproto__RankInfo *info, size_t region)
   return false;
 }
 
-/* "3 in-place (1.5 MiB)": the regions with that one's method. */
+/* "3 in-place (1.5 MiB)": regions with the same method. */
 static int write_sum(const Sfproto__RankInfo *info, size_t region, char *text, size_t size)
 {
   char bytes[SFREPORT_TEXT_SIZE];
@@ -241,7 +241,7 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
 
 /* ---- All ---- */
 
-/* How many of the last digits of numbers are shown; 0: all of them, as there is room. */
+/* Digits of ids to print; 0: all, if there is room. */
 static int find_digits(const sfreport_list_t *list, const sfctl_print_style_t *style)
 {
   uint64_t *ids = style->width > 0 ? sfctl_id_list(list) : NULL;
