@@ -1,5 +1,8 @@
 /* Edges of grids: each halo point of this rank's subdomains is a leaf of the point that it is a copy of. */
+#include <stdlib.h>
+
 #include "client/grid/grid.h"
+#include "shm/base/error.h"
 
 void sfc_grid_box(const sf_grid_t *grid, int64_t number, int64_t begin[SFC_AXES], int64_t extent[SFC_AXES])
 {
@@ -33,73 +36,114 @@ int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p)
   return units;
 }
 
-/* A subdomain whose halo is being connected. */
+/* Consecutive points of each line of a box, which one subdomain owns. */
+typedef struct piece {
+  int32_t rank;
+  int64_t root, stride[2]; /* of the first one, and to the same piece of the next line and plane */
+  int64_t leaf, n;
+} piece_t;
+
+/* A subdomain whose halo is being connected. Lines are followed through all their pieces: what lies close together in
+ * memory is touched at a time, also where a subdomain is its own neighbour. */
 typedef struct viewer {
   const sf_grid_t *grid;
   int32_t root_array;
   int64_t origin, stride[SFC_AXES];
+  sfc_segment_t segments[SFC_AXES];
+  piece_t *pieces;
+  int64_t npieces, capacity;
   int64_t nedges;       /* counted, if derive is NULL */
   sfc_derive_t *derive; /* where edges are added */
 } viewer_t;
 
-/* The boxes of the owner and of the viewer, line by line in the order of storage. */
-static void add_box(viewer_t *viewer, const sfc_segment_t segments[SFC_AXES], const sfc_grid_place_t *owner)
-{
-  const int32_t *order = viewer->grid->options.order;
-  int64_t begin[SFC_AXES], extent[SFC_AXES], stride[SFC_AXES], root = owner->origin, leaf = viewer->origin;
-  sfc_grid_box(viewer->grid, owner->number, begin, extent);
-  (void)sfc_grid_strides(viewer->grid, extent, stride);
-  for (int axis = 0; axis < SFC_AXES; axis++) {
-    root += (segments[axis].begin - begin[axis]) * stride[axis];
-    leaf += segments[axis].at * viewer->stride[axis];
-  }
-  for (int64_t k = 0; k < segments[order[2]].n; k++)
-    for (int64_t j = 0; j < segments[order[1]].n; j++)
-      for (int64_t i = 0; i < segments[order[0]].n; i++)
-        sfc_derive_add(viewer->derive, leaf + i + j * viewer->stride[order[1]] + k * viewer->stride[order[2]],
-                       owner->rank, root + i + j * stride[order[1]] + k * stride[order[2]]);
-}
-
-static void take_box(viewer_t *viewer, const sfc_segment_t segments[SFC_AXES])
+/* The piece of the present segments, unless no edge leads there. */
+static void add_piece(viewer_t *viewer)
 {
   const sf_grid_t *grid = viewer->grid;
+  const int32_t *order = grid->options.order;
+  int64_t begin[SFC_AXES], extent[SFC_AXES], stride[SFC_AXES];
   int32_t part[SFC_AXES], away = 0;
   for (int axis = 0; axis < SFC_AXES; axis++) {
-    part[axis] = segments[axis].part;
-    away += segments[axis].side != 0;
+    part[axis] = viewer->segments[axis].part;
+    away += viewer->segments[axis].side != 0;
   }
-  if (away == 0 || away > grid->halo.reach)
-    return;
   const sfc_grid_place_t *owner = &grid->places[grid->place_of[sfc_partition_number(&grid->partition, part)]];
-  if (owner->array != viewer->root_array)
+  if (away == 0 || away > grid->halo.reach || owner->array != viewer->root_array)
     return;
-  if (viewer->derive == NULL)
-    viewer->nedges += segments[0].n * segments[1].n * segments[2].n;
-  else
-    add_box(viewer, segments, owner);
+  sfc_grid_box(grid, owner->number, begin, extent);
+  (void)sfc_grid_strides(grid, extent, stride);
+  piece_t piece = {.rank = owner->rank,
+                   .root = owner->origin,
+                   .stride = {stride[order[1]], stride[order[2]]},
+                   .leaf = viewer->origin,
+                   .n = viewer->segments[order[0]].n};
+  for (int axis = 0; axis < SFC_AXES; axis++) {
+    piece.root += (viewer->segments[axis].begin - begin[axis]) * stride[axis];
+    piece.leaf += viewer->segments[axis].at * viewer->stride[axis];
+  }
+  viewer->pieces[viewer->npieces++] = piece;
 }
 
-static void view(viewer_t *viewer, int64_t number)
+/* All lines of the present segments of the two slower axes. */
+static void add_lines(viewer_t *viewer)
 {
-  const sf_grid_t *grid = viewer->grid;
+  const int32_t *order = viewer->grid->options.order;
+  int64_t lines = viewer->segments[order[1]].n, planes = viewer->segments[order[2]].n;
+  for (int64_t i = 0; i < viewer->npieces && viewer->derive == NULL; i++)
+    viewer->nedges += viewer->pieces[i].n * lines * planes;
+  for (int64_t z = 0; z < planes && viewer->derive != NULL; z++)
+    for (int64_t y = 0; y < lines; y++)
+      for (int64_t i = 0; i < viewer->npieces; i++) {
+        const piece_t *piece = &viewer->pieces[i];
+        int64_t leaf = piece->leaf + y * viewer->stride[order[1]] + z * viewer->stride[order[2]];
+        int64_t root = piece->root + y * piece->stride[0] + z * piece->stride[1];
+        for (int64_t x = 0; x < piece->n; x++)
+          sfc_derive_add(viewer->derive, leaf + x, piece->rank, root + x);
+      }
+}
+
+static sfc_segments_t segments_of(const viewer_t *viewer, int i, const int32_t part[SFC_AXES])
+{
+  int32_t axis = viewer->grid->options.order[i];
+  return sfc_segments_of(&viewer->grid->partition, axis, part[axis], &viewer->grid->halo);
+}
+
+/* Makes room for the pieces of a line. */
+static bool reserve_pieces(viewer_t *viewer, sfc_segments_t segments)
+{
+  sfc_segment_t segment;
+  int64_t n = 0;
+  while (sfc_segments_next(&segments, &segment))
+    n++;
+  if (n <= viewer->capacity)
+    return true;
+  piece_t *pieces = realloc(viewer->pieces, (size_t)n * sizeof *pieces);
+  viewer->pieces = pieces != NULL ? pieces : viewer->pieces;
+  viewer->capacity = pieces != NULL ? n : viewer->capacity;
+  return pieces != NULL;
+}
+
+static bool view(viewer_t *viewer, int64_t number)
+{
   int32_t part[SFC_AXES];
-  sfc_segment_t segments[SFC_AXES];
-  sfc_partition_parts_of(&grid->partition, number, part);
-  sfc_segments_t z =
-      sfc_segments_of(&grid->partition, grid->options.order[2], part[grid->options.order[2]], &grid->halo);
-  while (sfc_segments_next(&z, &segments[z.axis])) {
-    sfc_segments_t y =
-        sfc_segments_of(&grid->partition, grid->options.order[1], part[grid->options.order[1]], &grid->halo);
-    while (sfc_segments_next(&y, &segments[y.axis])) {
-      sfc_segments_t x =
-          sfc_segments_of(&grid->partition, grid->options.order[0], part[grid->options.order[0]], &grid->halo);
-      while (sfc_segments_next(&x, &segments[x.axis]))
-        take_box(viewer, segments);
+  sfc_partition_parts_of(&viewer->grid->partition, number, part);
+  if (!reserve_pieces(viewer, segments_of(viewer, 0, part)))
+    return false;
+  sfc_segments_t z = segments_of(viewer, 2, part);
+  while (sfc_segments_next(&z, &viewer->segments[z.axis])) {
+    sfc_segments_t y = segments_of(viewer, 1, part);
+    while (sfc_segments_next(&y, &viewer->segments[y.axis])) {
+      sfc_segments_t x = segments_of(viewer, 0, part);
+      viewer->npieces = 0;
+      while (sfc_segments_next(&x, &viewer->segments[x.axis]))
+        add_piece(viewer);
+      add_lines(viewer);
     }
   }
+  return true;
 }
 
-static void view_all(viewer_t *viewer, int32_t leaf_array)
+static bool view_all(viewer_t *viewer, int32_t leaf_array)
 {
   const sf_grid_t *grid = viewer->grid;
   const sfc_grid_place_t *own = &grid->places[grid->first_place[grid->group->rank]];
@@ -110,17 +154,23 @@ static void view_all(viewer_t *viewer, int32_t leaf_array)
     sfc_grid_box(grid, own[i].number, begin, extent);
     (void)sfc_grid_strides(grid, extent, viewer->stride);
     viewer->origin = own[i].origin;
-    view(viewer, own[i].number);
+    if (!view(viewer, own[i].number))
+      return false;
   }
+  return true;
 }
 
 void sfc_grid_edges(sfc_derive_t *derive, const sf_grid_t *grid, int32_t root_array, int32_t leaf_array)
 {
   viewer_t viewer = {.grid = grid, .root_array = root_array};
   derive->nroots = root_array < grid->narrays ? grid->units[root_array] : 0;
-  view_all(&viewer, leaf_array);
+  if (!view_all(&viewer, leaf_array)) {
+    derive->starved = true;
+    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "grid: lines of %lld pieces", (long long)viewer.capacity), -1);
+  }
   sfc_derive_reserve(derive, viewer.nedges);
   viewer.derive = derive;
   if (!derive->starved)
-    view_all(&viewer, leaf_array);
+    (void)view_all(&viewer, leaf_array); /* has its memory */
+  free(viewer.pieces);
 }
