@@ -8,7 +8,7 @@
 struct sf_grid_exchange {
   sf_grid_t *grid;
   int32_t nrequests;
-  sf_request_t *requests[]; /* by graph and field */
+  sf_request_t *requests[]; /* by graph, each with all fields */
 };
 
 static void *array_of(const sf_grid_t *grid, const sf_grid_field_t *field, int32_t array)
@@ -16,28 +16,45 @@ static void *array_of(const sf_grid_t *grid, const sf_grid_field_t *field, int32
   return array < grid->narrays && field->arrays != NULL ? field->arrays[array] : NULL;
 }
 
+/* One operation on each graph. list: memory for its fields. */
+static sf_status_t make_requests(sf_grid_exchange_t *exchange, int32_t nfields, const sf_grid_field_t fields[],
+                                 sf_field_t list[])
+{
+  const sf_grid_t *grid = exchange->grid;
+  int32_t n = grid->narrays_most;
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < n * n && status == SF_OK; i++) {
+    for (int32_t f = 0; f < nfields; f++)
+      list[f] = (sf_field_t){fields[f].unit, array_of(grid, &fields[f], i / n), array_of(grid, &fields[f], i % n),
+                             SF_REPLACE};
+    status = sf_bcast_init_v(grid->graphs[i], nfields, list, &exchange->requests[i]);
+    exchange->nrequests += status == SF_OK;
+  }
+  return status;
+}
+
 sf_status_t sf_grid_exchange_create(sf_grid_t *grid, int32_t nfields, const sf_grid_field_t fields[],
                                     sf_grid_exchange_t **exchange_p)
 {
-  if (grid == NULL || fields == NULL || exchange_p == NULL || nfields < 1)
-    return sfshm_error(SF_ERR_ARG, "%s: grid %p, %d fields %p, place for the result %p", __func__, (void *)grid,
-                       nfields, (const void *)fields, (void *)exchange_p);
-  int32_t n = grid->narrays_most;
-  sf_grid_exchange_t *exchange =
-      calloc(1, sizeof *exchange + (size_t)n * (size_t)n * (size_t)nfields * sizeof *exchange->requests);
-  if (exchange == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "%s: %d fields", __func__, nfields);
-  exchange->grid = grid;
-  grid->nexchanges++;
+  if (grid == NULL || fields == NULL || exchange_p == NULL || nfields < 1 || nfields > SF_FIELDS_MAX)
+    return sfshm_error(SF_ERR_ARG, "%s: grid %p, %d fields (1 to %d expected) %p, place for the result %p", __func__,
+                       (void *)grid, nfields, SF_FIELDS_MAX, (const void *)fields, (void *)exchange_p);
+  size_t n = (size_t)grid->narrays_most;
+  sf_grid_exchange_t *exchange = calloc(1, sizeof *exchange + n * n * sizeof *exchange->requests);
+  sf_field_t *list = calloc((size_t)nfields, sizeof *list);
   sf_status_t status = SF_OK;
-  for (int32_t i = 0; i < n * n && status == SF_OK; i++)
-    for (int32_t f = 0; f < nfields && status == SF_OK; f++) {
-      status = sf_bcast_init(grid->graphs[i], fields[f].unit, array_of(grid, &fields[f], i / n),
-                             array_of(grid, &fields[f], i % n), SF_REPLACE, &exchange->requests[exchange->nrequests]);
-      exchange->nrequests += status == SF_OK;
-    }
+  if (exchange == NULL || list == NULL)
+    status = sfshm_error(SF_ERR_NOMEM, "%s: %d fields", __func__, nfields);
+  if (status == SF_OK) {
+    exchange->grid = grid;
+    grid->nexchanges++;
+    status = make_requests(exchange, nfields, fields, list);
+  }
+  free(list);
   if (status == SF_OK)
     *exchange_p = exchange;
+  else if (exchange != NULL && exchange->grid == NULL)
+    free(exchange);
   else
     (void)sf_grid_exchange_destroy(exchange);
   return status;

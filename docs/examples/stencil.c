@@ -1,5 +1,5 @@
 /* A stencil on a three-dimensional grid: the heat equation u_t = D u_xx for 8 fields with different diffusivities. The
- * library divides the grid and exchanges the halos of all fields: see docs/stencils.md.
+ * library divides the grid and exchanges the halos of all fields together: see docs/stencils.md.
  *
  *   sfrun -n 4 -- stencil [PICTURE.ppm]
  *

@@ -158,9 +158,10 @@ typedef struct sf_grid_field {
   void *const *arrays;   /* narrays addresses */
 } sf_grid_field_t;
 
-/* Prepares exchanges of nfields >= 1 fields, with one operation for each. fields is copied; arrays and units must stay
- * valid until the exchange is destroyed. All ranks pass fields of the same units in the same order. Local. The caller
- * owns the exchange. SF_ERR_ARG: nfields < 1, or NULL where units are accessed; other errors of sf_bcast_init. */
+/* Prepares exchanges of 1 <= nfields <= SF_FIELDS_MAX fields, whose values travel together: one message between two
+ * ranks of a node, and one each way between two nodes. (With devices one for each pair of arrays.) fields is copied;
+ * arrays and units must stay valid until the exchange is destroyed. All ranks pass fields of the same units in the same
+ * order. Local. The caller owns the exchange. Errors of sf_bcast_init_v. SF_ERR_ARG also: nfields is out of range. */
 SF_CHECK_RESULT sf_status_t sf_grid_exchange_create(sf_grid_t *grid, int32_t nfields, const sf_grid_field_t fields[],
                                                     sf_grid_exchange_t **exchange_p);
 
