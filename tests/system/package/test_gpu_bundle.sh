@@ -22,7 +22,8 @@ fail() {
 }
 
 unset SF_CUDA_PLUGIN
-make -s BUILD="$BUILD" gpu-bundle >"$root/printed" 2>&1 || fail "make gpu-bundle"
+# By the name that make knows it by, under which it has noted what depends on what.
+make -s BUILD="$(realpath --relative-to=. "$BUILD")" gpu-bundle >"$root/printed" 2>&1 || fail "make gpu-bundle"
 mkdir -p "$root"/{bin,dev,proc,tmp,out}
 libc=$(ldd /bin/sh | sed -n 's/.*=> \(.*\/libc\.so\.6\) .*/\1/p')
 for file in /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*ld-[^ ]*') \
