@@ -427,7 +427,7 @@ install: all docs
 	install -m 644 LICENSE README.md '$(doc)'
 	cp -R docs/*.md docs/design docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
 	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) :
-	install -m 644 systemd/sfd.conf '$(doc)/examples'
+	install -m 644 systemd/sfd.conf systemd/sfd-devices.conf '$(doc)/examples'
 	$(foreach name,$(completed),install -D -m 644 tools/$(name)/completion.bash '$(completions)/$(name)' &&) :
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
