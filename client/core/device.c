@@ -31,12 +31,6 @@ sf_status_t sfc_device_attach(void *address, size_t len_bytes, uint64_t *serial_
   return SF_OK;
 }
 
-bool sfc_device_is_still(const void *address, uint64_t serial)
-{
-  sfshm_device_range_t range;
-  return sfshm_device_loaded()->find(address, &range) == SF_OK && range.serial == serial;
-}
-
 /* Without loading anything, as long as the application has not done so. */
 static bool has_driver(void)
 {

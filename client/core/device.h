@@ -14,8 +14,6 @@ bool sfc_device_holds(const void *address);
  * ends before. */
 sf_status_t sfc_device_attach(void *address, size_t len_bytes, uint64_t *serial_p);
 
-/* Whether the address is in the allocation that had that number when it was attached. */
-bool sfc_device_is_still(const void *address, uint64_t serial);
 void sfc_device_detach(const void *address, uint64_t serial);
 
 /* Whether other ranks may read this one's devices: not if the environment says SF_DEVICE_SHARE=off. */

@@ -86,9 +86,16 @@ sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address)
   return ref;
 }
 
-sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address)
+sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address,
+                                   int32_t *device_p)
 {
-  if (ref->class != SFC_MEMORY_DEVICE || ref->serial == 0 || sfc_device_is_still(address, ref->serial))
+  sfshm_device_range_t range;
+  if (ref->class != SFC_MEMORY_DEVICE || (ref->serial == 0 && device_p == NULL))
+    return SF_OK;
+  bool is_there = sfshm_device_loaded()->find(address, &range) == SF_OK;
+  if (is_there && device_p != NULL)
+    *device_p = range.device;
+  if (is_there && (ref->serial == 0 || range.serial == ref->serial))
     return SF_OK;
   return sfshm_error(SF_ERR_STATE, "%s: the memory of region %llu, in which %p lies, was freed before sf_unregister",
                      name, (unsigned long long)ref->segment, address);
@@ -360,7 +367,7 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory)
 static sf_status_t check_not_freed(const struct sf_region *region)
 {
   sfc_memory_ref_t ref = sfc_memory_find(&region->context->memory, region->address);
-  return sfc_memory_check_alive("sf_unregister", &ref, region->address);
+  return sfc_memory_check_alive("sf_unregister", &ref, region->address, NULL);
 }
 
 sf_status_t sf_unregister(sf_region_t *region)

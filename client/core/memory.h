@@ -52,8 +52,10 @@ uint64_t sfc_memory_number(sfc_memory_t *memory);
  */
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait);
 
-/* SF_ERR_STATE if the application has freed the registered device memory at the address. */
-sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address);
+/* SF_ERR_STATE if the application has freed the registered device memory at the address. *device_p: the device, or
+ * unchanged for host memory; NULL is accepted, and saves a driver call for memory that the daemon allocated. */
+sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address,
+                                   int32_t *device_p);
 
 static inline uint64_t sfc_memory_epoch(const sfc_memory_t *memory)
 {

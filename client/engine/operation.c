@@ -50,9 +50,9 @@ static __attribute__((noinline)) sf_status_t check_alive(sf_request_t *request)
   sf_status_t status = SF_OK;
   for (int32_t k = 0; k < request->nfields && status == SF_OK; k++) {
     const sfc_field_t *field = &request->fields[k];
-    status = sfc_memory_check_alive(name, &field->source_ref, field->source);
+    status = sfc_memory_check_alive(name, &field->source_ref, field->source, NULL);
     if (status == SF_OK)
-      status = sfc_memory_check_alive(name, &field->target_ref, field->target);
+      status = sfc_memory_check_alive(name, &field->target_ref, field->target, NULL);
   }
   return status;
 }

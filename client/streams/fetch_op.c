@@ -129,7 +129,7 @@ static sf_status_t give_fetch(sfc_streams_t *streams, const fetching_t *fetching
     status = streams->ops->call(streams->device, fetch_on_host, fetching, sizeof *fetching);
   else
     status = streams->ops->scatter_all(streams->device, streams->fetched.prepared, fetching->unit, fetching->op.op,
-                                       true, &move, 1);
+                                       true, &move, 1, NULL, 0);
   return sfc_streams_leave(streams, status);
 }
 

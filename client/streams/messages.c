@@ -22,22 +22,25 @@ static bool is_to_node(const sfc_streams_t *streams, int32_t i)
 
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
 
-/* A word of an area: for the host, and for devices. */
-static sfc_seen_t word_of(sfc_seen_t area, const _Atomic uint32_t *word)
+/* A word of an area. */
+static sfshm_stream_word_t word_of(sfc_seen_t area, _Atomic uint32_t *word, uint32_t value)
 {
-  return sfc_seen_behind(area, (size_t)((const char *)word - area.host));
+  return (sfshm_stream_word_t){.word = word, .seen_at = area.device + ((const char *)word - area.host), .value = value};
 }
 
-static sf_status_t raise_word(const sfc_streams_t *streams, sfc_seen_t word, uint32_t value)
+/* Holds the stream back until all words of the lanes have come to their values: by one command, or, if it is traced,
+ * by one for each. */
+static sf_status_t await(const sfc_streams_t *streams, const sf_streamed_t *streamed, sfc_lane_t *const lanes[],
+                         int32_t nlanes)
 {
-  return streams->ops->raise(streams->device, (_Atomic uint32_t *)(void *)word.host, word.device, value);
-}
-
-static sf_status_t await_word(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i, sfc_seen_t word,
-                              uint32_t value, bool flush)
-{
-  sfc_streams_watch_work(streams, streamed, lane_of(streams, i), SFSHM_TRACE_WORK_AWAIT);
-  return streams->ops->await(streams->device, word.device, value, flush);
+  sf_status_t status = SF_OK;
+  if (!streamed->is_traced)
+    return streams->ops->await(streams->device, streams->words, nlanes);
+  for (int32_t k = 0; k < nlanes && status == SF_OK; k++) {
+    sfc_streams_watch_work(streams, streamed, lanes[k], SFSHM_TRACE_WORK_AWAIT);
+    status = streams->ops->await(streams->device, &streams->words[k], 1);
+  }
+  return status;
 }
 
 /* ---- Moves ------------------------------------------------------------------------------------------------------- */
@@ -132,17 +135,17 @@ sf_status_t sfc_streams_prepare(sfc_streams_t *streams)
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* Holds the stream back until there is a slot for the message. */
-static sf_status_t begin_send(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+/* Numbers the message. Returns the word that tells that there is a slot for it. */
+static sfshm_stream_word_t begin_send(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
     return sfc_nodes_begin_send(streams->nodes, streamed, i, &streams->sent[i], &streams->slots[i]);
   const sfc_stream_way_t *way = &streams->room.ways[i];
   uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
-  const _Atomic uint32_t *ack = &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT];
   streams->sent[i] = message;
   streams->slots[i] = sfc_slot_of(way->peer_area, way->peer_slot_bytes, way->peer_device_slots, message);
-  return await_word(streams, streamed, i, word_of(way->area, ack), message - SF_STREAMS_IN_FLIGHT, false);
+  return word_of(way->area, &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT],
+                 message - SF_STREAMS_IN_FLIGHT);
 }
 
 /* Copies a message between a slot on a device and that in pinned memory, as data of the host are only brought to the
@@ -162,25 +165,31 @@ static sf_status_t copy_message(const sfc_streams_t *streams, const sf_streamed_
   return sfc_move(streams, false, streamed->unit, SFSHM_OP_REPLACE, &move);
 }
 
-/* What the host has packed goes on. */
-static sf_status_t pass_on(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+/* Whether the host packs what is to be sent from a device. */
+static bool is_passed_on(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
-  const sfc_stream_way_t *way = &streams->room.ways[i];
-  if (is_to_node(streams, i) || way->peer_device_slots == NULL || !streamed->source_on_host)
-    return SF_OK;
-  return copy_message(streams, streamed, i, sfc_lane_outgoing(lane_of(streams, i), streamed->operation),
-                      sfc_slot_pinned(way->peer_area, way->peer_slot_bytes, streams->sent[i]).device,
-                      streams->slots[i].device, SFSHM_TRACE_WORK_FROM_HOST);
+  return !is_to_node(streams, i) && streams->room.ways[i].peer_device_slots != NULL && streamed->source_on_host;
 }
 
+static sfshm_stream_word_t ready_word(const sfc_streams_t *streams, int32_t i)
+{
+  sfc_seen_t area = streams->room.ways[i].peer_area;
+  return word_of(area, &sfc_stream_area(area)->ready, (uint32_t)streams->sent[i]);
+}
+
+/* What is not done when the slots are filled. */
 static sf_status_t end_send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
     return sfc_nodes_end_send(streams->nodes, streamed, i, streams->sent[i], streams->slots[i]);
-  sfc_seen_t area = streams->room.ways[i].peer_area;
-  sf_status_t status = pass_on(streams, streamed, i);
-  return status == SF_OK ? raise_word(streams, word_of(area, &sfc_stream_area(area)->ready), (uint32_t)streams->sent[i])
-                         : status;
+  if (!is_passed_on(streams, streamed, i))
+    return SF_OK;
+  const sfc_stream_way_t *way = &streams->room.ways[i];
+  sfshm_stream_word_t word = ready_word(streams, i);
+  sf_status_t status = copy_message(streams, streamed, i, sfc_lane_outgoing(lane_of(streams, i), streamed->operation),
+                                    sfc_slot_pinned(way->peer_area, way->peer_slot_bytes, streams->sent[i]).device,
+                                    streams->slots[i].device, SFSHM_TRACE_WORK_FROM_HOST);
+  return status == SF_OK ? streams->ops->raise(streams->device, &word, 1) : status;
 }
 
 /* Numbers what will be received. */
@@ -196,102 +205,111 @@ static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
     sfc_nodes_expect(streams->nodes, streamed);
 }
 
-/* Whether something goes to pinned memory. */
-static bool sends_to_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
+/* What kernels do between the data on the device and slots, of which those of some lanes may be pinned. */
+static sfshm_trace_work_t work_of(const sfc_streams_t *streams, const sf_streamed_t *streamed, bool is_sent)
 {
+  sfshm_operation_t operation = streamed->operation;
   const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->routes.nsenders[streamed->operation]; k++) {
-    int32_t i = number_of(streams, graph->routes.senders[streamed->operation][k]);
-    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, true)
-                               : streams->room.ways[i].peer_device_slots == NULL)
-      return true;
+  int32_t n = is_sent ? graph->routes.nsenders[operation] : graph->routes.nreceivers[operation];
+  for (int32_t k = 0; k < n; k++) {
+    int32_t i =
+        number_of(streams, is_sent ? graph->routes.senders[operation][k] : graph->routes.receivers[operation][k]);
+    const sfc_stream_way_t *way = &streams->room.ways[i];
+    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, is_sent)
+                               : (is_sent ? way->peer_device_slots : way->device_slots) == NULL)
+      return is_sent ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_FROM_HOST;
   }
-  return false;
+  return SFSHM_TRACE_WORK_WITHIN;
 }
 
 sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
 {
-  const sf_graph_t *graph = streams->graph;
   sfshm_operation_t operation = streamed->operation;
+  sfc_lane_t *const *lanes = streams->graph->routes.senders[operation];
+  int32_t nlanes = streams->graph->routes.nsenders[operation], nwords = 0;
   sfc_moves_kind_t kind = operation == SFSHM_BCAST ? SFC_MOVES_SEND_BCAST : SFC_MOVES_SEND_REDUCE;
-  sf_status_t status = SF_OK;
   expect(streams, streamed);
-  for (int32_t k = 0; k < graph->routes.nsenders[operation] && status == SF_OK; k++)
-    status = begin_send(streams, streamed, number_of(streams, graph->routes.senders[operation][k]));
-  if (status == SF_OK) {
-    list_sends(streams, streamed);
-    status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->source_on_host,
-                            sends_to_host(streams, streamed) ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_WITHIN);
+  for (int32_t k = 0; k < nlanes; k++)
+    streams->words[k] = begin_send(streams, streamed, number_of(streams, lanes[k]));
+  sf_status_t status = await(streams, streamed, lanes, nlanes);
+  if (status != SF_OK)
+    return status;
+  for (int32_t k = 0; k < nlanes; k++) {
+    int32_t i = number_of(streams, lanes[k]);
+    if (!is_to_node(streams, i) && !is_passed_on(streams, streamed, i))
+      streams->words[nwords++] = ready_word(streams, i);
   }
-  for (int32_t k = 0; k < graph->routes.nsenders[operation] && status == SF_OK; k++)
-    status = end_send(streams, streamed, number_of(streams, graph->routes.senders[operation][k]));
+  list_sends(streams, streamed);
+  status = sfc_moves_give(streams, streamed, streams->prepared[kind], streamed->source_on_host,
+                          work_of(streams, streamed, true), nwords);
+  for (int32_t k = 0; k < nlanes && status == SF_OK; k++)
+    status = end_send(streams, streamed, number_of(streams, lanes[k]));
   return status;
 }
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-/* Holds the stream back until the message has come. */
-static sf_status_t begin_receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+/* Returns the word that tells that the message has come. */
+static sfshm_stream_word_t begin_receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
     return sfc_nodes_begin_receive(streams->nodes, streamed, i, &streams->slots[i]);
   const sfc_stream_way_t *way = &streams->room.ways[i];
   streams->slots[i] = sfc_slot_of(way->area, way->slot_bytes, way->device_slots, streamed->messages[i]);
-  return await_word(streams, streamed, i, word_of(way->area, &sfc_stream_area(way->area)->ready),
-                    (uint32_t)streamed->messages[i], way->is_from_peer);
+  sfshm_stream_word_t word = word_of(way->area, &sfc_stream_area(way->area)->ready, (uint32_t)streamed->messages[i]);
+  word.flush = way->is_from_peer;
+  return word;
 }
 
 /* The host gets what it unpacks. */
 static sf_status_t bring(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   const sfc_stream_way_t *way = &streams->room.ways[i];
-  if (is_to_node(streams, i) || way->device_slots == NULL || !streamed->target_on_host)
+  if (!streamed->target_on_host)
+    return SF_OK;
+  if (is_to_node(streams, i))
+    return sfc_nodes_bring(streams->nodes, streamed, i, streams->slots[i]);
+  if (way->device_slots == NULL)
     return SF_OK;
   return copy_message(
       streams, streamed, i, sfc_lane_incoming(lane_of(streams, i), streamed->operation), streams->slots[i].device,
       sfc_slot_pinned(way->area, way->slot_bytes, streamed->messages[i]).device, SFSHM_TRACE_WORK_TO_HOST);
 }
 
-static sf_status_t end_receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
+static sfshm_stream_word_t ack_word(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
-  if (is_to_node(streams, i))
-    return sfc_nodes_end_receive(streams->nodes, streamed, i);
   sfc_seen_t area = streams->room.ways[i].peer_area;
   uint32_t message = (uint32_t)streamed->messages[i];
-  return raise_word(streams, word_of(area, &sfc_stream_area(area)->acks[message % SF_STREAMS_IN_FLIGHT]), message);
-}
-
-/* Whether something comes from pinned memory. */
-static bool gets_from_host(const sfc_streams_t *streams, const sf_streamed_t *streamed)
-{
-  const sf_graph_t *graph = streams->graph;
-  for (int32_t k = 0; k < graph->routes.nreceivers[streamed->operation]; k++) {
-    int32_t i = number_of(streams, graph->routes.receivers[streamed->operation][k]);
-    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, false)
-                               : streams->room.ways[i].device_slots == NULL)
-      return true;
-  }
-  return false;
+  return word_of(area, &sfc_stream_area(area)->acks[message % SF_STREAMS_IN_FLIGHT], message);
 }
 
 sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *streamed)
 {
-  const sf_graph_t *graph = streams->graph;
   sfshm_operation_t operation = streamed->operation;
+  sfc_lane_t *const *lanes = streams->graph->routes.receivers[operation];
+  int32_t nlanes = streams->graph->routes.nreceivers[operation], nwords = 0;
   sfc_moves_kind_t kind = operation == SFSHM_BCAST           ? SFC_MOVES_BCAST
                           : streamed->op == SFSHM_OP_REPLACE ? SFC_MOVES_WINNERS
                                                              : SFC_MOVES_REDUCE;
   sf_status_t status = sfc_move_self(streams, streamed);
-  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
-    status = begin_receive(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
-  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
-    status = bring(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
-  if (status == SF_OK) {
-    list_receives(streams, streamed);
-    status = sfc_moves_give(streams, streamed, streams->moves, streams->prepared[kind], streamed->target_on_host,
-                            gets_from_host(streams, streamed) ? SFSHM_TRACE_WORK_FROM_HOST : SFSHM_TRACE_WORK_WITHIN);
+  for (int32_t k = 0; k < nlanes; k++)
+    streams->words[k] = begin_receive(streams, streamed, number_of(streams, lanes[k]));
+  if (status == SF_OK)
+    status = await(streams, streamed, lanes, nlanes);
+  for (int32_t k = 0; k < nlanes && status == SF_OK; k++)
+    status = bring(streams, streamed, number_of(streams, lanes[k]));
+  if (status != SF_OK)
+    return status;
+  for (int32_t k = 0; k < nlanes; k++) {
+    int32_t i = number_of(streams, lanes[k]);
+    if (!is_to_node(streams, i))
+      streams->words[nwords++] = ack_word(streams, streamed, i);
   }
-  for (int32_t k = 0; k < graph->routes.nreceivers[operation] && status == SF_OK; k++)
-    status = end_receive(streams, streamed, number_of(streams, graph->routes.receivers[operation][k]));
+  list_receives(streams, streamed);
+  status = sfc_moves_give(streams, streamed, streams->prepared[kind], streamed->target_on_host,
+                          work_of(streams, streamed, false), nwords);
+  for (int32_t k = 0; k < nlanes && status == SF_OK; k++)
+    if (is_to_node(streams, number_of(streams, lanes[k])))
+      status = sfc_nodes_end_receive(streams->nodes, streamed, number_of(streams, lanes[k]));
   return status;
 }

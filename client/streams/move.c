@@ -40,19 +40,28 @@ sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, sfshm_unit_t un
   return streams->ops->scatter(streams->device, unit, op, move);
 }
 
-sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_moves_t *moves,
-                           int32_t number, bool on_host, sfshm_trace_work_t work)
+/* By the host: then the words are raised behind that. */
+static sf_status_t call_all(const sfc_streams_t *streams, const sfc_moves_t *moves, int32_t nwords)
 {
+  sf_status_t status =
+      streams->ops->call(streams->device, run_all, moves, sizeof *moves + (size_t)moves->n * sizeof moves->moves[0]);
+  return status == SF_OK ? streams->ops->raise(streams->device, streams->words, nwords) : status;
+}
+
+sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t number, bool on_host,
+                           sfshm_trace_work_t work, int32_t nwords)
+{
+  const sfc_moves_t *moves = streams->moves;
   int64_t n = 0;
   for (int32_t i = 0; i < moves->n; i++)
     n += moves->moves[i].n;
   if (n == 0)
-    return SF_OK;
+    return streams->ops->raise(streams->device, streams->words, nwords);
   sfc_streams_watch_work(streams, streamed, moves->lane, on_host ? SFSHM_TRACE_WORK_CALL : work);
   if (on_host)
-    return streams->ops->call(streams->device, run_all, moves,
-                              sizeof *moves + (size_t)moves->n * sizeof moves->moves[0]);
-  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, false, moves->moves, moves->n);
+    return call_all(streams, moves, nwords);
+  return streams->ops->scatter_all(streams->device, number, moves->unit, moves->op, false, moves->moves, moves->n,
+                                   streams->words, nwords);
 }
 
 static sfshm_move_t pack_of(const sf_streamed_t *streamed, const sfc_link_t *link, char *slot)

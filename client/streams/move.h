@@ -32,9 +32,10 @@ static inline void sfc_moves_add(sfc_moves_t *moves, const sfc_lane_t *lane, con
   moves->moves[moves->n++] = *move;
 }
 
-/* Gives them all. number: of what was prepared (see sfshm_streams_ops_t). */
-sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, const sfc_moves_t *moves,
-                           int32_t number, bool on_host, sfshm_trace_work_t work);
+/* Gives all moves of `streams`, and then raises its first words. number: of what was prepared (see
+ * sfshm_streams_ops_t). */
+sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t number, bool on_host,
+                           sfshm_trace_work_t work, int32_t nwords);
 
 static inline char *sfc_seen_by(sfc_seen_t place, bool host)
 {

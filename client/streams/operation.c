@@ -89,21 +89,18 @@ sf_status_t sfc_streams_find_buffer(const sfc_streams_t *streams, const char *na
                                     sfshm_unit_t unit, sfshm_op_t op, bool *on_host_p)
 {
   sf_graph_t *graph = streams->graph;
-  sfshm_device_range_t range;
   sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, address);
   sf_status_t status = sfc_buffer_check(NAME, name, address, last, sfshm_unit_size(unit), &ref);
   if (status == SF_OK && ref.class == SFC_MEMORY_UNKNOWN)
     status = sfc_device_refuse(NAME, address);
+  int32_t device = -1;
   if (status == SF_OK)
-    status = sfc_memory_check_alive(NAME, &ref, address);
+    status = sfc_memory_check_alive(NAME, &ref, address, &device);
   *on_host_p = ref.class != SFC_MEMORY_DEVICE;
   if (status != SF_OK || *on_host_p)
     return status;
-  status = streams->plugin->find(address, &range);
-  if (status != SF_OK)
-    return sfshm_error(status, "%s", streams->plugin->detail());
-  if (range.device != streams->ops->device(streams->device))
-    return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": %s is on device %d, the stream on device %d", name, range.device,
+  if (device != streams->ops->device(streams->device))
+    return sfshm_error(SF_ERR_UNSUPPORTED, NAME ": %s is on device %d, the stream on device %d", name, device,
                        streams->ops->device(streams->device));
   return sfc_device_check_aligned(NAME, name, address, unit, op);
 }

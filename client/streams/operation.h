@@ -164,6 +164,7 @@ typedef struct sfc_streams {
   sfc_moves_t *moves;                /* room for those of an operation, and by lane: */
   sfc_seen_t *slots;                 /* where its message is */
   uint64_t *sent;                    /* number of the one that is sent */
+  sfshm_stream_word_t *words;        /* room for one of each lane: awaited, or raised */
   int32_t prepared[SFC_MOVES_KINDS]; /* numbers of what was prepared */
   uint64_t ncalls;                   /* operations begun */
   uint32_t hash;                     /* of all of them */

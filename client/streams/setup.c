@@ -66,6 +66,7 @@ static void tear_down(sfc_attachment_t *attachment)
   free(streams->messages);
   free(streams->slots);
   free(streams->sent);
+  free(streams->words);
   free(streams->moves);
   free(streams);
 }
@@ -159,9 +160,10 @@ static sf_status_t make(sf_graph_t *graph)
   streams->messages = calloc((size_t)graph->nlanes + 1, SF_STREAMS_IN_FLIGHT * sizeof *streams->messages);
   streams->slots = calloc((size_t)graph->nlanes + 1, sizeof *streams->slots);
   streams->sent = calloc((size_t)graph->nlanes + 1, sizeof *streams->sent);
+  streams->words = calloc((size_t)graph->nlanes + 1, sizeof *streams->words);
   streams->moves = malloc(sizeof *streams->moves + most_moves(graph) * sizeof streams->moves->moves[0]);
   if (streams->lanes == NULL || streams->room.ways == NULL || streams->messages == NULL || streams->slots == NULL ||
-      streams->sent == NULL || streams->moves == NULL)
+      streams->sent == NULL || streams->words == NULL || streams->moves == NULL)
     return sfshm_error(SF_ERR_NOMEM, "streams of a graph with %d ranks", graph->nlanes);
   streams->nlanes = count_lanes(graph);
   for (int i = 0; i < SF_STREAMS_IN_FLIGHT; i++)

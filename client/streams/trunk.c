@@ -130,15 +130,22 @@ static int32_t class_of(const sf_streamed_t *streamed)
   return __builtin_ctzll(sfshm_exchange_class(sfshm_unit_size(streamed->unit))) - 3;
 }
 
-/* Holds the stream back until the counter, of which it sees the lower half, has come that far. flush: others have
- * written to the device before that. */
-static sf_status_t await(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                         const _Atomic uint64_t *counter, uint64_t message, bool flush)
+static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,
+                              uint64_t message, bool is_sent)
 {
-  const sfc_streams_t *streams = nodes->streams;
-  sfc_seen_t word = sfc_seen_behind(nodes->board, (size_t)((const char *)counter - nodes->board.host));
-  sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_AWAIT);
-  return streams->ops->await(streams->device, word.device, (uint32_t)message, flush);
+  int32_t class = class_of(streamed);
+  const sfc_exchange_t *exchange = nodes->exchanges[class];
+  return sfc_seen_behind(nodes->slots[class], is_sent ? sfc_trunk_send_slot(exchange, side, message)
+                                                      : sfc_trunk_receive_slot(exchange, side, message));
+}
+
+/* The lower half of a counter of the board. flush: others have written to the device before it gets there. */
+static sfshm_stream_word_t word_of(const sfc_nodes_t *nodes, const _Atomic uint64_t *counter, uint64_t message,
+                                   bool flush)
+{
+  return (sfshm_stream_word_t){.seen_at = nodes->board.device + ((const char *)counter - nodes->board.host),
+                               .value = (uint32_t)message,
+                               .flush = flush};
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -229,33 +236,25 @@ static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
   return message;
 }
 
-sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t *message_p,
-                                 sfc_seen_t *slot_p)
+sfshm_stream_word_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                         uint64_t *message_p, sfc_seen_t *slot_p)
 {
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = number_send(nodes, side);
-  int32_t class = class_of(streamed);
   *message_p = message;
-  *slot_p = sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  *slot_p = pinned_slot(nodes, streamed, side, message, true);
   char *on_device = sfc_node_slots_send(nodes, side, streamed->unit, message);
   if (on_device != NULL)
     slot_p->device = on_device;
-  return await(nodes, streamed, lane, &side->flow->granted,
-               sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message), false);
-}
-
-static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,
-                              uint64_t message)
-{
-  int32_t class = class_of(streamed);
-  return sfc_seen_behind(nodes->slots[class], sfc_trunk_send_slot(nodes->exchanges[class], side, message));
+  return word_of(nodes, &side->flow->granted, sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message),
+                 false);
 }
 
 /* Data of the host have been packed in the exchange. */
 static sf_status_t pass_on(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
                            const sfc_trunk_side_t *side, uint64_t message, sfc_seen_t slot)
 {
-  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, message);
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, message, true);
   if (!streamed->source_on_host || slot.device == pinned.device)
     return SF_OK;
   return sfc_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
@@ -268,7 +267,7 @@ static sf_status_t start(const sfc_nodes_t *nodes, const sf_streamed_t *streamed
   char extreme[2 * sizeof(int64_t)];
   bool combined = streamed->operation == SFSHM_REDUCE && !trunk->uncombined &&
                   (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0);
-  sfc_seen_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message);
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message, true);
   if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme) ||
       (!streamed->source_on_host && slot.device != pinned.device))
     return SF_OK;
@@ -373,22 +372,24 @@ void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *stream
     add_roots(nodes, streamed, lane, turn, slot, moves);
 }
 
-sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                    sfc_seen_t *slot_p)
+sfshm_stream_word_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                            sfc_seen_t *slot_p)
 {
   const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = streamed->messages[lane];
-  int32_t class = class_of(streamed);
-  sfc_seen_t pinned =
-      sfc_seen_behind(nodes->slots[class], sfc_trunk_receive_slot(nodes->exchanges[class], side, message));
+  *slot_p = pinned_slot(nodes, streamed, side, message, false);
   char *on_device = sfc_node_slots_receive(nodes, side, streamed->unit, message);
-  *slot_p = pinned;
   if (on_device != NULL)
     slot_p->device = on_device;
-  sf_status_t status = await(nodes, streamed, lane, &side->flow->arrived, message, on_device != NULL);
-  if (status != SF_OK || on_device == NULL || !streamed->target_on_host)
-    return status;
-  return sfc_node_slots_bring(nodes, streamed, lane, false, on_device, pinned.device);
+  return word_of(nodes, &side->flow->arrived, message, on_device != NULL);
+}
+
+sf_status_t sfc_nodes_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot)
+{
+  const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
+  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, streamed->messages[lane], false);
+  return slot.device == pinned.device ? SF_OK
+                                      : sfc_node_slots_bring(nodes, streamed, lane, false, slot.device, pinned.device);
 }
 
 sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)

@@ -80,18 +80,20 @@ void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed);
 /* Whether the operation's messages over the lane are on a device, those sent or those received. */
 bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent);
 
-/* Numbers a message, and holds the stream back until its slot is free; then come the moves that fill that, and the end.
- */
-sf_status_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t *message_p,
-                                 sfc_seen_t *slot_p);
+/* Numbers a message; when the word that is returned has been awaited its slot is free. Then come the moves that fill
+ * that, and the end. */
+sfshm_stream_word_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                         uint64_t *message_p, sfc_seen_t *slot_p);
 void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
                         sfc_moves_t *moves);
 sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
                                sfc_seen_t slot);
 
-/* The same with a message that is received. Moves are added, in a reduce, for one turn of the trunk. */
-sf_status_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                    sfc_seen_t *slot_p);
+/* The same with a message that is received. A host that unpacks has what is on a device brought to pinned memory
+ * before. Moves are added, in a reduce, for one turn of the trunk. */
+sfshm_stream_word_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                            sfc_seen_t *slot_p);
+sf_status_t sfc_nodes_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot);
 void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t turn,
                            const char *slot, sfc_moves_t *moves);
 sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "shm/cuda/host_calls.h"
 #include "shm/cuda/kernels.h"
 #include "shm/device/device.h"
 
@@ -65,7 +66,10 @@ typedef struct sfshm_cuda_device {
   CUfunction one[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction several[SFSHM_CUDA_ELEMENT_COUNT];
   CUfunction await;
-  bool has_memops;                    /* streams raise and await words by themselves */
+  _Atomic uint32_t *done; /* pinned: a word for each queue of streams, that it raises behind its work */
+  CUdeviceptr seen_done;
+  unsigned flush;  /* flag of memory operations that wait for words behind other devices' stores, if there is one */
+  bool has_memops; /* streams raise and await words by themselves */
   char *bounce[SFSHM_CUDA_HALVES];    /* pinned, mapped */
   CUevent bounced[SFSHM_CUDA_HALVES]; /* all kernels that use the half are done */
   CUevent fetched[SFSHM_CUDA_HALVES]; /* a chunk for the host is complete */
@@ -173,8 +177,11 @@ sfshm_cuda_block_t sfshm_cuda_block_of(const sfshm_cuda_job_t *job);
 typedef struct sfshm_cuda_launch {
   const sfshm_cuda_job_t *jobs;
   int32_t njobs;
-  int32_t flags; /* of sfshm_cuda_work_t */
+  int32_t flags; /* of sfshm_cuda_work_t, as: */
   sfshm_cuda_order_t order;
+  const sfshm_cuda_word_t *words;
+  int32_t nwords;
+  int32_t queue;
 } sfshm_cuda_launch_t;
 
 /* With the device entered: launches the kernel on its stream. The work that traces show is that of the first job. */
@@ -182,6 +189,26 @@ sf_status_t sfshm_cuda_launch(sfshm_cuda_device_t *device, const sfshm_cuda_laun
 
 /* The same for one job, whose order is found out at first use. */
 sf_status_t sfshm_cuda_launch_job(sfshm_cuda_device_t *device, const sfshm_cuda_job_t *job);
+
+/* ---- Streams ---- */
+
+/* The application's: whether the handle is that of a default stream; SF_ERR_UNSUPPORTED: the stream is being captured
+ * into a graph of the driver's; its context, NULL: a default stream of nothing that is current; and that one's device.
+ */
+bool sfshm_cuda_is_default(CUstream stream);
+sf_status_t sfshm_cuda_refuse_captured(CUstream stream);
+sf_status_t sfshm_cuda_context_of(CUstream stream, CUcontext *context_p);
+sf_status_t sfshm_cuda_device_of_context(CUcontext context, int32_t *device_p);
+
+/* Flag of memory operations on that device that wait for words behind other devices' stores; 0: there is none. */
+unsigned sfshm_cuda_flush_flag(int32_t device);
+
+#define SFSHM_CUDA_BATCH 64 /* words that the driver is given at once */
+
+/* On a view's stream, which has been entered: as raise and await of sfshm_streams_ops_t. */
+sf_status_t sfshm_cuda_words_raise(const sfshm_cuda_device_t *view, sfshm_cuda_calls_t *calls,
+                                   const sfshm_stream_word_t words[], int32_t nwords);
+sf_status_t sfshm_cuda_words_await(const sfshm_cuda_device_t *view, const sfshm_stream_word_t words[], int32_t nwords);
 
 /* ---- Failures ---- */
 
@@ -225,8 +252,11 @@ typedef struct sfshm_cuda_moves sfshm_cuda_moves_t;
 sf_status_t sfshm_cuda_moves_make(sfshm_cuda_device_t *device, const sfshm_move_t moves[], int32_t nmoves,
                                   sfshm_cuda_moves_t **moves_p);
 void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves); /* NULL is accepted */
+
+/* Launches kernels for them, of which the last one sets the words of `launch`. Its jobs and order are not used. */
 sf_status_t sfshm_cuda_moves_launch(sfshm_cuda_device_t *device, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
-                                    sfshm_op_t op, int32_t flags, const sfshm_move_t moves[], int32_t nmoves);
+                                    sfshm_op_t op, const sfshm_move_t moves[], int32_t nmoves,
+                                    const sfshm_cuda_launch_t *launch);
 
 /* Room in pinned memory for that many bytes, not more than a half has, for what is told to the device next. */
 sf_status_t sfshm_cuda_reserve(sfshm_cuda_device_t *device, size_t bytes, char **room_p);

@@ -1,6 +1,6 @@
 /* The device's loops over elements: to op= from, by patterns. One kernel for each type of element, for one set of
  * places and for several. Compiled by nvcc; the subset of C++ that is C, so that a C compiler can make host functions of
- * it, given SF_KERNEL, SF_ARGUMENT, SF_INLINE, SF_FIRST, SF_STEP, SF_LOAD, SF_STORE, SF_PAUSE, SF_IS_LAST, SF_RESULT and
+ * it, given SF_KERNEL, SF_ARGUMENT, SF_GLOBAL, SF_INLINE, SF_FIRST, SF_STEP, SF_LOAD, SF_STORE, SF_PAUSE, SF_IS_LAST, SF_RESULT and
  * SF_ATOMIC_*: tests without a device run these. Plain stores: no vertex occurs twice among the targets, or one thread
  * has all contributions to a vertex and combines them in their order (atomic operations are for callers that ask for
  * them). So results are those of the host's kernels bit by bit (compiled without contraction to fused multiply-add), but
@@ -14,6 +14,7 @@
 #ifndef SF_KERNEL
 #define SF_KERNEL extern "C" __global__ void
 #define SF_ARGUMENT const __grid_constant__
+#define SF_GLOBAL static __device__
 #define SF_INLINE static __device__ __forceinline__
 #define SF_FIRST ((int64_t)blockIdx.x * blockDim.x + threadIdx.x)
 #define SF_STEP ((int64_t)gridDim.x * blockDim.x)
@@ -86,9 +87,12 @@ SF_INLINE const sfshm_cuda_set_t *set_at(const sfshm_cuda_set_t *sets, int32_t n
   return &sets[low];
 }
 
+/* Blocks of each queue's kernel that are done; 0 before and after each kernel. */
+SF_GLOBAL uint32_t sf_arrived[SFSHM_CUDA_QUEUES_MAX];
+
 SF_INLINE void set_words(const sfshm_cuda_work_t *work)
 {
-  if (work->nwords > 0 && SF_IS_LAST(work->arrived))
+  if (work->nwords > 0 && SF_IS_LAST(&sf_arrived[work->queue]))
     for (int32_t i = 0; i < work->nwords; i++)
       SF_STORE(work->words[i].at, work->words[i].value);
 }
@@ -266,11 +270,10 @@ SFSHM_CUDA_COMPLEXES(DEFINE_COMPLEX)
   DEFINE_KERNELS(suffix, sfshm_##suffix##_t, combine_##suffix, combine_##suffix)
 SFSHM_PAIR_TABLE(DEFINE_PAIR)
 
-/* Ends when the first word has come to its value, or gone beyond: for streams that can't wait by themselves. */
+/* Ends when all words have come to their values, or gone beyond: for streams that can't wait by themselves. */
 SF_KERNEL sf_await(SF_ARGUMENT sfshm_cuda_one_t args)
 {
-  const sfshm_cuda_word_t *word = args.work.words;
-  for (int64_t e = SF_FIRST; e < 1; e += SF_STEP)
-    while ((int32_t)(SF_LOAD(word->at) - word->value) < 0)
+  for (int64_t i = SF_FIRST; i < args.work.nwords; i += SF_STEP)
+    while ((int32_t)(SF_LOAD(args.work.words[i].at) - args.work.words[i].value) < 0)
       SF_PAUSE();
 }

@@ -37,6 +37,7 @@ typedef struct sfshm_cuda_word {
   uint32_t value;
 } sfshm_cuda_word_t;
 #define SFSHM_CUDA_WORDS_MAX 8
+#define SFSHM_CUDA_QUEUES_MAX 4096
 
 enum {
   SFSHM_CUDA_FETCHES = 1, /* what is combined becomes what was there before: fetch_op */
@@ -56,7 +57,7 @@ typedef struct sfshm_cuda_work {
   const int64_t *begin;
   int64_t nvertices;
   int64_t first;
-  uint32_t *arrived; /* blocks that are done; 0 before and after each kernel. Device memory, only with words */
+  int32_t queue; /* of kernels that run one after the other; only with words */
   int32_t nwords;
   int32_t nsets;
   sfshm_cuda_word_t words[SFSHM_CUDA_WORDS_MAX];

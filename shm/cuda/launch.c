@@ -164,7 +164,11 @@ sf_status_t sfshm_cuda_launch(sfshm_cuda_device_t *device, const sfshm_cuda_laun
                                   .order = (const int64_t *)(uintptr_t)launch->order.order,
                                   .begin = (const int64_t *)(uintptr_t)launch->order.begin,
                                   .nvertices = launch->order.nvertices,
-                                  .first = job->first};
+                                  .first = job->first,
+                                  .queue = launch->queue,
+                                  .nwords = launch->nwords};
+  for (int32_t i = 0; i < launch->nwords; i++)
+    args.work.words[i] = launch->words[i];
   for (int32_t i = 0; i < launch->njobs; i++)
     bytes += (uint64_t)launch->jobs[i].n * sfshm_unit_size(job->unit);
   if (bytes == 0)

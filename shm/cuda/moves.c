@@ -111,10 +111,11 @@ void sfshm_cuda_moves_free(sfshm_cuda_moves_t *moves)
 /* ---- Launching --------------------------------------------------------------------------------------------------- */
 
 static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, sfshm_unit_t unit, sfshm_op_t op,
-                               int32_t flags, const sfshm_move_t moves[])
+                               const sfshm_move_t moves[], sfshm_cuda_launch_t launch)
 {
   sfshm_cuda_job_t jobs[SFSHM_CUDA_SETS_MAX];
-  sfshm_cuda_launch_t launch = {.jobs = jobs, .flags = flags, .order = part->order};
+  launch.jobs = jobs;
+  launch.order = part->order;
   for (int32_t i = part->first; i < part->end; i++)
     if (moves[i].n > 0)
       jobs[launch.njobs++] = (sfshm_cuda_job_t){.unit = unit,
@@ -128,14 +129,21 @@ static sf_status_t launch_part(sfshm_cuda_device_t *device, const part_t *part, 
   return launch.njobs > 0 ? sfshm_cuda_launch(device, &launch) : SF_OK;
 }
 
-/* As many moves, with as many vertices each, as were prepared. */
+/* As many moves, with as many vertices each, as were prepared. Parts without vertices are the last ones, if any. */
 sf_status_t sfshm_cuda_moves_launch(sfshm_cuda_device_t *device, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
-                                    sfshm_op_t op, int32_t flags, const sfshm_move_t moves[], int32_t nmoves)
+                                    sfshm_op_t op, const sfshm_move_t moves[], int32_t nmoves,
+                                    const sfshm_cuda_launch_t *launch)
 {
   sf_status_t status = SF_OK;
-  if (nmoves != (prepared->nparts > 0 ? prepared->parts[prepared->nparts - 1].end : 0))
+  int32_t nparts = prepared->nparts;
+  if (nmoves != (nparts > 0 ? prepared->parts[nparts - 1].end : 0))
     return sfshm_error(SF_ERR_ARG, "CUDA: %d moves are not what was prepared", nmoves);
-  for (int32_t i = 0; i < prepared->nparts && status == SF_OK; i++)
-    status = launch_part(device, &prepared->parts[i], unit, op, flags, moves);
+  while (nparts > 0 && prepared->parts[nparts - 1].n == 0)
+    nparts--;
+  for (int32_t i = 0; i < nparts && status == SF_OK; i++) {
+    sfshm_cuda_launch_t part = *launch;
+    part.nwords = i == nparts - 1 ? launch->nwords : 0;
+    status = launch_part(device, &prepared->parts[i], unit, op, moves, part);
+  }
   return status;
 }

@@ -105,8 +105,24 @@ static sf_status_t make_bounce(sfshm_cuda_device_t *device)
   return status;
 }
 
+/* Those that queues of streams raise, as none could be made while streams wait. */
+static sf_status_t make_words(sfshm_cuda_device_t *device)
+{
+  size_t bytes = SFSHM_CUDA_QUEUES_MAX * sizeof(uint32_t);
+  sf_status_t status = sfshm_cuda_status(
+      cuMemHostAlloc((void **)&device->done, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+      "cuMemHostAlloc");
+  if (status != SF_OK)
+    return status;
+  memset((void *)device->done, 0, bytes);
+  return sfshm_cuda_status(cuMemHostGetDevicePointer(&device->seen_done, (void *)device->done, 0),
+                           "cuMemHostGetDevicePointer");
+}
+
 static void close_device(sfshm_cuda_device_t *device)
 {
+  if (device->done != NULL)
+    cuMemFreeHost((void *)device->done);
   for (int half = 0; half < SFSHM_CUDA_HALVES; half++) {
     if (device->bounce[half] != NULL)
       cuMemFreeHost(device->bounce[half]);
@@ -142,6 +158,8 @@ sf_status_t sfshm_cuda_make_ready(sfshm_cuda_device_t *device)
     status = find_functions(device);
   if (status == SF_OK)
     status = make_bounce(device);
+  if (status == SF_OK)
+    status = make_words(device);
   if (status != SF_OK) {
     close_device(device);
     return status;

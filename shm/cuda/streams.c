@@ -11,19 +11,23 @@
 
 #pragma weak cuStreamGetId /* so that the plugin can be loaded, and say that an older driver will not do */
 
+/* The queue's own word `done` is raised behind each piece of work, or by it: then no event is needed for finding out
+ * whether all is done, nor for other streams to wait for it. */
 struct sfshm_streams {
   sfshm_cuda_device_t view; /* of the device, with the stream that was chosen, and plans of its own */
   int32_t device;
   unsigned long long id; /* of the stream that was chosen: handles are used again, or mean another one in each thread */
-  bool has_memops;
-  unsigned flush; /* flag of memory operations that wait for words behind other devices' stores, if there is one */
-  bool is_marked;
-  CUevent tail;
-  CUfunction await;
+  int32_t number;        /* of the queue, among all of the process */
+  sfshm_stream_word_t done;   /* with the value of the last one that has been given to a stream */
+  _Atomic uint32_t given;     /* the same */
+  _Atomic bool is_unmarked;   /* something has been given behind that */
+  _Atomic int failed;         /* sf_status_t: it could not be marked */
   sfshm_cuda_moves_t **moves; /* by number */
   int32_t nmoves;
   sfshm_cuda_calls_t calls;
 };
+
+static bool is_taken[SFSHM_CUDA_QUEUES_MAX]; /* numbers of queues, under the lock */
 
 static sf_status_t enter(const sfshm_streams_t *streams)
 {
@@ -52,44 +56,24 @@ static sf_status_t leave_relaxed(sf_status_t status)
   return leave(status);
 }
 
+/* ---- Words ------------------------------------------------------------------------------------------------------- */
+
+/* The next value of `done`, to be given with what is given next. */
+static sfshm_stream_word_t next_done(sfshm_streams_t *streams)
+{
+  atomic_store(&streams->is_unmarked, true);
+  atomic_store(&streams->given, ++streams->done.value);
+  return streams->done;
+}
+
+static bool is_done(const sfshm_streams_t *streams)
+{
+  uint32_t given = atomic_load(&streams->given);
+  return !atomic_load(&streams->is_unmarked) &&
+         (int32_t)(atomic_load_explicit(streams->done.word, memory_order_acquire) - given) >= 0;
+}
+
 /* ---- Which device ------------------------------------------------------------------------------------------------ */
-
-static bool is_default(CUstream stream)
-{
-  return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-/* What a graph of the driver's would be given words to wait for and to raise, the same whenever it is launched. */
-static sf_status_t refuse_captured(CUstream stream)
-{
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (stream == NULL || stream == CU_STREAM_LEGACY || cuStreamIsCapturing(stream, &capture) != CUDA_SUCCESS ||
-      capture == CU_STREAM_CAPTURE_STATUS_NONE)
-    return SF_OK;
-  return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the stream is being captured into a graph, where operations can't be");
-}
-
-/* The stream's context. *context_p: NULL for a default stream of nothing that is current. */
-static sf_status_t context_of(CUstream stream, CUcontext *context_p)
-{
-  if (is_default(stream))
-    return sfshm_cuda_status(cuCtxGetCurrent(context_p), "cuCtxGetCurrent");
-  return sfshm_cuda_status(cuStreamGetCtx(stream, context_p), "cuStreamGetCtx");
-}
-
-static sf_status_t device_of(CUcontext context, int32_t *device_p)
-{
-  CUdevice device = 0;
-  sf_status_t status = SF_OK;
-  if (context != NULL) {
-    status = sfshm_cuda_status(cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    if (status != SF_OK)
-      return status;
-    status = leave(sfshm_cuda_status(cuCtxGetDevice(&device), "cuCtxGetDevice"));
-  }
-  *device_p = device;
-  return status;
-}
 
 /* A default stream: that of the queue's context. */
 static sf_status_t find_id(const sfshm_streams_t *streams, CUstream stream, unsigned long long *id_p)
@@ -102,40 +86,31 @@ static sf_status_t choose(sfshm_streams_t *streams, void *stream)
 {
   CUcontext context = NULL;
   unsigned long long id = 0;
-  sf_status_t status = refuse_captured(stream);
+  sf_status_t status = sfshm_cuda_refuse_captured(stream);
   if (status == SF_OK)
     status = find_id(streams, stream, &id);
   if (status != SF_OK || (stream == streams->view.stream && id == streams->id))
     return status;
-  status = context_of(stream, &context);
-  if (status == SF_OK && context != streams->view.context && (context != NULL || !is_default(stream)))
+  status = sfshm_cuda_context_of(stream, &context);
+  if (status == SF_OK && context != streams->view.context && (context != NULL || !sfshm_cuda_is_default(stream)))
     status = sfshm_error(SF_ERR_ARG, "CUDA: the stream is not of the primary context of device %d, as those before",
                          streams->device);
   if (status == SF_OK)
     status = enter(streams);
   if (status != SF_OK)
     return status;
-  if (streams->is_marked)
-    status = sfshm_cuda_status(cuStreamWaitEvent(stream, streams->tail, 0), "cuStreamWaitEvent");
-  if (status == SF_OK) {
-    streams->view.stream = stream;
+  CUstream before = streams->view.stream;
+  streams->view.stream = stream;
+  if (!is_done(streams))
+    status = sfshm_cuda_words_await(&streams->view, &streams->done, 1);
+  if (status == SF_OK)
     streams->id = id;
-  }
+  else
+    streams->view.stream = before;
   return leave(status);
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
-
-/* Where devices may see stores of others later than a word that was set behind them. */
-static unsigned flush_flag(int32_t number)
-{
-  CUdevice device;
-  int can = 0;
-  return cuDeviceGet(&device, number) == CUDA_SUCCESS &&
-                 cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, device) == CUDA_SUCCESS && can
-             ? CU_STREAM_WAIT_VALUE_FLUSH
-             : 0;
-}
 
 /* The device has been entered. */
 static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *device, bool use_memops)
@@ -146,12 +121,21 @@ static sf_status_t fill_in(sfshm_streams_t *streams, const sfshm_cuda_device_t *
   view->context = device->context;
   view->own_stream = device->own_stream;
   view->module = device->module;
+  view->await = device->await;
   memcpy(view->one, device->one, sizeof view->one);
   memcpy(view->several, device->several, sizeof view->several);
-  streams->has_memops = use_memops && device->has_memops;
-  streams->await = device->await;
-  streams->flush = flush_flag(streams->device);
-  return sfshm_cuda_status(cuEventCreate(&streams->tail, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  view->has_memops = use_memops && device->has_memops;
+  view->flush = sfshm_cuda_flush_flag(streams->device);
+  while (streams->number < SFSHM_CUDA_QUEUES_MAX && is_taken[streams->number])
+    streams->number++;
+  if (streams->number == SFSHM_CUDA_QUEUES_MAX)
+    return sfshm_error(SF_ERR_LIMIT, "CUDA: streams of more than %d graphs", SFSHM_CUDA_QUEUES_MAX);
+  is_taken[streams->number] = true;
+  streams->done.word = device->done + streams->number;
+  streams->done.seen_at = (char *)(uintptr_t)device->seen_done + (size_t)streams->number * sizeof(uint32_t);
+  streams->done.value = atomic_load(streams->done.word);
+  atomic_store(&streams->given, streams->done.value);
+  return SF_OK;
 }
 
 static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t **streams_p)
@@ -161,11 +145,11 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
   sfshm_streams_t *streams = calloc(1, sizeof *streams);
   if (streams == NULL)
     return sfshm_error(SF_ERR_NOMEM, "CUDA: streams of a graph");
-  sf_status_t status = refuse_captured(stream);
+  sf_status_t status = sfshm_cuda_refuse_captured(stream);
   if (status == SF_OK)
-    status = context_of(stream, &context);
+    status = sfshm_cuda_context_of(stream, &context);
   if (status == SF_OK)
-    status = device_of(context, &streams->device);
+    status = sfshm_cuda_device_of_context(context, &streams->device);
   sfshm_cuda_lock();
   if (status == SF_OK)
     status = sfshm_cuda_enter(streams->device, &device);
@@ -173,9 +157,9 @@ static sf_status_t open_streams(void *stream, bool use_memops, sfshm_streams_t *
     if (context != NULL && context != device->context)
       status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the stream is not of its device's primary context");
     if (status == SF_OK)
-      status = fill_in(streams, device, use_memops);
-    if (status == SF_OK)
       status = sfshm_cuda_status(cuStreamGetId(stream, &streams->id), "cuStreamGetId");
+    if (status == SF_OK)
+      status = fill_in(streams, device, use_memops);
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
@@ -197,7 +181,7 @@ static void close_streams(sfshm_streams_t *streams)
     free(streams->view.plans.buckets);
     for (int32_t i = 0; i < streams->nmoves; i++)
       sfshm_cuda_moves_free(streams->moves[i]);
-    cuEventDestroy(streams->tail);
+    is_taken[streams->number] = false;
     leave_relaxed(SF_OK);
   }
   sfshm_cuda_unlock();
@@ -214,13 +198,13 @@ static int32_t get_device(const sfshm_streams_t *streams)
 /* A device that can flush may have to, which only memory operations do. */
 static bool sees_peers(const sfshm_streams_t *streams)
 {
-  return streams->has_memops || streams->flush == 0;
+  return streams->view.has_memops || streams->view.flush == 0;
 }
 
 /* One that can't flush may be out of order all the same. */
 static bool sees_adapters(const sfshm_streams_t *streams)
 {
-  return (streams->has_memops && streams->flush != 0) || sfshm_cuda_sees_adapters(streams->device);
+  return (streams->view.has_memops && streams->view.flush != 0) || sfshm_cuda_sees_adapters(streams->device);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -282,6 +266,49 @@ static sf_status_t prepare_all(sfshm_streams_t *streams, const sfshm_move_t move
 
 /* ---- Work -------------------------------------------------------------------------------------------------------- */
 
+/* Before something is given that raises nothing. */
+static sf_status_t enter_to_give(sfshm_streams_t *streams)
+{
+  sf_status_t status = enter(streams);
+  if (status == SF_OK)
+    atomic_store(&streams->is_unmarked, true);
+  return status;
+}
+
+/* The device has been entered. `done` is raised, too, with the last words. */
+static sf_status_t raise_entered(sfshm_streams_t *streams, const sfshm_stream_word_t words[], int32_t nwords)
+{
+  sfshm_stream_word_t last[SFSHM_CUDA_BATCH];
+  int32_t n = nwords % SFSHM_CUDA_BATCH;
+  sf_status_t status = sfshm_cuda_words_raise(&streams->view, &streams->calls, words, nwords - n);
+  for (int32_t i = 0; i < n; i++)
+    last[i] = words[nwords - n + i];
+  last[n] = next_done(streams);
+  if (status == SF_OK)
+    status = sfshm_cuda_words_raise(&streams->view, &streams->calls, last, n + 1);
+  if (status == SF_OK)
+    atomic_store(&streams->is_unmarked, false);
+  return status;
+}
+
+static sf_status_t raise_words(sfshm_streams_t *streams, const sfshm_stream_word_t words[], int32_t nwords)
+{
+  sf_status_t status = nwords > 0 ? enter_to_give(streams) : SF_OK;
+  return nwords > 0 && status == SF_OK ? leave(raise_entered(streams, words, nwords)) : status;
+}
+
+static sf_status_t await_words(sfshm_streams_t *streams, const sfshm_stream_word_t words[], int32_t nwords)
+{
+  sf_status_t status = nwords > 0 ? enter_to_give(streams) : SF_OK;
+  if (nwords == 0 || status != SF_OK)
+    return status;
+  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_AWAIT, 0);
+  status = sfshm_cuda_words_await(&streams->view, words, nwords);
+  if (status == SF_OK)
+    sfshm_cuda_watch_end(&streams->view, piece);
+  return leave(status);
+}
+
 static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op_t op, const sfshm_move_t *move)
 {
   sfshm_cuda_job_t job = {.unit = unit,
@@ -292,76 +319,53 @@ static sf_status_t scatter(sfshm_streams_t *streams, sfshm_unit_t unit, sfshm_op
                           .to = move->to,
                           .n = move->n,
                           .work = SFSHM_TRACE_WORK_WITHIN};
-  sf_status_t status = move->n > 0 ? enter(streams) : SF_OK;
+  sf_status_t status = move->n > 0 ? enter_to_give(streams) : SF_OK;
   return move->n > 0 && status == SF_OK ? leave(sfshm_cuda_launch_job(&streams->view, &job)) : status;
 }
 
-static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op, bool fetches,
-                               const sfshm_move_t moves[], int32_t nmoves)
+/* The last kernel raises what it has room for, `done` included. */
+static sf_status_t launch_moves(sfshm_streams_t *streams, const sfshm_cuda_moves_t *prepared, sfshm_unit_t unit,
+                                sfshm_op_t op, bool fetches, const sfshm_move_t moves[], int32_t nmoves,
+                                const sfshm_stream_word_t words[], int32_t nwords)
 {
-  sf_status_t status = enter(streams);
-  return status == SF_OK ? leave(sfshm_cuda_moves_launch(&streams->view, streams->moves[number], unit, op,
-                                                         fetches ? SFSHM_CUDA_FETCHES : 0, moves, nmoves))
-                         : status;
+  sfshm_cuda_word_t raised[SFSHM_CUDA_WORDS_MAX];
+  sfshm_cuda_launch_t launch = {.flags = fetches ? SFSHM_CUDA_FETCHES : 0, .words = raised, .queue = streams->number};
+  bool fits = nwords < SFSHM_CUDA_WORDS_MAX;
+  for (int32_t i = 0; i <= nwords && fits; i++) {
+    sfshm_stream_word_t word = i < nwords ? words[i] : next_done(streams);
+    raised[launch.nwords++] = (sfshm_cuda_word_t){(uint32_t *)(uintptr_t)word.seen_at, word.value};
+  }
+  sf_status_t status = sfshm_cuda_moves_launch(&streams->view, prepared, unit, op, moves, nmoves, &launch);
+  if (status == SF_OK && !fits)
+    return raise_entered(streams, words, nwords);
+  if (status == SF_OK)
+    atomic_store(&streams->is_unmarked, false);
+  return status;
+}
+
+static sf_status_t scatter_all(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op, bool fetches,
+                               const sfshm_move_t moves[], int32_t nmoves, const sfshm_stream_word_t words[],
+                               int32_t nwords)
+{
+  bool has_work = false;
+  for (int32_t i = 0; i < nmoves && !has_work; i++)
+    has_work = moves[i].n > 0;
+  if (!has_work)
+    return raise_words(streams, words, nwords);
+  sf_status_t status = enter_to_give(streams);
+  return status == SF_OK
+             ? leave(launch_moves(streams, streams->moves[number], unit, op, fetches, moves, nmoves, words, nwords))
+             : status;
 }
 
 static sf_status_t call_host(sfshm_streams_t *streams, void (*function)(void *argument), const void *argument,
                              size_t argument_bytes)
 {
-  sf_status_t status = enter(streams);
+  sf_status_t status = enter_to_give(streams);
   if (status != SF_OK)
     return status;
   sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_CALL, 0);
   status = sfshm_cuda_call(&streams->calls, streams->view.stream, function, argument, argument_bytes);
-  if (status == SF_OK)
-    sfshm_cuda_watch_end(&streams->view, piece);
-  return leave(status);
-}
-
-typedef struct doorbell {
-  _Atomic uint32_t *word;
-  uint32_t value;
-} doorbell_t;
-
-static void ring(void *argument)
-{
-  const doorbell_t *doorbell = argument;
-  atomic_store_explicit(doorbell->word, doorbell->value, memory_order_release);
-}
-
-static sf_status_t raise_word(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value)
-{
-  doorbell_t doorbell = {word, value};
-  sf_status_t status = enter(streams);
-  if (status != SF_OK)
-    return status;
-  if (!streams->has_memops)
-    return leave(sfshm_cuda_call(&streams->calls, streams->view.stream, ring, &doorbell, sizeof doorbell));
-  CUresult result =
-      cuStreamWriteValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value, CU_STREAM_WRITE_VALUE_DEFAULT);
-  return leave(sfshm_cuda_status(result, "cuStreamWriteValue32"));
-}
-
-static sf_status_t launch_await(const sfshm_streams_t *streams, const char *seen_at, uint32_t value)
-{
-  sfshm_cuda_one_t args = {.work.words = {{(uint32_t *)(uintptr_t)seen_at, value}}};
-  void *parameters[] = {&args};
-  return sfshm_cuda_status(cuLaunchKernel(streams->await, 1, 1, 1, 1, 1, 1, 0, streams->view.stream, parameters, NULL),
-                           "launching a kernel that waits");
-}
-
-static sf_status_t await_word(sfshm_streams_t *streams, char *seen_at, uint32_t value, bool flush)
-{
-  sf_status_t status = enter(streams);
-  if (status != SF_OK)
-    return status;
-  sfshm_cuda_piece_t *piece = sfshm_cuda_watch_begin(&streams->view, SFSHM_TRACE_WORK_AWAIT, 0);
-  if (streams->has_memops)
-    status = sfshm_cuda_status(cuStreamWaitValue32(streams->view.stream, (CUdeviceptr)(uintptr_t)seen_at, value,
-                                                   CU_STREAM_WAIT_VALUE_GEQ | (flush ? streams->flush : 0)),
-                               "cuStreamWaitValue32");
-  else
-    status = launch_await(streams, seen_at, value);
   if (status == SF_OK)
     sfshm_cuda_watch_end(&streams->view, piece);
   return leave(status);
@@ -377,22 +381,36 @@ static void note(sfshm_streams_t *streams)
 
 static sf_status_t mark(sfshm_streams_t *streams)
 {
+  if (!atomic_load(&streams->is_unmarked))
+    return SF_OK;
   sf_status_t status = enter(streams);
   if (status == SF_OK)
-    status = leave(sfshm_cuda_status(cuEventRecord(streams->tail, streams->view.stream), "cuEventRecord"));
-  streams->is_marked |= status == SF_OK;
+    status = leave(raise_entered(streams, NULL, 0));
+  if (status != SF_OK)
+    atomic_store(&streams->failed, status);
   return status;
+}
+
+/* A failure of the context is the answer to any question. */
+static sf_status_t find_failure(const sfshm_streams_t *streams)
+{
+  sf_status_t status = (sf_status_t)atomic_load(&streams->failed);
+  if (status != SF_OK)
+    return sfshm_error(status, "CUDA: nothing can be given to a stream any more");
+  CUresult result = cuStreamQuery(streams->view.own_stream);
+  return result == CUDA_ERROR_NOT_READY ? SF_OK : sfshm_cuda_status(result, "work on streams");
 }
 
 static sf_status_t is_idle(sfshm_streams_t *streams, bool *idle_p)
 {
+  *idle_p = is_done(streams);
+  if (*idle_p && atomic_load(&streams->view.watch) == NULL)
+    return SF_OK;
   sf_status_t status = enter_relaxed(streams);
   if (status != SF_OK)
     return status;
-  CUresult result = cuEventQuery(streams->tail);
   sfshm_cuda_watch_tell(&streams->view);
-  *idle_p = result != CUDA_ERROR_NOT_READY;
-  return leave_relaxed(*idle_p ? sfshm_cuda_status(result, "work on streams") : SF_OK);
+  return leave_relaxed(*idle_p ? SF_OK : find_failure(streams));
 }
 
 const sfshm_streams_ops_t sfshm_cuda_streams = {
@@ -408,8 +426,8 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .scatter = scatter,
     .prepare_all = prepare_all,
     .scatter_all = scatter_all,
-    .raise = raise_word,
-    .await = await_word,
+    .raise = raise_words,
+    .await = await_words,
     .call = call_host,
     .note = note,
     .mark = mark,

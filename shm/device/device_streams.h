@@ -27,6 +27,14 @@ typedef struct sfshm_move {
   int64_t n; /* number of vertices, from the start of both patterns */
 } sfshm_move_t;
 
+/* A word in pinned memory, for the host and for devices, and a value: to be raised to that, or awaited. */
+typedef struct sfshm_stream_word {
+  _Atomic uint32_t *word;
+  char *seen_at;
+  uint32_t value;
+  bool flush; /* awaited: other devices have written to this device's memory before the word was set */
+} sfshm_stream_word_t;
+
 typedef struct sfshm_streams_ops {
   /* Creates a queue for the device of the stream. NULL is the driver's default stream: of the current context or,
    * without one, of the first device. use_memops: memory operations set and await words, if the driver supports them;
@@ -61,15 +69,16 @@ typedef struct sfshm_streams_ops {
   sf_status_t (*prepare_all)(sfshm_streams_t *streams, const sfshm_move_t moves[], int32_t nmoves, int32_t *number_p);
 
   /* Enqueues all these moves as if one after the other: one kernel for as many as fit into its arguments. fetches: each
-   * source value becomes what was there before it was combined. */
+   * source value becomes what was there before it was combined. Then raises the words, by the last of these kernels if
+   * they are few. */
   sf_status_t (*scatter_all)(sfshm_streams_t *streams, int32_t number, sfshm_unit_t unit, sfshm_op_t op, bool fetches,
-                             const sfshm_move_t moves[], int32_t nmoves);
+                             const sfshm_move_t moves[], int32_t nmoves, const sfshm_stream_word_t words[],
+                             int32_t nwords);
 
-  /* A word in pinned memory, given by its host address and its device address. raise sets it after all previous work;
-   * await holds later work until (int32_t)(word - value) >= 0. flush: other devices have written to this device's
-   * memory before the word was set. */
-  sf_status_t (*raise)(sfshm_streams_t *streams, _Atomic uint32_t *word, char *seen_at, uint32_t value);
-  sf_status_t (*await)(sfshm_streams_t *streams, char *seen_at, uint32_t value, bool flush);
+  /* raise sets the words after all previous work; await holds later work until (int32_t)(word - value) >= 0 for all.
+   * One command for all of them, if the driver has memory operations. */
+  sf_status_t (*raise)(sfshm_streams_t *streams, const sfshm_stream_word_t words[], int32_t nwords);
+  sf_status_t (*await)(sfshm_streams_t *streams, const sfshm_stream_word_t words[], int32_t nwords);
 
   /* Calls a host function with a copy of the argument, between previous and later work. It must neither wait nor call
    * the driver. It is not called if the device has failed. */
@@ -79,11 +88,12 @@ typedef struct sfshm_streams_ops {
   /* If the calling thread is traced (see sfshm_device_ops_t) its record ends here. */
   void (*note)(sfshm_streams_t *streams);
 
-  /* Groups all work enqueued so far into one unit for is_idle and for other streams. */
+  /* Ends what has been enqueued so far, for is_idle and for other streams: by a word of the queue's own, which is
+   * raised behind all work. Does nothing if the last work was to raise words, which raised that, too. */
   sf_status_t (*mark)(sfshm_streams_t *streams);
 
-  /* *idle_p: whether all work is complete. Returns the failure of the device, after which no work will be done. Any
-   * thread. */
+  /* *idle_p: whether all work is complete. Returns the failure of the device, after which no work will be done. The
+   * driver is asked only if work is not complete. Any thread. */
   sf_status_t (*is_idle)(sfshm_streams_t *streams, bool *idle_p);
 } sfshm_streams_ops_t;
 

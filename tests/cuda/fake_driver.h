@@ -22,7 +22,8 @@
  * CUDA_DEVICE_MAX_CONNECTIONS, the number of a device's queues, which streams share (8); SFTEST_CUDA_DEPTH, how much a
  * queue takes before telling it more waits (1000), which holds up other calls, too. */
 
-/* SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
+/* SFTEST_CUDA_REPORT: at its end a process says how many pieces of work it has given a stream at most without waiting
+ * for the stream. SFTEST_CUDA_LENIENT: freeing memory that others have open ends no process. */
 
 /* Found by dlsym. Memory of a device, or NULL; and copying between any memory. */
 typedef void *sftest_cuda_alloc_fn_t(int device, size_t len_bytes);

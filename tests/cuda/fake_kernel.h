@@ -7,6 +7,7 @@
 
 #define SF_KERNEL __attribute__((visibility("default"))) void
 #define SF_ARGUMENT const
+#define SF_GLOBAL static
 #define SF_INLINE static inline
 #define SF_FIRST sftest_cuda_first
 #define SF_STEP sftest_cuda_step

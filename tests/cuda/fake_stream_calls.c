@@ -97,6 +97,21 @@ CUresult cuStreamSynchronize(CUstream stream)
   return result;
 }
 
+CUresult cuStreamQuery(CUstream stream)
+{
+  sftest_cuda_forbid_in_captures();
+  pthread_mutex_lock(&sftest_cuda_lock);
+  sftest_cuda_pass();
+  CUresult result = sftest_check_stream(stream);
+  const sftest_line_t *line = result == CUDA_SUCCESS ? sftest_find_stream(stream)->line : NULL;
+  if (result == CUDA_SUCCESS && sftest_cuda_sticky != CUDA_SUCCESS)
+    result = sftest_cuda_sticky;
+  else if (result == CUDA_SUCCESS && line->done < line->told)
+    result = CUDA_ERROR_NOT_READY;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return result;
+}
+
 /* What it has been told is done all the same. */
 CUresult cuStreamDestroy(CUstream stream)
 {
@@ -139,6 +154,7 @@ CUresult sftest_tell_if(CUresult result, CUstream stream, sftest_work_t *work)
     sftest_tell(sftest_find_stream(stream), work);
   } else {
     free(work->staged);
+    free(work->operations);
     free(work);
   }
   pthread_mutex_unlock(&sftest_cuda_lock);

@@ -36,8 +36,7 @@ static bool can_run(const sftest_work_t *work, int device)
   const sfshm_cuda_work_t *args = &work->several.work;
   if (work->kernel.cg != NULL)
     return true;
-  bool good = can_touch_or_has_none(device, args->order) && can_touch_or_has_none(device, args->begin) &&
-              can_touch_or_has_none(device, args->arrived);
+  bool good = can_touch_or_has_none(device, args->order) && can_touch_or_has_none(device, args->begin);
   for (int32_t i = 0; i < args->nwords && good; i++)
     good = sftest_cuda_can_touch(device, args->words[i].at);
   for (int32_t i = 0; i < args->nsets && good; i++) {
@@ -90,35 +89,58 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument)
 }
 
 /* Memory operations; off if the environment says so, as on devices that lack them. */
-static CUresult operate(sftest_kind_t kind, CUstream stream, CUdeviceptr address, uint32_t value)
+static CUresult check_operation(const CUstreamBatchMemOpParams *operation)
+{
+  bool waits = operation->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  unsigned flags = waits ? operation->waitValue.flags : operation->writeValue.flags;
+  int can = 0;
+  if (!waits && operation->operation != CU_STREAM_MEM_OP_WRITE_VALUE_32)
+    return CUDA_ERROR_NOT_SUPPORTED;
+  cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, sftest_cuda_current()->device);
+  if (waits && can)
+    flags &= ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
+  return flags == (waits ? (unsigned)CU_STREAM_WAIT_VALUE_GEQ : (unsigned)CU_STREAM_WRITE_VALUE_DEFAULT) &&
+                 operation->waitValue.address % sizeof(uint32_t) == 0
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *operations, unsigned flags)
 {
   const char *wanted = getenv("SFTEST_CUDA_MEMOPS");
-  sftest_work_t *work = sftest_make_work(kind);
   CUresult result = wanted != NULL && strcmp(wanted, "off") == 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-  if (address % sizeof(uint32_t) != 0)
-    result = CUDA_ERROR_INVALID_VALUE;
-  work->word = (_Atomic uint32_t *)(uintptr_t)address;
-  work->value = value;
+  if (count > 256 || flags != 0 || sftest_cuda_current() == NULL)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
+    result = check_operation(&operations[i]);
+  sftest_work_t *work = sftest_make_work(WORDS);
+  work->operations = calloc(count, sizeof *operations);
+  sftest_cuda_require(work->operations != NULL);
+  memcpy(work->operations, operations, count * sizeof *operations);
+  work->noperations = count;
   pthread_mutex_lock(&sftest_cuda_lock);
-  if (result == CUDA_SUCCESS &&
-      (sftest_cuda_current() == NULL || !sftest_cuda_can_touch(sftest_cuda_current()->device, work->word)))
-    result = CUDA_ERROR_INVALID_VALUE;
+  for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++)
+    if (!sftest_cuda_can_touch(sftest_cuda_current()->device, (void *)(uintptr_t)operations[i].waitValue.address))
+      result = CUDA_ERROR_INVALID_VALUE;
   return sftest_tell_if(result, stream, work);
 }
 
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
-  return flags == CU_STREAM_WRITE_VALUE_DEFAULT ? operate(WRITE, stream, address, value) : CUDA_ERROR_INVALID_VALUE;
+  CUstreamBatchMemOpParams operation = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32}};
+  operation.writeValue.address = address;
+  operation.writeValue.value = value;
+  operation.writeValue.flags = flags;
+  return cuStreamBatchMemOp(stream, 1, &operation, 0);
 }
 
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
-  int can = 0;
-  if (sftest_cuda_current() != NULL)
-    cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, sftest_cuda_current()->device);
-  if (can)
-    flags &= ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
-  return flags == CU_STREAM_WAIT_VALUE_GEQ ? operate(WAIT, stream, address, value) : CUDA_ERROR_INVALID_VALUE;
+  CUstreamBatchMemOpParams operation = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32}};
+  operation.waitValue.address = address;
+  operation.waitValue.value = value;
+  operation.waitValue.flags = flags;
+  return cuStreamBatchMemOp(stream, 1, &operation, 0);
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */

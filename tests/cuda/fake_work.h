@@ -15,7 +15,7 @@ typedef struct mark {
   double done_ms;
 } sftest_mark_t;
 
-typedef enum kind { KERNEL, CALL, COPY, WRITE, WAIT, MARK, AWAIT } sftest_kind_t;
+typedef enum kind { KERNEL, CALL, COPY, WORDS, MARK, AWAIT } sftest_kind_t;
 
 /* Work that a stream has been told to do. */
 typedef struct work {
@@ -30,8 +30,8 @@ typedef struct work {
   };
   CUhostFn call;
   void *argument;
-  _Atomic uint32_t *word;
-  uint32_t value;
+  CUstreamBatchMemOpParams *operations; /* of memory */
+  unsigned noperations;
   sftest_mark_t *mark;
   void *to;
   const void *from;
@@ -58,6 +58,7 @@ typedef struct line {
   bool gone;     /* the stream has been destroyed */
   int holders;   /* calls that look at it */
   uint64_t told;
+  uint64_t synchronized; /* of those, before the last synchronisation */
   uint64_t done;
 } sftest_line_t;
 

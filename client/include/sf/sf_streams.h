@@ -21,7 +21,7 @@
  * called it, and until their streams have finished; if memory is exhausted the graph fails. All other operations
  * enqueue kernels, memory operations and, for host data, host functions, and return.
  *
- * How far ahead. Drivers keep about 1,000 pending entries of a stream. An operation takes a few entries per neighbour,
+ * How far ahead. Drivers keep about 1,000 pending entries of a stream. An operation takes a few entries,
  * and more in a trace; once the stream is full, begin and end block, as kernel launches do, until the device has done
  * enough of it, that is until the other ranks have called the operations that the stream waits for. If one of them dies
  * the call returns the error. A host may therefore run ahead of the others by a few dozen operations, not by any

@@ -36,6 +36,12 @@ static void unpin_page(sfshm_streams_t *streams, const page_t *page)
   munmap(page->words, page->bytes);
 }
 
+/* Until its first word is 1. */
+static sf_status_t await_page(sfshm_streams_t *streams, const page_t *page)
+{
+  return device->streams->await(streams, &(sfshm_stream_word_t){page->words, page->seen_at, 1, false}, 1);
+}
+
 static sfshm_streams_t *open_on(void *stream)
 {
   sfshm_streams_t *streams;
@@ -66,7 +72,7 @@ START_TEST(test_others_go_on)
   void *waiting_stream = cuda.stream_create(0), *stream = cuda.stream_create(0);
   sfshm_streams_t *waiting = open_on(waiting_stream);
   page_t page = pin_page(waiting);
-  ck_assert_int_eq(device->streams->await(waiting, page.seen_at, 1, false), SF_OK);
+  ck_assert_int_eq(await_page(waiting, &page), SF_OK);
   ck_assert_int_eq(device->streams->mark(waiting), SF_OK);
 
   sfshm_streams_t *streams = open_on(stream);
@@ -125,7 +131,8 @@ static void *go_on(void *argument)
   sfshm_streams_t *streams = beside->streams;
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, 100);
   page_t page = pin_page(streams);
-  ck_assert_int_eq(device->streams->raise(streams, page.words, page.seen_at, 1), SF_OK);
+  ck_assert_int_eq(device->streams->raise(streams, &(sfshm_stream_word_t){page.words, page.seen_at, 1, false}, 1),
+                   SF_OK);
   ck_assert_int_eq(device->streams->mark(streams), SF_OK);
   bool idle = false;
   while (!idle)
@@ -195,7 +202,7 @@ START_TEST(test_same_handle)
   void *stream = by_thread ? (void *)2 /* CU_STREAM_PER_THREAD */ : cuda.stream_create(0);
   sfshm_streams_t *streams = open_on(stream);
   page_t page = pin_page(streams);
-  ck_assert_int_eq(device->streams->await(streams, page.seen_at, 1, false), SF_OK);
+  ck_assert_int_eq(await_page(streams, &page), SF_OK);
   ck_assert_int_eq(device->streams->call(streams, note_done, "", 1), SF_OK);
   ck_assert_int_eq(device->streams->mark(streams), SF_OK);
   if (by_thread) {
