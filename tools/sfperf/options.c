@@ -20,6 +20,7 @@ static const struct {
     {"collective", "N", "patterns beside the collectives of MPI"},
     {"watched", "2", "what sfctl top costs the job that it shows"},
     {"stencil", "N", "halos of several fields on a periodic grid"},
+    {"fields", "N", "several fields in one operation"},
 };
 
 enum { NBENCHES = sizeof benches / sizeof benches[0] };
@@ -48,23 +49,23 @@ static const sftool_option_t table[] = {
     {"sizes", "LIST", "bytes, e.g. 8,64K,2M", SFTOOL_OWN, FIELD(sizes), .min = 8, .max = (int64_t)1 << 30,
      .with = WITH_SIZES, .parse = take_list},
     {"random", "N", "each rank N leaves on random roots among 100 N of the others", SFTOOL_OWN,
-     .offset = SFPERF_CASE_RANDOM, .max = 10000000, .with = " exchange ", .parse = take_leaves},
+     .offset = SFPERF_CASE_RANDOM, .max = 10000000, .with = " exchange fields ", .parse = take_leaves},
     {"contiguous", "N", "each rank N leaves on the first N roots of the next", SFTOOL_OWN,
-     .offset = SFPERF_CASE_CONTIGUOUS, .max = 10000000, .with = " exchange ", .parse = take_leaves},
+     .offset = SFPERF_CASE_CONTIGUOUS, .max = 10000000, .with = " exchange fields ", .parse = take_leaves},
     {"overlapping", "N", "each rank N roots, and leaves on half of those of all others", SFTOOL_OWN,
-     .offset = SFPERF_CASE_OVERLAPPING, .max = 1000000, .with = " exchange ", .parse = take_leaves},
-    {"grid", "NX,NY,NZ", "ghost points of a grid", SFTOOL_OWN, .with = " exchange stencil ", .parse = take_grid},
-    {"stencil", "7|27", "of --grid (27)", SFTOOL_OWN, .with = " exchange ", .parse = take_stencil},
+     .offset = SFPERF_CASE_OVERLAPPING, .max = 1000000, .with = " exchange fields ", .parse = take_leaves},
+    {"grid", "NX,NY,NZ", "ghost points of a grid", SFTOOL_OWN, .with = " exchange stencil fields ", .parse = take_grid},
+    {"stencil", "7|27", "of --grid (27)", SFTOOL_OWN, .with = " exchange fields ", .parse = take_stencil},
     {"partition", "slab|rcb", "of --grid: slabs along z, or boxes (slab)", SFTOOL_CHOICE, FIELD(partition),
-     .with = " exchange "},
-    {"matrix", "FILE.mtx", "off-diagonal columns of a Matrix Market file", SFTOOL_OWN, .with = " exchange ",
+     .with = " exchange fields "},
+    {"matrix", "FILE.mtx", "off-diagonal columns of a Matrix Market file", SFTOOL_OWN, .with = " exchange fields ",
      .parse = take_matrix},
     {"send-order", "distance|number", "in which order nodes send: nearest first, or by number", SFTOOL_CHOICE,
      FIELD(sends_by_number)},
     {"memory", "host|device", "where the vectors are (host)", SFTOOL_CHOICE, FIELD(on_device),
      .with = " pingpong exchange "},
-    {"fields", "LIST", "fields in an exchange (4)", SFTOOL_OWN, FIELD(fields), .min = 1, .max = 64, .with = " stencil ",
-     .parse = take_list},
+    {"fields", "LIST", "fields in an exchange (4, of fields 8)", SFTOOL_OWN, FIELD(fields), .min = 1, .max = 64,
+     .with = " stencil fields ", .parse = take_list},
     {"radius", "N", "width of halos (3)", SFTOOL_INT, FIELD(radius), .min = 1, .max = 1000, .with = " stencil "},
     {"edges", "LIST", "edges of each rank (100,1000,10000,100000)", SFTOOL_OWN, FIELD(edges), .min = 1, .max = 10000000,
      .with = " setup ", .parse = take_list},
@@ -208,10 +209,12 @@ static void set_defaults(sfperf_options_t *options, const char *bench)
       .fields = LIST(4),
       .radius = 3,
   };
+  if (strcmp(bench, "fields") == 0)
+    options->fields = (sfperf_list_t)LIST(8);
   set_sizes(options, bench);
 }
 
-/* What exchange or stencil measures when no pattern is named. */
+/* What exchange, stencil or fields measures when no pattern is named. */
 static void default_cases(sfperf_options_t *options, const char *bench)
 {
   if (strcmp(bench, "stencil") == 0) {

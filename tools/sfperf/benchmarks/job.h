@@ -27,5 +27,6 @@ void sfperf_incast(const sfperf_job_t *job);
 void sfperf_collective(const sfperf_job_t *job);
 void sfperf_watched(const sfperf_job_t *job);
 void sfperf_stencil(const sfperf_job_t *job);
+void sfperf_fields(const sfperf_job_t *job);
 
 #endif
