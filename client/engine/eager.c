@@ -63,21 +63,13 @@ void sfc_eager_settle(sfc_lane_t *lane)
 }
 
 /* Packs the rest of the request, bytes in length, into an inbox block that the next message names. */
-static bool pack_block(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out, size_t bytes,
-                       sfshm_slot_t *slot)
+static bool pack_block(sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes, sfshm_slot_t *slot)
 {
   struct sfc_eager *eager = lane->eager;
-  const sfc_cursor_t *cursor = &lane->tx_cursor;
-  size_t part_bytes = cursor->bytes > 0 ? request->value_bytes - cursor->bytes : 0;
   sfc_block_t block;
   if (sfc_heap_take_raw(&lane->graph->context->inbox, bytes, &block) != SF_OK)
     return false;
-  char *packed = block.address;
-  if (part_bytes > 0) /* of a value larger than a cell */
-    sfc_outgoing_pack_part(out, cursor, part_bytes, packed);
-  int64_t first = cursor->value + (part_bytes > 0);
-  if (first < out->n)
-    sfc_outgoing_pack(out, first, out->n - first, packed + part_bytes);
+  sfc_outgoing_pack_rest(out, lane->tx_cursor, block.address);
   sfshm_eager_block_t where = {block.segment, block.offset};
   memcpy(slot->payload, &where, sizeof where);
   assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* the others are of messages in other eager slots */
@@ -102,7 +94,7 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
     return false;
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t all_bytes = (size_t)out.n * request->value_bytes;
-  size_t bytes = all_bytes - (size_t)lane->tx_cursor.value * request->value_bytes - lane->tx_cursor.bytes;
+  size_t bytes = sfc_message_left(request, &lane->tx_cursor, out.n);
   if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
     return false;
   sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
@@ -110,10 +102,10 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
     return false;
   sfc_eager_settle(lane); /* after the claim, which may have learnt that the oldest values have been taken */
   if (all_bytes <= SFSHM_INLINE_BYTES) {
-    sfc_outgoing_pack(&out, 0, out.n, slot->payload);
+    sfc_outgoing_pack(&out, slot->payload);
     post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   } else {
-    if (lane->eager->bytes + bytes > SFC_EAGER_BYTES || !pack_block(lane, request, &out, bytes, slot))
+    if (lane->eager->bytes + bytes > SFC_EAGER_BYTES || !pack_block(lane, &out, bytes, slot))
       return false;
     post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
   }

@@ -46,7 +46,7 @@ static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  sfc_outgoing_pack(out, 0, out->n, slot->payload);
+  sfc_outgoing_pack(out, slot->payload);
   post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
@@ -117,7 +117,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return lane->tx_cells_asked;
   if (payload_bytes <= lane->tx.cell_bytes && payload_bytes < SFSHM_PIECE_MOVES_FROM)
     return 0; /* without looking further: on a small message it shows */
-  if (lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
+  if (lane->tx_cursor.field != 0 || lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
   size_t wanted = sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
@@ -189,46 +189,48 @@ static void pack_field(const sfc_outgoing_t *out, const sfc_field_t *field, bool
   }
 }
 
-static void pack_into_cell(const sfc_lane_t *lane, const sfc_outgoing_t *out, int64_t first, int64_t n, size_t bytes,
-                           uint8_t *cell)
-{
-  bool fresh = are_fresh(lane, bytes);
-  for (int32_t k = 0; k < out->nfields; k++)
-    pack_field(out, &out->fields[k], fresh, first, n, cell + (size_t)n * out->fields[k].before_bytes);
-}
-
-void sfc_outgoing_pack_part(const sfc_outgoing_t *out, const sfc_cursor_t *at, size_t bytes, void *packed)
+/* Copies a part of one value that is larger than a cell. */
+static void pack_part(const sfc_outgoing_t *out, const sfc_field_t *field, const sfc_cursor_t *at, size_t bytes,
+                      void *packed)
 {
   static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
   size_t vertex = (size_t)sfshm_pattern_at(out->pattern, at->value);
-  for (int32_t k = 0; k < out->nfields; k++) {
-    const sfc_field_t *field = &out->fields[k];
-    sfc_part_t part = sfc_part_of(field, at->bytes, bytes);
-    sfshm_unit_t unit = {SFSHM_BASE_OPAQUE, (int64_t)part.bytes};
-    if (part.bytes > 0)
-      sfc_kernels_find(field->devices, unit, SFSHM_OP_REPLACE)
-          ->pack(unit, &one, 0, 1, field->source + vertex * field->combine.unit_bytes + part.offset,
-                 (char *)packed + part.packed);
+  sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
+  sfc_kernels_find(field->devices, part, SFSHM_OP_REPLACE)
+      ->pack(part, &one, 0, 1, field->source + vertex * field->combine.unit_bytes + at->bytes, packed);
+}
+
+void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *packed)
+{
+  while (at.field < out->nfields) {
+    const sfc_field_t *field = &out->fields[at.field];
+    sfc_run_t run = sfc_run_next(field, &at, out->n, SIZE_MAX, true);
+    if (run.n > 0)
+      field->move->pack(field->combine.unit, out->pattern, at.value, run.n, field->source, packed);
+    else
+      pack_part(out, field, &at, run.bytes, packed);
+    sfc_cursor_move(&at, field, out->n, run);
+    packed += run.bytes;
   }
 }
 
 /* Packs the piece at the cursor into a cell and moves the cursor on. */
 static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
 {
-  sfc_cursor_t *cursor = &lane->tx_cursor;
-  size_t value_bytes = request->value_bytes, most_bytes = sfshm_piece_most(lane->tx.cell_bytes);
-  size_t bytes = sfc_piece_bytes(request, out->n - cursor->value, cursor->bytes, most_bytes);
+  sfc_cursor_t *at = &lane->tx_cursor;
+  size_t bytes = sfc_piece_bytes(request, *at, out->n, sfshm_piece_most(lane->tx.cell_bytes)), done = 0;
   uint8_t *cell = sfshm_lane_tx_piece(&lane->tx, bytes);
-  if (value_bytes <= most_bytes) {
-    int64_t n = (int64_t)(bytes / value_bytes);
-    pack_into_cell(lane, out, cursor->value, n, bytes, cell);
-    cursor->value += n;
-    return bytes;
+  bool fresh = are_fresh(lane, bytes);
+  while (done < bytes) {
+    const sfc_field_t *field = &out->fields[at->field];
+    sfc_run_t run = sfc_run_next(field, at, out->n, bytes - done, done == 0);
+    if (run.n > 0)
+      pack_field(out, field, fresh, at->value, run.n, cell + done);
+    else
+      pack_part(out, field, at, run.bytes, cell + done);
+    sfc_cursor_move(at, field, out->n, run);
+    done += run.bytes;
   }
-  sfc_outgoing_pack_part(out, cursor, bytes, cell);
-  cursor->bytes += bytes;
-  if (cursor->bytes == value_bytes)
-    *cursor = (sfc_cursor_t){cursor->value + 1, 0};
   return bytes;
 }
 
@@ -238,7 +240,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     return false;
   /* With a reader that keeps up there would be no end, and what comes from there would have to wait. */
   uint32_t most = lane->tx_stalled ? SFSHM_LANE_SLOTS / 2 : SFSHM_LANE_SLOTS;
-  for (uint32_t pieces = 0; lane->tx_cursor.value < out->n; pieces++) {
+  for (uint32_t pieces = 0; lane->tx_cursor.field < out->nfields; pieces++) {
     sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
     if (slot == NULL)
       return false;

@@ -33,50 +33,78 @@ static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, cons
   return out;
 }
 
-/* Packs n values of each field, from number first on. */
-static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, int64_t first, int64_t n, void *packed)
+/* Packs a whole message: the values of one field behind those of the other. */
+static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, void *packed)
 {
   for (int32_t k = 0; k < out->nfields; k++) {
     const sfc_field_t *field = &out->fields[k];
-    field->move->pack(field->combine.unit, out->pattern, first, n, field->source,
-                      (char *)packed + (size_t)n * field->before_bytes);
+    field->move->pack(field->combine.unit, out->pattern, 0, out->n, field->source,
+                      (char *)packed + (size_t)out->n * field->before_bytes);
   }
 }
 
-/* Copies bytes of one value, from that offset in it on, for values too large to be sent in one piece. */
-void sfc_outgoing_pack_part(const sfc_outgoing_t *out, const sfc_cursor_t *at, size_t bytes, void *packed);
+/* Packs what is left of the message. */
+void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *packed);
 
-/* Pieces of a message that is larger than a cell. Writer and reader compute the same pieces. A piece has whole values,
- * laid out as the message; or, if a value is larger than a cell, a part of one value that ends where one of its fields
- * ends, so that parts are multiples of base types. */
+/* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of the next piece of at most most_bytes. nleft: values that are not done; done_bytes: of the first of them. */
-static inline size_t sfc_piece_bytes(const sf_request_t *request, int64_t nleft, size_t done_bytes, size_t most_bytes)
+/* A message larger than a cell is divided into pieces, which writer and reader compute alike. A piece consists of runs:
+ * consecutive values of one field, or, at the beginning, a part of one value that is larger than a cell. Parts are
+ * multiples of the base type's size. */
+typedef struct sfc_run {
+  int64_t n; /* whole values; 0: a part of one, or nothing */
+  size_t bytes;
+} sfc_run_t;
+
+/* The next run in room bytes of a piece; begins: the piece begins with it. No bytes: the piece ends. count: values of a
+ * field. */
+static inline sfc_run_t sfc_run_next(const sfc_field_t *field, const sfc_cursor_t *at, int64_t count, size_t room,
+                                     bool begins)
 {
-  size_t value_bytes = request->value_bytes;
-  if (value_bytes <= most_bytes) {
-    uint64_t most = most_bytes / value_bytes;
-    return ((uint64_t)nleft < most ? (uint64_t)nleft : most) * value_bytes;
+  size_t unit_bytes = field->combine.unit_bytes, left = unit_bytes - at->bytes;
+  if (at->bytes == 0 && unit_bytes <= room) {
+    uint64_t n = (uint64_t)(count - at->value), most = room / unit_bytes;
+    n = n < most ? n : most;
+    return (sfc_run_t){(int64_t)n, n * unit_bytes};
   }
-  int32_t k = 0;
-  while (k + 1 < request->nfields && request->fields[k + 1].before_bytes <= done_bytes)
-    k++;
-  size_t left = request->fields[k].before_bytes + request->fields[k].combine.unit_bytes - done_bytes;
-  return left < most_bytes ? left : most_bytes;
+  if (!begins && at->bytes == 0)
+    return (sfc_run_t){0};
+  return (sfc_run_t){0, left < room ? left : room};
 }
 
-/* What an field has of bytes of one value, which begin at offset at in that value. */
-typedef struct sfc_part {
-  size_t offset; /* in the field's unit */
-  size_t bytes;  /* 0: nothing */
-  size_t packed; /* offset in the bytes */
-} sfc_part_t;
-
-static inline sfc_part_t sfc_part_of(const sfc_field_t *field, size_t at, size_t bytes)
+/* Moves the cursor behind the run. */
+static inline void sfc_cursor_move(sfc_cursor_t *at, const sfc_field_t *field, int64_t count, sfc_run_t run)
 {
-  size_t begin = field->before_bytes, end = begin + field->combine.unit_bytes;
-  size_t from = at > begin ? at : begin, to = at + bytes < end ? at + bytes : end;
-  return from < to ? (sfc_part_t){from - begin, to - from, from - at} : (sfc_part_t){0};
+  at->value += run.n;
+  if (run.n == 0)
+    at->bytes += run.bytes;
+  if (at->bytes == field->combine.unit_bytes)
+    *at = (sfc_cursor_t){at->field, at->value + 1, 0};
+  if (at->value == count)
+    *at = (sfc_cursor_t){at->field + 1, 0, 0};
+}
+
+/* Bytes of the piece at the cursor, at most most_bytes. */
+static inline size_t sfc_piece_bytes(const sf_request_t *request, sfc_cursor_t at, int64_t count, size_t most_bytes)
+{
+  size_t bytes = 0;
+  while (at.field < request->nfields) {
+    const sfc_field_t *field = &request->fields[at.field];
+    sfc_run_t run = sfc_run_next(field, &at, count, most_bytes - bytes, bytes == 0);
+    if (run.bytes == 0)
+      break;
+    sfc_cursor_move(&at, field, count, run);
+    bytes += run.bytes;
+  }
+  return bytes;
+}
+
+/* Bytes of the message behind the cursor. */
+static inline size_t sfc_message_left(const sf_request_t *request, const sfc_cursor_t *at, int64_t count)
+{
+  const sfc_field_t *field = &request->fields[at->field];
+  return (size_t)count * (request->value_bytes - field->before_bytes) - (size_t)at->value * field->combine.unit_bytes -
+         at->bytes;
 }
 
 /* Whether the other end reads what the request sends from the device itself, once it has said that it can. */

@@ -15,52 +15,33 @@
 
 #define BOUNCE_BYTES ((size_t)32 << 10)
 
-static void unpack_values(const sf_request_t *request, const sfc_link_t *link, int64_t first, int64_t n,
-                          const void *packed)
+/* Combines a run. A part of one value has kernels of its own. */
+static void unpack_run(const sf_request_t *request, const sfc_link_t *link, const sfc_field_t *field,
+                       const sfc_cursor_t *at, sfc_run_t run, const void *packed)
 {
-  for (int32_t k = 0; k < request->nfields; k++) {
-    const sfc_field_t *field = &request->fields[k];
-    sfc_link_unpack(link, request->operation, &field->combine, first, n,
-                    (const char *)packed + (size_t)n * field->before_bytes, field->target);
-  }
-}
-
-/* Combines a part of one value that is larger than a cell. */
-static void unpack_part(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t at, size_t bytes,
-                        const void *packed)
-{
-  for (int32_t k = 0; k < request->nfields; k++) {
-    const sfc_field_t *field = &request->fields[k];
-    sfc_part_t part = sfc_part_of(field, at.bytes, bytes);
-    sfshm_base_t base = field->combine.unit.base;
-    sfshm_unit_t unit = {base, (int64_t)(part.bytes / sfshm_base_size(base))};
-    sfc_combine_t combine = {unit, part.bytes, sfc_kernels_find(field->devices, unit, field->op)};
-    if (part.bytes > 0)
-      sfc_link_unpack_part(link, request->operation, &combine, field->combine.unit_bytes, at.value, part.offset,
-                           (const char *)packed + part.packed, field->target);
-  }
-}
-
-static size_t piece_bytes(const sf_request_t *request, const sfc_link_t *link, const sfc_cursor_t *cursor,
-                          size_t most_bytes)
-{
-  return sfc_piece_bytes(request, sfc_link_count(link, request->operation) - cursor->value, cursor->bytes, most_bytes);
-}
-
-/* Unpacks a piece and moves the cursor on. */
-static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t *cursor, size_t bytes,
-                         const void *packed)
-{
-  size_t value_bytes = request->value_bytes;
-  if (cursor->bytes == 0 && bytes % value_bytes == 0) {
-    unpack_values(request, link, cursor->value, (int64_t)(bytes / value_bytes), packed);
-    cursor->value += (int64_t)(bytes / value_bytes);
+  const sfc_combine_t *combine = &field->combine;
+  if (run.n > 0) {
+    sfc_link_unpack(link, request->operation, combine, at->value, run.n, packed, field->target);
     return;
   }
-  unpack_part(request, link, *cursor, bytes, packed);
-  cursor->bytes += bytes;
-  if (cursor->bytes == value_bytes)
-    *cursor = (sfc_cursor_t){cursor->value + 1, 0};
+  sfshm_unit_t unit = {combine->unit.base, (int64_t)(run.bytes / sfshm_base_size(combine->unit.base))};
+  sfc_combine_t part = {unit, run.bytes, sfc_kernels_find(field->devices, unit, field->op)};
+  sfc_link_unpack_part(link, request->operation, &part, combine->unit_bytes, at->value, at->bytes, packed,
+                       field->target);
+}
+
+/* Unpacks a piece, or the rest of a message, and moves the cursor on. */
+static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t *at, size_t bytes,
+                         const void *packed)
+{
+  int64_t count = sfc_link_count(link, request->operation);
+  for (size_t done = 0; done < bytes;) {
+    const sfc_field_t *field = &request->fields[at->field];
+    sfc_run_t run = sfc_run_next(field, at, count, bytes - done, done == 0);
+    unpack_run(request, link, field, at, run, (const char *)packed + done);
+    sfc_cursor_move(at, field, count, run);
+    done += run.bytes;
+  }
 }
 
 /* Pins the segment of the writer that a reference names, with an offset. */
@@ -84,7 +65,12 @@ static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc
 {
   if (taken->bytes > SFSHM_INLINE_BYTES)
     return sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes in a slot", lane->rank, taken->bytes);
-  unpack_values(request, link, 0, sfc_link_count(link, request->operation), slot->payload);
+  int64_t n = sfc_link_count(link, request->operation);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    sfc_link_unpack(link, request->operation, &field->combine, 0, n, slot->payload + (size_t)n * field->before_bytes,
+                    field->target);
+  }
   return SF_OK;
 }
 
@@ -92,9 +78,7 @@ static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc
 static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
                               const sfshm_slot_t *slot, size_t *bytes_p)
 {
-  sfc_cursor_t *cursor = &lane->rx_cursor;
-  size_t value_bytes = request->value_bytes, part_bytes = cursor->bytes > 0 ? value_bytes - cursor->bytes : 0;
-  size_t bytes = (size_t)(sfc_link_count(link, request->operation) - cursor->value) * value_bytes - cursor->bytes;
+  size_t bytes = sfc_message_left(request, &lane->rx_cursor, sfc_link_count(link, request->operation));
   uint64_t offset;
   sfc_pinned_t pinned;
   sf_status_t status = pin_segment(lane, slot->payload, &pinned, &offset);
@@ -103,11 +87,7 @@ static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, con
   if (offset > pinned.length_bytes || pinned.length_bytes - offset < bytes) {
     status = sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes that end outside of its memory", lane->rank, bytes);
   } else {
-    const char *packed = (const char *)pinned.base + offset;
-    if (part_bytes > 0)
-      unpack_piece(request, link, cursor, part_bytes, packed);
-    if (bytes > part_bytes)
-      unpack_piece(request, link, cursor, bytes - part_bytes, packed + part_bytes);
+    unpack_piece(request, link, &lane->rx_cursor, bytes, (const char *)pinned.base + offset);
     *bytes_p = bytes;
   }
   unpin(lane, &pinned);
@@ -123,10 +103,11 @@ static sf_status_t take_buffered(sfc_lane_t *lane, sf_request_t *request, const 
   } else if (lane->rx.cells == NULL) {
     status = sfshm_error(SF_ERR_PROTO, "rank %d uses cells that it was not granted", lane->rank);
   } else {
-    taken->bytes = piece_bytes(request, link, &lane->rx_cursor, sfshm_piece_most(lane->rx.cell_bytes));
+    taken->bytes = sfc_piece_bytes(request, lane->rx_cursor, sfc_link_count(link, request->operation),
+                                   sfshm_piece_most(lane->rx.cell_bytes));
     unpack_piece(request, link, &lane->rx_cursor, taken->bytes, sfshm_lane_rx_piece(&lane->rx, taken->bytes));
   }
-  if (lane->rx_cursor.value < sfc_link_count(link, request->operation))
+  if (lane->rx_cursor.field < request->nfields)
     taken->how = SFC_TAKEN_PARTLY;
   return status;
 }
@@ -363,16 +344,14 @@ static sf_status_t read_private_field(const sfc_lane_t *lane, const sf_request_t
   if (link->extra_value.n == 0 && field->op == SFSHM_OP_REPLACE && target->kind == SFSHM_PATTERN_CONTIGUOUS &&
       field->devices == NULL)
     return vm_read(lane, address, field->target + (size_t)target->start * unit_bytes, (size_t)n * unit_bytes);
-  sf_request_t alone = {.operation = request->operation, .value_bytes = unit_bytes, .nfields = 1, .first = *field};
-  alone.fields = &alone.first;
-  alone.first.before_bytes = 0;
   _Alignas(64) char bounce[BOUNCE_BYTES];
   sf_status_t status = SF_OK;
-  for (sfc_cursor_t at = {0}; at.value < n && status == SF_OK;) {
-    size_t bytes = piece_bytes(&alone, link, &at, sizeof bounce);
-    status = vm_read(lane, address + (uint64_t)at.value * unit_bytes + at.bytes, bounce, bytes);
+  for (sfc_cursor_t at = {0}; at.field == 0 && status == SF_OK;) {
+    sfc_run_t run = sfc_run_next(field, &at, n, sizeof bounce, true);
+    status = vm_read(lane, address + (uint64_t)at.value * unit_bytes + at.bytes, bounce, run.bytes);
     if (status == SF_OK)
-      unpack_piece(&alone, link, &at, bytes, bounce);
+      unpack_run(request, link, field, &at, run, bounce);
+    sfc_cursor_move(&at, field, n, run);
   }
   return status;
 }

@@ -15,8 +15,10 @@
 #include "shm/lane/message.h"
 #include "shm/observe/counters.h"
 
-/* Position in an operation's data: values done, and bytes of the next value if values are split. */
+/* Position in an operation's data: fields done, values of the next field, and bytes of its next value if values are
+ * split. */
 typedef struct sfc_cursor {
+  int32_t field;
   int64_t value;
   size_t bytes;
 } sfc_cursor_t;
