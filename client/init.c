@@ -9,6 +9,7 @@
 
 #include "client/core.h"
 #include "client/graph.h"
+#include "client/onesided.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
 
@@ -152,6 +153,7 @@ static void free_context(sf_context_t *context)
   sfshm_region_destroy(&context->board_region);
   sfc_trunk_regions_destroy(&context->trunk_regions);
   sfc_claim_pool_destroy(&context->claims);
+  sfc_window_free(context->window);
   sfc_submit_ring_destroy(&context->submit_ring);
   sfc_daemon_close(&context->control);
   free(context->rank_nodes);

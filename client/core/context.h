@@ -23,6 +23,7 @@
 typedef struct sfc_early_failure sfc_early_failure_t;
 struct sfc_loan;
 struct sfc_plan;
+struct sfc_window;
 struct sfc_retired;
 
 struct sf_group {
@@ -72,6 +73,7 @@ struct sf_context {
   struct sfc_plan *plans;              /* plan cache, most recent first */
   int32_t nexpected;                   /* graphs being created whose numbers are not known yet */
   sfc_early_failure_t *early_failures; /* failures of unknown graphs, perhaps of those */
+  struct sfc_window *window;           /* window of arrays over several nodes; NULL: not created yet */
   struct sfc_loan *loans;              /* edge loans: see edge_loans.h */
   struct sfc_retired *retired_graphs;  /* memory of destroyed graphs that peers may still access */
   _Atomic bool daemon_gone;            /* set also if the job failed for another reason first */

@@ -38,6 +38,24 @@ static inline void sfc_in_flight_detach(sf_graph_t *graph)
   graph->user.thread = NULL;
 }
 
+/* Counts an operation that lanes do not carry out, and that has no number, as one of the graph's; and no longer. */
+static inline void sfc_in_flight_add(sf_graph_t *graph, sfc_thread_t *thread)
+{
+  if (graph->user.thread == NULL)
+    sfc_in_flight_attach(graph, thread);
+  graph->in_flight++;
+  thread->in_flight++;
+}
+
+static inline void sfc_in_flight_remove(sf_graph_t *graph)
+{
+  graph->user.thread->in_flight--;
+  if (--graph->in_flight > 0)
+    return;
+  graph->flight.first_sequence = graph->flight.last_sequence + 1;
+  sfc_in_flight_detach(graph);
+}
+
 /* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
 sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
 

@@ -134,7 +134,9 @@ SFC_START_STEP void sfc_finish(sf_request_t *request)
     graph->flight.first_sequence = graph->flight.last_sequence + 1;
     sfc_in_flight_detach(graph);
   } else {
-    while (graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask] == NULL)
+    /* Operations without a number may be all that is left. */
+    while (graph->flight.first_sequence <= graph->flight.last_sequence &&
+           graph->flight.table[graph->flight.first_sequence & graph->flight.table_mask] == NULL)
       graph->flight.first_sequence++;
   }
   sfshm_count(&graph->counts->ended[request->kind], 1);

@@ -96,6 +96,8 @@ static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
 void sfc_wait_state_show(sf_graph_t *graph, const sf_request_t *request, int64_t since_ns)
 {
   sfshm_graph_counters_t *counts = graph->counts;
+  if (request == NULL || request->sequence == 0) /* of an operation that lanes do not carry out */
+    return;
   note_missing(graph, request);
   atomic_store_explicit(&counts->wait_sequence, request->sequence, memory_order_relaxed);
   atomic_store_explicit(&counts->wait_desc, request->match, memory_order_relaxed);

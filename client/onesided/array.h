@@ -15,10 +15,19 @@
 #include "shm/array/layout.h"
 #include "shm/observe/counters.h"
 
+/* The ranks of an array on one other node. */
+typedef struct sfc_array_node {
+  int32_t node;
+  int32_t first; /* in the list of ranks by node */
+  int32_t nranks;
+} sfc_array_node_t;
+
 /* The part of one rank. */
 typedef struct sfc_array_part {
   char *data; /* its first element, mapped here; NULL: the rank is on another node */
   sfshm_array_way_t way;
+  const sfc_array_node_t *node;   /* that other node; NULL: it is this one */
+  int64_t node_offset;            /* elements of the ranks before this one on that node */
   int64_t step[SFSHM_ARRAY_DIMS]; /* distance of neighbours along each dimension, in elements */
   sfc_pinned_t pinned;            /* of another rank of the node */
 } sfc_array_part_t;
@@ -28,12 +37,16 @@ struct sf_array {
   sf_graph_t *graph;
   sf_context_t *context;
   uint32_t generation;
+  const sf_type_t *unit;
   int32_t rank;        /* of the group */
   sfshm_array_t shape; /* with the bounds in: */
   int64_t *bounds;
   sfc_array_part_t *parts; /* by rank of the group */
-  sfshm_region_t region;   /* the own part; base NULL: there is none */
-  bool is_known;           /* the own part is a segment of the rank */
+  sfc_array_node_t *nodes; /* others with ranks of the array, ascending; NULL: there are none */
+  int32_t nnodes;
+  int32_t *by_node;      /* the ranks of these, by node and then ascending */
+  sfshm_region_t region; /* the own part; base NULL: there is none */
+  bool is_known;         /* the own part is a segment of the rank */
   sfshm_array_counters_t *counters;
 };
 
@@ -42,6 +55,12 @@ typedef enum sfc_array_meeting {
   SFC_ARRAY_SYNC,
   SFC_ARRAY_DESTROY,
   SFC_ARRAY_CREATE,
+  SFC_ARRAY_FILL,
+  SFC_ARRAY_SCALE,
+  SFC_ARRAY_COPY,
+  SFC_ARRAY_ADD,
+  SFC_ARRAY_DOT,
+  SFC_ARRAY_TRANSPOSE,
   SFC_ARRAY_MEETINGS
 } sfc_array_meeting_t;
 

@@ -11,6 +11,7 @@
 
 #include "client/engine.h"
 #include "client/onesided/array.h"
+#include "client/onesided/window.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
 
@@ -19,7 +20,8 @@
 /* The unit tells the calls apart: ranks that call different functions get SF_ERR_MISMATCH. */
 sf_status_t sfc_array_meet(sf_array_t *array, sfc_array_meeting_t what)
 {
-  const sf_type_t *const units[SFC_ARRAY_MEETINGS] = {SF_INT32, SF_UINT32, SF_INT16};
+  const sf_type_t *const units[SFC_ARRAY_MEETINGS] = {SF_INT32, SF_UINT32, SF_INT16,  SF_UINT16, SF_INT8,
+                                                      SF_UINT8, SF_INT64,  SF_UINT64, SF_FLOAT};
   uint64_t mine = 0, all = 0;
   sf_status_t status = sf_reduce(array->graph, units[what], &mine, &all, SF_SUM);
   return status == SF_OK ? sf_bcast(array->graph, units[what], &all, &mine, SF_REPLACE) : status;
@@ -44,6 +46,8 @@ static void free_array(sfc_attachment_t *attachment)
     if (array->parts[r].pinned.mapped != NULL)
       sfc_peer_unpin(&array->context->peers, &array->parts[r].pinned);
   sfshm_region_destroy(&array->region);
+  free(array->nodes);
+  free(array->by_node);
   free(array->parts);
   free(array->bounds);
   free(array);
@@ -75,6 +79,31 @@ static sf_status_t add_segment(sf_array_t *array)
   return status;
 }
 
+/* Tells the daemon what the array is. */
+static sf_status_t open_at_daemon(const sf_array_t *array)
+{
+  const sfshm_array_t *shape = &array->shape;
+  int64_t extents[SFSHM_ARRAY_DIMS], blocks[SFSHM_ARRAY_DIMS];
+  int32_t grid[SFSHM_ARRAY_DIMS];
+  Sfproto__ArrayOpen open = SFPROTO__ARRAY_OPEN__INIT;
+  Sfproto__Message message = SFPROTO_MESSAGE(ARRAY_OPEN, array_open, &open);
+  open.graph = array->graph->number;
+  open.unit = shape->base;
+  open.n_extents = open.n_blocks = open.n_grid = (size_t)shape->ndims;
+  open.extents = extents;
+  open.blocks = blocks;
+  open.grid = grid;
+  open.bounds = array->bounds;
+  for (int32_t d = 0; d < shape->ndims; d++) {
+    const sfshm_array_dim_t *dim = &shape->dims[d];
+    extents[d] = dim->extent;
+    grid[d] = dim->procs;
+    blocks[d] = dim->bounds == NULL ? dim->block : 0;
+    open.n_bounds += dim->bounds != NULL ? (size_t)dim->procs + 1 : 0;
+  }
+  return sfc_daemon_tell(&array->context->control, &message, NULL, 0);
+}
+
 static size_t part_bytes(const sf_array_t *array, int32_t rank)
 {
   int64_t extents[SFSHM_ARRAY_DIMS];
@@ -90,7 +119,8 @@ static sf_status_t make_own_part(sf_array_t *array)
     return status;
   part->data = (char *)array->region.base + SFSHM_ARRAY_DATA;
   array->counters = &((sfshm_array_head_t *)array->region.base)->counters;
-  return add_segment(array);
+  status = add_segment(array);
+  return status == SF_OK ? open_at_daemon(array) : status;
 }
 
 static sf_status_t map_part(sf_array_t *array, int32_t rank)
@@ -121,6 +151,42 @@ static sf_status_t map_parts(sf_array_t *array)
   return status;
 }
 
+/* The other nodes, and their ranks in order. */
+static sf_status_t find_nodes(sf_array_t *array)
+{
+  const sf_group_t *group = array->graph->group;
+  int32_t n = 0, before = -1;
+  if (sfc_group_is_local(group))
+    return SF_OK;
+  array->nodes = calloc((size_t)group->size, sizeof *array->nodes);
+  array->by_node = malloc((size_t)group->size * sizeof *array->by_node);
+  if (array->nodes == NULL || array->by_node == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "table of %d ranks", group->size);
+  for (;;) {
+    int32_t next = INT32_MAX;
+    for (int32_t r = 0; r < group->size; r++) {
+      int32_t node = sfc_group_node_of(group, r);
+      if (node > before && node < next && node != array->context->node)
+        next = node;
+    }
+    if (next == INT32_MAX)
+      return SF_OK;
+    sfc_array_node_t *node = &array->nodes[array->nnodes++];
+    int64_t extents[SFSHM_ARRAY_DIMS], offset = 0;
+    *node = (sfc_array_node_t){.node = before = next, .first = n};
+    for (int32_t r = 0; r < group->size; r++) {
+      if (sfc_group_node_of(group, r) != next)
+        continue;
+      array->by_node[n++] = r;
+      node->nranks++;
+      array->parts[r].node = node;
+      array->parts[r].way = SFSHM_ARRAY_DAEMON;
+      array->parts[r].node_offset = offset;
+      offset += sfshm_array_part(&array->shape, r, extents);
+    }
+  }
+}
+
 static sf_status_t make_parts(sf_array_t *array)
 {
   const sfshm_array_t *shape = &array->shape;
@@ -135,7 +201,10 @@ static sf_status_t make_parts(sf_array_t *array)
       step *= extents[d];
     }
   }
-  return make_own_part(array);
+  sf_status_t status = find_nodes(array);
+  if (status == SF_OK && array->nodes != NULL)
+    status = sfc_window_open(array->context);
+  return status == SF_OK ? make_own_part(array) : status;
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
@@ -200,12 +269,6 @@ static sf_status_t end_array(sf_array_t *array, sf_status_t status)
   return status == SF_OK ? ended : sfshm_error(status, "%s", detail);
 }
 
-static sf_status_t check_group(const sf_group_t *group)
-{
-  return sfc_group_is_local(group) ? SF_OK
-                                   : sfshm_error(SF_ERR_UNSUPPORTED, "the ranks of the group are on several nodes");
-}
-
 sf_status_t(sf_array_create)(sf_group_t *group, const sf_type_t *unit, int32_t ndims, const int64_t extent[],
                              const sf_array_distribution_t *distribution, sf_array_t **array_p)
 {
@@ -216,7 +279,7 @@ sf_status_t(sf_array_create)(sf_group_t *group, const sf_type_t *unit, int32_t n
     return status;
   sf_graph_t *graph;
   sf_array_t *array = calloc(1, sizeof *array);
-  status = array != NULL ? check_group(group) : sfshm_error(SF_ERR_NOMEM, "array");
+  status = array != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "array");
   if (status == SF_OK)
     status = sfc_array_describe(unit, ndims, extent, distribution, group->size, &array->shape, &array->bounds);
   if (status == SF_OK && array_p == NULL)
@@ -237,6 +300,7 @@ sf_status_t(sf_array_create)(sf_group_t *group, const sf_type_t *unit, int32_t n
   array->graph = graph;
   array->context = group->context;
   array->generation = group->context->generation;
+  array->unit = unit;
   array->rank = group->rank;
   sfc_graph_attach(graph, &array->attachment, &array_ops);
   status = set_up(array);
@@ -254,5 +318,6 @@ sf_status_t sf_array_destroy(sf_array_t *array)
     return sfc_array_refuse(array, __func__);
   if (sfc_graph_is_busy(array->graph))
     return sfshm_error(SF_ERR_STATE, "sf_array_destroy: requests of the array have not been ended");
-  return end_array(array, sfc_array_meet(array, SFC_ARRAY_DESTROY));
+  sf_status_t status = sfc_window_flush(array, -1), met = sfc_array_meet(array, SFC_ARRAY_DESTROY);
+  return end_array(array, met != SF_OK ? met : status);
 }

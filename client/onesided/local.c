@@ -2,6 +2,8 @@
 #include <stdatomic.h>
 
 #include "client/onesided/array.h"
+#include "client/onesided/request.h"
+#include "client/onesided/window.h"
 #include "shm/base/error.h"
 
 /* ---- The elements of a rank -------------------------------------------------------------------------------------- */
@@ -82,7 +84,7 @@ sf_status_t sf_array_release(sf_array_t *array)
 
 /* Within a node all operations are complete; a later store of the caller's, by which another rank learns of them, is
  * ordered behind them. */
-static sf_status_t flush(const sf_array_t *array, int32_t rank, const char *function)
+static sf_status_t check_flush(const sf_array_t *array, int32_t rank, const char *function)
 {
   sf_status_t status = sfc_array_check(array, function);
   if (status == SF_OK && rank != SF_ARRAY_ALL_RANKS)
@@ -94,16 +96,26 @@ static sf_status_t flush(const sf_array_t *array, int32_t rank, const char *func
 
 sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
 {
-  return flush(array, rank, __func__);
+  sf_status_t status = check_flush(array, rank, __func__);
+  if (status != SF_OK || array->nodes == NULL || (rank >= 0 && array->parts[rank].node == NULL))
+    return status;
+  status = sfc_array_flush_requests(array);
+  return status == SF_OK ? sfc_window_flush(array, rank >= 0 ? array->parts[rank].node->node : -1) : status;
 }
 
 sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank)
 {
-  return flush(array, rank, __func__);
+  sf_status_t status = check_flush(array, rank, __func__);
+  return status == SF_OK ? sfc_array_flush_requests(array) : status;
 }
 
 sf_status_t sf_array_sync(sf_array_t *array)
 {
   sf_status_t status = sfc_array_check(array, __func__);
-  return status == SF_OK ? sfc_array_meet(array, SFC_ARRAY_SYNC) : status;
+  if (status != SF_OK)
+    return status;
+  if (array->nodes != NULL)
+    status = sf_array_flush(array, SF_ARRAY_ALL_RANKS);
+  sf_status_t met = sfc_array_meet(array, SFC_ARRAY_SYNC);
+  return met != SF_OK ? met : status;
 }

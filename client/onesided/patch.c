@@ -1,6 +1,8 @@
 /* Put, get and acc of patches. A patch that lies within one block of one rank is moved at once: a look-up, a check and
  * a copy. Others are split by the ranks that own their elements. Any thread. */
 #include "client/onesided/array.h"
+#include "client/onesided/remote.h"
+#include "client/onesided/request.h"
 #include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
@@ -77,7 +79,7 @@ static void move_rows(const patch_t *patch, const sfc_array_part_t *part, int32_
     move_rows(patch, part, d + 1, data + i * part->step[d] * unit, buffer + i * patch->step[d] * unit);
 }
 
-/* Moves the patch if it lies within one block of one rank; false: it does not. */
+/* Moves the patch if it lies within one block of one rank of this node; false: it does not. */
 static inline bool move_block(const patch_t *patch)
 {
   sf_array_t *array = patch->array;
@@ -94,7 +96,9 @@ static inline bool move_block(const patch_t *patch)
     local[d] = place.local;
     count *= patch->extent[d];
   }
-  sfc_array_part_t *part = &array->parts[rank];
+  const sfc_array_part_t *part = &array->parts[rank];
+  if (part->data == NULL)
+    return false;
   for (int32_t d = 0; d < array->shape.ndims; d++)
     element += local[d] * part->step[d];
   char *data = part->data + element * array->shape.unit_bytes;
@@ -112,7 +116,7 @@ static void move_box(const patch_t *patch, int32_t rank)
   sf_array_t *array = patch->array;
   const sfc_array_part_t *part = &array->parts[rank];
   sfshm_array_box_t box;
-  if (!sfshm_array_box(&array->shape, rank, patch->lo, patch->extent, &box))
+  if (part->data == NULL || !sfshm_array_box(&array->shape, rank, patch->lo, patch->extent, &box))
     return;
   sfshm_array_move(&array->shape, &box, part->data, patch->buffer, patch->step, patch->row, patch->alpha);
   sfc_array_count(array, part->way, patch->access,
@@ -127,83 +131,120 @@ static __attribute__((noinline)) void move_boxes(const patch_t *patch)
     move_box(patch, rank);
 }
 
-static inline sf_status_t move(patch_t *patch, const int64_t ld[], const char *function)
+/* Other nodes first: they work while this one does. */
+static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patch, sf_request_t **request_p)
 {
+  sfc_remote_t remote = {
+      .array = patch->array, .access = patch->access, .buffer = patch->buffer, .alpha = patch->alpha};
+  sf_status_t status = SF_OK;
+  sfc_remote_patch(&remote, patch->lo, patch->extent, patch->step);
+  if (request_p != NULL) {
+    status = sfc_array_begin(&remote, request_p);
+    if (status == SF_OK)
+      move_boxes(patch);
+    return status;
+  }
+  status = sfc_array_submit_earlier(patch->array);
+  if (status != SF_OK)
+    return status;
+  (void)sfc_remote_advance(&remote);
+  move_boxes(patch);
+  return sfc_remote_finish(&remote);
+}
+
+static inline sf_status_t move(patch_t *patch, const int64_t ld[], sf_request_t **request_p, const char *function)
+{
+  if (request_p != NULL)
+    *request_p = NULL;
   sf_status_t status = check_patch(patch, ld, function);
-  if (status == SF_OK && !move_block(patch))
-    move_boxes(patch);
-  return status;
+  if (status != SF_OK || move_block(patch))
+    return status;
+  if (patch->array->nodes != NULL)
+    return move_over_nodes(patch, request_p);
+  move_boxes(patch);
+  return SF_OK;
 }
 
 /* ---- The calls --------------------------------------------------------------------------------------------------- */
 
-sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
-                         const int64_t ld[])
+static inline __attribute__((always_inline)) sf_status_t put(sf_array_t *array, const int64_t lo[],
+                                                             const int64_t extent[], const void *buffer,
+                                                             const int64_t ld[], sf_request_t **request_p,
+                                                             const char *function)
 {
-  sf_status_t status = check_call(array, lo, extent, buffer, __func__);
+  sf_status_t status = check_call(array, lo, extent, buffer, function);
   if (status != SF_OK)
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer};
   patch.access = SFSHM_ARRAY_PUT;
   patch.row = sfshm_array_put_row(array->shape.unit_bytes);
-  return move(&patch, ld, __func__);
+  return move(&patch, ld, request_p, function);
 }
 
-sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
-                         const int64_t ld[])
+static inline __attribute__((always_inline)) sf_status_t get(sf_array_t *array, const int64_t lo[],
+                                                             const int64_t extent[], void *buffer, const int64_t ld[],
+                                                             sf_request_t **request_p, const char *function)
 {
-  sf_status_t status = check_call(array, lo, extent, buffer, __func__);
+  sf_status_t status = check_call(array, lo, extent, buffer, function);
   if (status != SF_OK)
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = buffer};
   patch.access = SFSHM_ARRAY_GET;
   patch.row = sfshm_array_get_row(array->shape.unit_bytes);
-  return move(&patch, ld, __func__);
+  return move(&patch, ld, request_p, function);
 }
 
-sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
-                         const int64_t ld[], const void *alpha)
+static inline __attribute__((always_inline)) sf_status_t acc(sf_array_t *array, const int64_t lo[],
+                                                             const int64_t extent[], const void *buffer,
+                                                             const int64_t ld[], const void *alpha,
+                                                             sf_request_t **request_p, const char *function)
 {
-  sf_status_t status = check_call(array, lo, extent, buffer, __func__);
+  sf_status_t status = check_call(array, lo, extent, buffer, function);
   if (status != SF_OK)
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
   patch.access = SFSHM_ARRAY_ACC;
   patch.row = sfshm_array_accumulate(array->shape.base, alpha);
-  return move(&patch, ld, __func__);
+  return move(&patch, ld, request_p, function);
 }
 
-/* Within a node operations are complete when they return. */
+sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
+                         const int64_t ld[])
+{
+  return put(array, lo, extent, buffer, ld, NULL, __func__);
+}
+
+sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
+                         const int64_t ld[])
+{
+  return get(array, lo, extent, buffer, ld, NULL, __func__);
+}
+
+sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
+                         const int64_t ld[], const void *alpha)
+{
+  return acc(array, lo, extent, buffer, ld, alpha, NULL, __func__);
+}
+
+static sf_status_t refuse_request(const char *function)
+{
+  return sfshm_error(SF_ERR_ARG, "%s: request_p is NULL", function);
+}
 
 sf_status_t sf_array_put_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  if (request_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_array_put_begin: request_p is NULL");
-  sf_status_t status = sf_array_put(array, lo, extent, buffer, ld);
-  if (status == SF_OK)
-    *request_p = NULL;
-  return status;
+  return request_p == NULL ? refuse_request(__func__) : put(array, lo, extent, buffer, ld, request_p, __func__);
 }
 
 sf_status_t sf_array_get_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  if (request_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_array_get_begin: request_p is NULL");
-  sf_status_t status = sf_array_get(array, lo, extent, buffer, ld);
-  if (status == SF_OK)
-    *request_p = NULL;
-  return status;
+  return request_p == NULL ? refuse_request(__func__) : get(array, lo, extent, buffer, ld, request_p, __func__);
 }
 
 sf_status_t sf_array_acc_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], const void *alpha, sf_request_t **request_p)
 {
-  if (request_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_array_acc_begin: request_p is NULL");
-  sf_status_t status = sf_array_acc(array, lo, extent, buffer, ld, alpha);
-  if (status == SF_OK)
-    *request_p = NULL;
-  return status;
+  return request_p == NULL ? refuse_request(__func__) : acc(array, lo, extent, buffer, ld, alpha, request_p, __func__);
 }

@@ -15,8 +15,8 @@
  *    buffer has no gaps.
  *  - Operations are complete *locally* when the caller may use its buffer again, and *remotely* when their effect is
  *    in the array. Blocking functions return when they are complete locally.
- *  - On one node the origin accesses the memory of the owner directly. All operations are then complete remotely, too,
- *    when the function returns.
+ *  - Elements of ranks on the same node are accessed directly: such operations are complete remotely, too, when the
+ *    function returns. Operations on elements of other nodes are carried out by the daemons.
  *  - Operations of one thread that concern elements of the same rank take effect in the order of the calls.
  *  - Accumulation, fetch_op and compare_swap are atomic for each element (for each part of a complex number) with
  *    respect to each other. An element that is put while another rank accesses it has an undefined value, unless it is
@@ -67,7 +67,7 @@ typedef struct sf_array_distribution {
  * map. Collective and blocking over the group. The caller owns the array; sf_finalize frees the rest. Errors are
  * agreed: all ranks return one. SF_ERR_ARG: an argument is out of range. SF_ERR_MISMATCH: arguments differ between
  * ranks; the detail has both. SF_ERR_NOMEM, SF_ERR_LIMIT: a rank lacks memory, or segments (the daemon's option
- * max-segments). SF_ERR_UNSUPPORTED: the ranks of the group are on several nodes. */
+ * max-segments). */
 SF_CHECK_RESULT sf_status_t sf_array_create(sf_group_t *group, const sf_type_t *unit, int32_t ndims,
                                             const int64_t extent[], const sf_array_distribution_t *distribution,
                                             sf_array_t **array_p);
@@ -147,6 +147,33 @@ SF_CHECK_RESULT sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank
 /* Completes this rank's operations remotely and waits until all ranks have called the function. Afterwards all ranks
  * see all operations that were called before it, and local stores [GA: GA_Sync]. Collective and blocking. */
 SF_CHECK_RESULT sf_status_t sf_array_sync(sf_array_t *array);
+
+/* ---- Whole arrays ------------------------------------------------------------------------------------------------ */
+
+/* These functions are collective and blocking: they begin and end like sf_array_sync. Arrays of one call belong to the
+ * same group, and have the same unit and shape. Their distributions may differ; functions on arrays with the same
+ * distribution access local elements only. Factors are elements of the unit. SF_ERR_ARG: units, shapes or groups
+ * differ. SF_ERR_NOMEM, on one rank: no memory for tiles; the result is incomplete. */
+
+/* All elements = *value [GA: GA_Fill]. */
+SF_CHECK_RESULT sf_status_t sf_array_fill(sf_array_t *array, const void *value);
+
+/* All elements *= *alpha [GA: GA_Scale]. */
+SF_CHECK_RESULT sf_status_t sf_array_scale(sf_array_t *array, const void *alpha);
+
+/* to = from [GA: GA_Copy]. */
+SF_CHECK_RESULT sf_status_t sf_array_copy(sf_array_t *from, sf_array_t *to);
+
+/* c = *alpha * a + *beta * b [GA: GA_Add]. c may be a or b. */
+SF_CHECK_RESULT sf_status_t sf_array_add(const void *alpha, sf_array_t *a, const void *beta, sf_array_t *b,
+                                         sf_array_t *c);
+
+/* to[j][i] = from[i][j] [GA: GA_Transpose]. Arrays of two dimensions; from is not to. */
+SF_CHECK_RESULT sf_status_t sf_array_transpose(sf_array_t *from, sf_array_t *to);
+
+/* *result = sum of a[i] * b[i] over all elements, an element of the unit, on all ranks [GA: GA_Ddot, ...]. Complex
+ * numbers are not conjugated. */
+SF_CHECK_RESULT sf_status_t sf_array_dot(sf_array_t *a, sf_array_t *b, void *result);
 
 /* ---- The elements of a rank -------------------------------------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "tests/system/model/array.h"
 #include "tests/unit/runner.h"
 
-#define JOBS 12
 #define CASES 10 /* of one job */
 #define ROUNDS 5
 #define RANKS_MAX 8
@@ -319,16 +318,43 @@ static int run_cases(sftest_rank_t *self)
   return 0;
 }
 
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
+
+static void run_job(const sftest_cluster_t *cluster)
+{
+  int32_t places[RANKS_MAX];
+  uint64_t seed = sftest_seed(), random = sftest_hash(seed);
+  int32_t size = 1 + (int32_t)sftest_below(&random, RANKS_MAX);
+  sftest_use_seed(seed);
+  sftest_places_choose(places, size, cluster->nnodes, &random);
+  sftest_cluster_run(cluster, places, size, run_cases, &seed);
+}
+
+static void run_jobs(int32_t nnodes, int jobs)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, nnodes);
+  sftest_cluster_warm(&cluster);
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(jobs)); i++)
+    run_job(&cluster);
+  sftest_cluster_stop(&cluster);
+}
+
 START_TEST(one_node)
 {
-  sftest_node_t node;
-  sftest_node_start(&node, NULL);
-  for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(JOBS)); i++) {
-    uint64_t seed = sftest_seed(), random = sftest_hash(seed);
-    sftest_use_seed(seed);
-    sftest_run_job(&node, 1 + (int32_t)sftest_below(&random, RANKS_MAX), run_cases, &seed);
-  }
-  sftest_node_stop(&node);
+  run_jobs(1, 12);
+}
+END_TEST
+
+START_TEST(two_nodes)
+{
+  run_jobs(2, 6);
+}
+END_TEST
+
+START_TEST(three_nodes)
+{
+  run_jobs(3, 6);
 }
 END_TEST
 
@@ -338,6 +364,8 @@ int main(void)
   TCase *cases = tcase_create("against a model");
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_node);
+  tcase_add_test(cases, two_nodes);
+  tcase_add_test(cases, three_nodes);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
 }
