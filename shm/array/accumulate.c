@@ -79,24 +79,50 @@ ADD_COMPLEX(c64, double, creal, cimag)
       memcpy(elements + (size_t)i * sizeof(type), &product, sizeof product);                                           \
     }                                                                                                                  \
   }
-DEFINE_ROWS(8, uint8_t, TIMES_INTEGER)
-DEFINE_ROWS(16, uint16_t, TIMES_INTEGER)
-DEFINE_ROWS(32, uint32_t, TIMES_INTEGER)
-DEFINE_ROWS(64, uint64_t, TIMES_INTEGER)
-DEFINE_ROWS(float, float, TIMES_REAL)
-DEFINE_ROWS(double, double, TIMES_REAL)
-DEFINE_ROWS(c32, float _Complex, TIMES_REAL)
-DEFINE_ROWS(c64, double _Complex, TIMES_REAL)
+
+#define DEFINE_ARITHMETIC(name, type, times)                                                                           \
+  static void combine_##name(char *c, const char *a, const char *b, int64_t n, const void *alpha, const void *beta)    \
+  {                                                                                                                    \
+    type first = LOAD(type, alpha), second = LOAD(type, beta);                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      size_t at = (size_t)i * sizeof(type);                                                                            \
+      type sum = (type)(times(type, first, LOAD(type, a + at)) + times(type, second, LOAD(type, b + at)));             \
+      memcpy(c + at, &sum, sizeof sum);                                                                                \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  static void dot_##name(const char *a, const char *b, int64_t n, void *total)                                         \
+  {                                                                                                                    \
+    type sum = LOAD(type, total);                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+      size_t at = (size_t)i * sizeof(type);                                                                            \
+      sum = (type)(sum + times(type, LOAD(type, a + at), LOAD(type, b + at)));                                         \
+    }                                                                                                                  \
+    memcpy(total, &sum, sizeof sum);                                                                                   \
+  }
+
+#define DEFINE_ALL(name, type, times)                                                                                  \
+  DEFINE_ROWS(name, type, times)                                                                                       \
+  DEFINE_ARITHMETIC(name, type, times)
+DEFINE_ALL(8, uint8_t, TIMES_INTEGER)
+DEFINE_ALL(16, uint16_t, TIMES_INTEGER)
+DEFINE_ALL(32, uint32_t, TIMES_INTEGER)
+DEFINE_ALL(64, uint64_t, TIMES_INTEGER)
+DEFINE_ALL(float, float, TIMES_REAL)
+DEFINE_ALL(double, double, TIMES_REAL)
+DEFINE_ALL(c32, float _Complex, TIMES_REAL)
+DEFINE_ALL(c64, double _Complex, TIMES_REAL)
 
 typedef struct rows {
   sfshm_array_row_t *accumulate;
   sfshm_array_row_t *scaled;
   void (*scale)(char *elements, int64_t n, const void *alpha);
+  void (*combine)(char *c, const char *a, const char *b, int64_t n, const void *alpha, const void *beta);
+  void (*dot)(const char *a, const char *b, int64_t n, void *total);
 } rows_t;
 
 #define ROWS(name)                                                                                                     \
   {                                                                                                                    \
-    accumulate_##name, scaled_##name, scale_##name                                                                     \
+    accumulate_##name, scaled_##name, scale_##name, combine_##name, dot_##name                                         \
   }
 
 static const rows_t rows[SFSHM_BASE_COUNT] = {
@@ -114,6 +140,17 @@ sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha)
 void sfshm_array_scale(sfshm_base_t base, void *elements, int64_t n, const void *alpha)
 {
   rows[base].scale(elements, n, alpha);
+}
+
+void sfshm_array_combine(sfshm_base_t base, void *c, const void *a, const void *b, int64_t n, const void *alpha,
+                         const void *beta)
+{
+  rows[base].combine(c, a, b, n, alpha, beta);
+}
+
+void sfshm_array_dot(sfshm_base_t base, const void *a, const void *b, int64_t n, void *sum)
+{
+  rows[base].dot(a, b, n, sum);
 }
 
 /* ---- Fetching ---------------------------------------------------------------------------------------------------- */

@@ -20,6 +20,13 @@ sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha);
 /* element[i] *= alpha, for n consecutive elements; not atomic. */
 void sfshm_array_scale(sfshm_base_t base, void *elements, int64_t n, const void *alpha);
 
+/* c[i] = alpha * a[i] + beta * b[i]; c may be a or b. */
+void sfshm_array_combine(sfshm_base_t base, void *c, const void *a, const void *b, int64_t n, const void *alpha,
+                         const void *beta);
+
+/* *sum += a[0] * b[0] + a[1] * b[1] + ... */
+void sfshm_array_dot(sfshm_base_t base, const void *a, const void *b, int64_t n, void *sum);
+
 /* Whether fetch_op with the op is defined: integers of 4 and 8 bytes; sum, replace, max, min, band, bor, bxor. */
 bool sfshm_array_fetch_applies(sfshm_op_t op, sfshm_base_t base);
 

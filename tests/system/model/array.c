@@ -63,6 +63,16 @@ static void choose_dimension(sftest_array_t *array, int32_t d, uint64_t *random)
   }
 }
 
+static void choose_distribution(sftest_array_t *array, uint64_t *random)
+{
+  array->has_distribution = sftest_below(random, 8) != 0;
+  if (!array->has_distribution)
+    return;
+  choose_grid(array, random);
+  for (int32_t d = 0; d < array->ndims; d++)
+    choose_dimension(array, d, random);
+}
+
 void sftest_array_choose(sftest_array_t *array, int32_t size, int64_t most, uint64_t *random)
 {
   memset(array, 0, sizeof *array);
@@ -79,12 +89,22 @@ void sftest_array_choose(sftest_array_t *array, int32_t size, int64_t most, uint
     array->extent[d] = 1 + sftest_below(random, limit);
     array->count *= array->extent[d];
   }
-  array->has_distribution = sftest_below(random, 8) != 0;
-  if (array->has_distribution) {
-    choose_grid(array, random);
-    for (int32_t d = 0; d < array->ndims; d++)
-      choose_dimension(array, d, random);
-  }
+  choose_distribution(array, random);
+  array->numbers = calloc((size_t)array->count, sizeof *array->numbers);
+}
+
+void sftest_array_choose_like(sftest_array_t *array, const sftest_array_t *other, bool transposed, uint64_t *random)
+{
+  memset(array, 0, sizeof *array);
+  array->size = other->size;
+  array->base = other->base;
+  array->type = other->type;
+  array->unit_bytes = other->unit_bytes;
+  array->ndims = other->ndims;
+  array->count = other->count;
+  for (int32_t d = 0; d < array->ndims; d++)
+    array->extent[d] = other->extent[transposed ? 1 - d : d];
+  choose_distribution(array, random);
   array->numbers = calloc((size_t)array->count, sizeof *array->numbers);
 }
 

@@ -43,6 +43,9 @@ typedef struct sftest_array {
 
 /* A shape and a distribution for that many ranks, with at most so many elements. */
 void sftest_array_choose(sftest_array_t *array, int32_t size, int64_t most, uint64_t *random);
+
+/* The same shape, or that with two dimensions exchanged, and another distribution. */
+void sftest_array_choose_like(sftest_array_t *array, const sftest_array_t *other, bool transposed, uint64_t *random);
 void sftest_array_free(sftest_array_t *array);
 
 /* Creates the real one, and deals the indices. */
