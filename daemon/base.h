@@ -6,6 +6,7 @@
 #include "daemon/base/daemon.h"
 #include "daemon/base/deferred_close.h"
 #include "daemon/base/fair_share.h"
+#include "daemon/base/foreach.h"
 #include "daemon/base/id_map.h"
 #include "daemon/base/log.h"
 #include "daemon/base/node_board.h"

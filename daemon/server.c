@@ -227,10 +227,8 @@ void sfd_server_stop(sfd_server_t *server)
   if (server->stopping)
     return;
   server->stopping = true;
-  for (sfd_session_t *session = TAILQ_FIRST(&server->clients->sessions), *next; session != NULL; session = next) {
-    next = TAILQ_NEXT(session, entry);
+  SFD_FOREACH_SAFE (sfd_session_t, session, &server->clients->sessions, entry)
     sfd_session_close(session);
-  }
   sfd_devices_stop(server);
   sfd_coordinators_free(server);
   sfd_metrics_http_close(server->admin->metrics);

@@ -6,11 +6,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "proto/reader.h"
 #include "proto/writer.h"
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 
 #define CROWDED_LIMIT_MS 10000
@@ -122,19 +122,12 @@ void sfproto_incoming_free(sfproto_incoming_t *incoming)
 
 /* ---- Blocking forms ---- */
 
-static int64_t now_ms(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waits until deadline_ms at most; INT64_MAX: no limit. SF_OK also after a signal or the deadline. */
 static sf_status_t wait_for(int fd, short events, int64_t deadline_ms)
 {
   int timeout = -1;
   if (deadline_ms != INT64_MAX) {
-    int64_t left = deadline_ms - now_ms();
+    int64_t left = deadline_ms - sfshm_now_ms();
     timeout = left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
   }
   struct pollfd pollfd = {.fd = fd, .events = events};
@@ -148,7 +141,7 @@ static sf_status_t wait_to_flush(const sfproto_conn_t *conn, int64_t crowded_unt
 {
   if (!sfproto_conn_crowded(conn))
     return wait_for(conn->fd, POLLOUT, INT64_MAX);
-  if (now_ms() >= crowded_until_ms)
+  if (sfshm_now_ms() >= crowded_until_ms)
     return sfshm_error(SF_ERR_LIMIT, "too many descriptors of this user are under way in sockets (limit: ulimit -n)");
   poll(NULL, 0, SFPROTO_CROWDED_MS);
   return SF_OK;
@@ -156,7 +149,7 @@ static sf_status_t wait_to_flush(const sfproto_conn_t *conn, int64_t crowded_unt
 
 static sf_status_t flush_all(sfproto_conn_t *conn)
 {
-  int64_t crowded_until_ms = now_ms() + CROWDED_LIMIT_MS;
+  int64_t crowded_until_ms = sfshm_now_ms() + CROWDED_LIMIT_MS;
   for (;;) {
     sf_status_t status = sfproto_conn_flush(conn);
     if (status != SF_OK || sfproto_conn_queued_bytes(conn) == 0)
@@ -182,7 +175,7 @@ sf_status_t sfproto_conn_send(sfproto_conn_t *conn, const Sfproto__Message *mess
 
 sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfproto_incoming_t *incoming)
 {
-  int64_t start_ms = now_ms();
+  int64_t start_ms = sfshm_now_ms();
   int64_t deadline_ms = timeout_ms < 0 || timeout_ms > INT64_MAX - start_ms ? INT64_MAX : start_ms + timeout_ms;
   for (;;) {
     if (sfproto_conn_next(conn, incoming))
@@ -192,7 +185,7 @@ sf_status_t sfproto_conn_receive(sfproto_conn_t *conn, int64_t timeout_ms, sfpro
       return SF_OK;
     if (status != SF_OK)
       return status;
-    if (now_ms() >= deadline_ms)
+    if (sfshm_now_ms() >= deadline_ms)
       return sfshm_error(SF_ERR_TIMEOUT, "no message came within %lld ms", (long long)timeout_ms);
     status = wait_for(conn->fd, POLLIN, deadline_ms);
     if (status != SF_OK)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 static int find_spread(const sf_group_t *group)
 {
@@ -33,12 +34,6 @@ sf_group_t *sf_group_world(sf_context_t *context)
   return context == NULL ? NULL : &context->world;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Checks the list; *rank_p: position of the caller. */
 static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const int32_t ranks[], int32_t *rank_p)
 {
@@ -56,7 +51,7 @@ static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const 
   if (sorted == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_group_create: list of %d ranks", size);
   memcpy(sorted, ranks, (size_t)size * sizeof *sorted);
-  qsort(sorted, (size_t)size, sizeof *sorted, compare_ranks);
+  qsort(sorted, (size_t)size, sizeof *sorted, sfshm_compare_int32);
   sf_status_t status = SF_OK;
   for (int32_t i = 1; i < size && status == SF_OK; i++)
     if (sorted[i] == sorted[i - 1])

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/kernels/kernels_dense.h"
 #include "shm/lane/lane.h"
 #include "shm/region/wait.h"
@@ -53,13 +53,6 @@ typedef struct sfd_bench {
   uint32_t order[SCATTERED];
 } sfd_bench_t;
 
-static int64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static cpu_set_t only(size_t core)
 {
   cpu_set_t set;
@@ -92,8 +85,8 @@ static bool await_helper(const _Atomic uint32_t *word, uint32_t value)
   for (uint32_t looks = 1; atomic_load_explicit(word, memory_order_acquire) == value; looks++) {
     if (looks % 4096 == 0) {
       if (deadline == 0)
-        deadline = now_ns() + TURN_TIMEOUT_NS;
-      else if (now_ns() > deadline)
+        deadline = sfshm_now_ns() + TURN_TIMEOUT_NS;
+      else if (sfshm_now_ns() > deadline)
         return false;
     }
     sfshm_cpu_relax();
@@ -178,17 +171,17 @@ static void keep_lowest(uint32_t *lowest, uint32_t value)
 
 static void time_stream(const sfd_bench_t *bench, uint32_t *lowest)
 {
-  int64_t start = now_ns();
+  int64_t start = sfshm_now_ns();
   sfshm_dense_copy(bench->copy, bench->lines, SPREAD_BYTES);
-  keep_lowest(lowest, to_ps(now_ns() - start, SPREAD_LINES));
+  keep_lowest(lowest, to_ps(sfshm_now_ns() - start, SPREAD_LINES));
 }
 
 static void time_gather(const sfd_bench_t *bench, uint32_t *lowest)
 {
-  int64_t start = now_ns();
+  int64_t start = sfshm_now_ns();
   uint32_t sum = gather(bench);
   __asm__ volatile("" : : "r"(sum) : "memory");
-  keep_lowest(lowest, to_ps(now_ns() - start, SCATTERED));
+  keep_lowest(lowest, to_ps(sfshm_now_ns() - start, SCATTERED));
 }
 
 /* The helper packs, the main thread unpacks. */
@@ -197,7 +190,7 @@ static bool time_pieces(sfd_bench_t *bench, uint32_t *lowest)
   uint32_t first = atomic_load_explicit(&bench->taken, memory_order_relaxed);
   if (!give_turn(bench, write_lines))
     return false;
-  int64_t start = now_ns();
+  int64_t start = sfshm_now_ns();
   uint32_t turn = start_turn(bench, post_pieces);
   for (uint32_t i = 0; i < PIECES; i++) {
     if (!await_helper(&bench->posted, first + i))
@@ -205,7 +198,7 @@ static bool time_pieces(sfd_bench_t *bench, uint32_t *lowest)
     sfshm_dense_copy(bench->copy + i * SFSHM_PIECE_BYTES_MAX, cell_of(bench, first + i), SFSHM_PIECE_BYTES_MAX);
     atomic_store_explicit(&bench->taken, first + i + 1, memory_order_release);
   }
-  keep_lowest(lowest, to_ps(now_ns() - start, SPREAD_LINES));
+  keep_lowest(lowest, to_ps(sfshm_now_ns() - start, SPREAD_LINES));
   return await_helper(&bench->turn, turn);
 }
 
@@ -218,11 +211,11 @@ static bool measure_remote(sfd_bench_t *bench, sfshm_costs_t *costs)
     if (!give_turn(bench, copy_back))
       return false;
     time_stream(bench, &costs->remote_stream_ps);
-    int64_t start = now_ns();
+    int64_t start = sfshm_now_ns();
     for (uint32_t bounce = 0; bounce < BOUNCES; bounce++)
       if (!give_turn(bench, only_pass_on))
         return false;
-    keep_lowest(&costs->handshake_ps, to_ps(now_ns() - start, 2 * BOUNCES));
+    keep_lowest(&costs->handshake_ps, to_ps(sfshm_now_ns() - start, 2 * BOUNCES));
   }
   for (int i = 0; i < REPETITIONS; i++)
     if (!time_pieces(bench, &costs->piece_stream_ps))
@@ -244,16 +237,16 @@ static bool measure_vm_read(const sfd_bench_t *bench, sfshm_costs_t *costs)
   struct iovec local = {bench->copy, 8}, remote = {bench->lines, 8};
   for (int i = 0; i < REPETITIONS; i++) {
     local.iov_len = remote.iov_len = 8;
-    int64_t start = now_ns();
+    int64_t start = sfshm_now_ns();
     if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 8)
       return false;
-    int64_t short_ns = now_ns() - start;
+    int64_t short_ns = sfshm_now_ns() - start;
     keep_lowest(&costs->vm_read_call_ps, to_ps(short_ns, 1));
     local.iov_len = remote.iov_len = SPREAD_BYTES;
-    start = now_ns();
+    start = sfshm_now_ns();
     if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)SPREAD_BYTES)
       return false;
-    keep_lowest(&costs->vm_read_stream_ps, to_ps(now_ns() - start, SPREAD_LINES));
+    keep_lowest(&costs->vm_read_stream_ps, to_ps(sfshm_now_ns() - start, SPREAD_LINES));
   }
   return true;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "proto/conn.h"
+#include "shm/base/clock.h"
 #include "shm/base/room.h"
 #include "shm/base/thread.h"
 
@@ -77,18 +78,11 @@ static void set_timer(const timer_t *timer, long ns)
     timer_settime(*timer, 0, &often, NULL);
 }
 
-static int64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Releases the lock meanwhile. */
 static void close_first(lane_t *lane)
 {
   int fd = lane->items[lane->first].fd;
-  lane->began_ns = now_ns();
+  lane->began_ns = sfshm_now_ns();
   pthread_mutex_unlock(&closing.lock);
   close(fd);
   pthread_mutex_lock(&closing.lock);
@@ -190,7 +184,7 @@ bool sfd_deferred_close_is_stuck(void)
   pthread_mutex_lock(&closing.lock);
   int64_t began_ns = closing.anything.began_ns;
   pthread_mutex_unlock(&closing.lock);
-  return began_ns != 0 && now_ns() - began_ns > STUCK_NS;
+  return began_ns != 0 && sfshm_now_ns() - began_ns > STUCK_NS;
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "shm/base/suggest.h"
 
@@ -218,13 +219,6 @@ static char *append_escaped(char *out, const char *text)
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* write(2) that fails with EAGAIN instead of blocking. Other writers may still take the room of a terminal, or of pipes
  * on old kernels. */
 static ssize_t write_without_waiting(const char *line, size_t length)
@@ -271,7 +265,7 @@ static bool write_text(sfd_log_component_t component, sfd_log_level_t level, con
 /* Limits the lines that others can provoke: a burst, then a rate. Errors and requested levels are not limited. */
 static bool may_print(sfd_log_component_t component, sfd_log_level_t level)
 {
-  int64_t now = now_ns(), *due_ns = &floods[component].due_ns;
+  int64_t now = sfshm_now_ns(), *due_ns = &floods[component].due_ns;
   if (level != SFD_WARN && level != SFD_INFO)
     return true;
   if (*due_ns < now)

@@ -81,7 +81,7 @@ void sfd_session_lose_for(sfd_session_t *session, const char *reason)
   sfd_session_mark(session);
 }
 
-void sfd_session_lose(sfd_session_t *session)
+static void lose(sfd_session_t *session)
 {
   sfd_session_lose_for(session, "");
 }
@@ -93,7 +93,7 @@ static void on_timeout(uv_timer_t *timer)
     sfd_session_refuse(session, 0, SF_ERR_TIMEOUT, "no Hello came within %g s",
                        (double)session->server->options->hello_timeout_ms / 1000);
   else if (session->state == SFD_SESSION_ENDING)
-    sfd_session_lose(session);
+    lose(session);
 }
 
 void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t status, const char *detail)
@@ -160,7 +160,7 @@ static void receive(sfd_session_t *session)
     sfproto_incoming_free(&incoming);
   }
   if (status == SF_ERR_DAEMON_LOST)
-    sfd_session_lose(session);
+    lose(session);
   else if (status != SF_OK)
     sfd_session_refuse(session, 0, status, "%s", detail);
 }
@@ -173,7 +173,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (broken || (events & UV_READABLE))
       receive(session);
   if (broken)
-    sfd_session_lose(session);
+    lose(session);
   sfd_session_mark(session);
 }
 
@@ -182,7 +182,7 @@ static void on_alert_poll(uv_poll_t *poll, int status, int events)
   sfd_session_t *session = poll->data;
   (void)events;
   if (status < 0)
-    sfd_session_lose(session);
+    lose(session);
   sfd_session_mark(session);
 }
 
@@ -194,7 +194,7 @@ static void on_process_ended(uv_poll_t *poll, int status, int events)
   uv_poll_stop(poll);
   for (int i = 0; i < LAST_READS && sfd_session_serves(session); i++)
     receive(session);
-  sfd_session_lose(session);
+  lose(session);
 }
 
 /* ---- Attention ---- */
@@ -219,7 +219,7 @@ static void flush(sfd_session_t *session, sfproto_conn_t *conn, size_t max_bytes
     return;
   sf_status_t status = sfproto_conn_flush(conn);
   if (status == SF_ERR_DAEMON_LOST)
-    sfd_session_lose(session);
+    lose(session);
   else if (status != SF_OK)
     sfd_session_lose_for(session, sfshm_error_detail());
   if (sfproto_conn_queued_bytes(conn) <= max_bytes && sfproto_conn_queued_fds(conn) <= MAX_QUEUED_FDS)
@@ -282,7 +282,7 @@ static void attend(sfd_session_t *session)
   if (!sfd_session_serves(session) && role != NULL && role->lost != NULL)
     role->lost(session);
   if (session->state == SFD_SESSION_ENDING && sfproto_conn_queued_bytes(session->conn) == 0)
-    sfd_session_lose(session);
+    lose(session);
   if (session->state == SFD_SESSION_LOST) {
     sfd_session_close(session);
     return;
@@ -323,7 +323,7 @@ static void crowd_out(sfd_session_t *session)
     sfd_session_send_error(session, 0, SF_ERR_LIMIT, "too many connections have not said Hello");
     (void)sfproto_conn_flush(session->conn);
   }
-  sfd_session_lose(session);
+  lose(session);
 }
 
 sf_status_t sfd_session_create(sfd_server_t *server, int fd, sfd_session_t **session_p)

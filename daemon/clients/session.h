@@ -103,9 +103,6 @@ void sfd_session_dismiss(sfd_session_t *session, uint64_t request, sf_status_t s
 void sfd_session_refuse(sfd_session_t *session, uint64_t request, sf_status_t status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The other end is gone. */
-void sfd_session_lose(sfd_session_t *session);
-
 /* Marks the session for attention in this turn of the loop: output is written, and it may end. */
 void sfd_session_mark(sfd_session_t *session);
 

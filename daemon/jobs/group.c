@@ -10,6 +10,7 @@
 #include "daemon/jobs/graph.h"
 #include "daemon/net.h"
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 /* ---- Making and finding ---- */
 
@@ -19,12 +20,6 @@ static uint32_t hash_of(int32_t tag, const int32_t ranks[], size_t n)
   for (size_t i = 0; i < n; i++)
     hash = (hash ^ (uint32_t)ranks[i]) * 16777619u;
   return hash;
-}
-
-static int compare_nodes(const void *a, const void *b)
-{
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
 }
 
 /* Lists nodes and local members. */
@@ -40,7 +35,7 @@ static bool place_members(sfd_group_t *group)
     if (group->nodes[i] == here)
       group->locals[group->nlocals++] = i;
   }
-  qsort(group->nodes, (size_t)group->size, sizeof *group->nodes, compare_nodes);
+  qsort(group->nodes, (size_t)group->size, sizeof *group->nodes, sfshm_compare_int32);
   for (int32_t i = 0; i < group->size; i++)
     if (i == 0 || group->nodes[i] != group->nodes[i - 1])
       group->nodes[group->nnodes++] = group->nodes[i];
@@ -127,7 +122,7 @@ sfd_rank_t *sfd_group_member(const sfd_group_t *group, int32_t group_rank)
 int32_t sfd_group_local(const sfd_group_t *group, int32_t group_rank)
 {
   const int32_t *found =
-      bsearch(&group_rank, group->locals, (size_t)group->nlocals, sizeof *group->locals, compare_nodes);
+      bsearch(&group_rank, group->locals, (size_t)group->nlocals, sizeof *group->locals, sfshm_compare_int32);
   return found != NULL ? (int32_t)(found - group->locals) : -1;
 }
 

@@ -19,21 +19,16 @@ static void remove_member(sfd_group_t *group, int32_t group_rank, const char *te
 void sfd_groups_leave(sfd_rank_t *rank, const char *text)
 {
   sfd_job_t *job = rank->job;
-  for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
-    next = TAILQ_NEXT(group, entry);
+  SFD_FOREACH_SAFE (sfd_group_t, group, &job->forming, entry)
     if (sfd_group_rank_of(group, rank->number) >= 0)
       sfd_group_fail_forming(group, SF_ERR_STATE, text);
-  }
-  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
-    next = TAILQ_NEXT(group, entry);
+  SFD_FOREACH_SAFE (sfd_group_t, group, &job->groups, entry)
     remove_member(group, sfd_group_rank_of(group, rank->number), text);
-  }
 }
 
 void sfd_groups_peer_left(sfd_job_t *job, int32_t number)
 {
-  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
-    next = TAILQ_NEXT(group, entry);
+  SFD_FOREACH_SAFE (sfd_group_t, group, &job->groups, entry) {
     int32_t group_rank = sfd_group_rank_of(group, number);
     if (group_rank >= 0 && group->members[group_rank].here)
       sfd_group_mark_gone(group, group_rank);
@@ -52,8 +47,7 @@ static int32_t find_left(const sfd_group_t *group)
 static void sweep(sfd_job_t *job)
 {
   char text[SFD_TEXT_SIZE];
-  for (sfd_group_t *group = TAILQ_FIRST(&job->forming), *next; group != NULL; group = next) {
-    next = TAILQ_NEXT(group, entry);
+  SFD_FOREACH_SAFE (sfd_group_t, group, &job->forming, entry) {
     int32_t left = find_left(group);
     if (left < 0)
       continue;
@@ -61,11 +55,9 @@ static void sweep(sfd_job_t *job)
     sfd_text_append(text, sizeof text, " has left");
     sfd_group_fail_forming(group, SF_ERR_STATE, text);
   }
-  for (sfd_group_t *group = TAILQ_FIRST(&job->groups), *next; group != NULL; group = next) {
-    next = TAILQ_NEXT(group, entry);
+  SFD_FOREACH_SAFE (sfd_group_t, group, &job->groups, entry)
     if (group->nhere < group->size)
       SFD_CALL_LISTENERS(job->server->life->members_swept, group);
-  }
 }
 
 /* Messages for operations of a rank that left may still arrive. The second pause lets this daemon read them first, even

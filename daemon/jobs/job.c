@@ -119,10 +119,28 @@ int32_t sfd_job_node_of(const sfd_job_t *job, int32_t number)
   return job->rank_nodes != NULL ? job->rank_nodes[number] : sfd_network_node(job->server);
 }
 
+/* The rank's session ends, which fails the job unless the rank has left. reason "": the rank died. */
+static void rank_lost(sfd_rank_t *rank, const char *reason)
+{
+  sfd_job_t *job = rank->job;
+  if (rank->state != SFD_RANK_JOINED)
+    return;
+  sfd_job_retire_rank(rank, SFD_RANK_FAILED);
+  SFD_CALL_LISTENERS(job->server->life->rank_lost, rank);
+  if (job->state == SFD_JOB_FAILED)
+    return;
+  sfd_rank_describe(rank, job->detail, sizeof job->detail);
+  if (reason[0] == '\0')
+    sfd_text_append(job->detail, sizeof job->detail, " died without sf_finalize");
+  else
+    sfd_text_append(job->detail, sizeof job->detail, " was disconnected: %s", reason);
+  sfd_job_fail(job, job->detail);
+}
+
 static void on_session_lost(sfd_session_t *session)
 {
   if (session->rank != NULL)
-    sfd_job_rank_lost(session->rank, session->reason);
+    rank_lost(session->rank, session->reason);
 }
 
 static void on_session_closed(sfd_session_t *session)
@@ -325,21 +343,4 @@ void sfd_job_send_to_nodes(const sfd_job_t *job, const Sfpeer__Message *message)
   for (int32_t i = 0; world != NULL && i < world->nnodes; i++)
     if (i != world->node_position)
       sfd_network_send(job->server, world->nodes[i], message);
-}
-
-void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason)
-{
-  sfd_job_t *job = rank->job;
-  if (rank->state != SFD_RANK_JOINED)
-    return;
-  sfd_job_retire_rank(rank, SFD_RANK_FAILED);
-  SFD_CALL_LISTENERS(job->server->life->rank_lost, rank);
-  if (job->state == SFD_JOB_FAILED)
-    return;
-  sfd_rank_describe(rank, job->detail, sizeof job->detail);
-  if (reason[0] == '\0')
-    sfd_text_append(job->detail, sizeof job->detail, " died without sf_finalize");
-  else
-    sfd_text_append(job->detail, sizeof job->detail, " was disconnected: %s", reason);
-  sfd_job_fail(job, job->detail);
 }

@@ -153,9 +153,6 @@ void sfd_job_withdraw(sfd_rank_t *rank);
 /* The rank takes part in nothing any more. */
 void sfd_job_retire_rank(sfd_rank_t *rank, sfd_rank_state_t state);
 
-/* The rank's session ends, which fails the job unless the rank has left. reason "": the rank died. */
-void sfd_job_rank_lost(sfd_rank_t *rank, const char *reason);
-
 /* All ranks have come. Takes over rank_nodes (NULL: all are here). SF_ERR_NOMEM. */
 sf_status_t sfd_job_start(sfd_job_t *job, uint64_t id, int32_t *rank_nodes);
 

@@ -111,8 +111,7 @@ bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
 {
   char text[SFD_TEXT_SIZE];
   bool needed = false;
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
-    next = TAILQ_NEXT(job, entry);
+  SFD_FOREACH_SAFE (sfd_job_t, job, &server->jobs->list, entry) {
     if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
       continue;
     snprintf(text, sizeof text, "node %d, which has ranks of job \"%.64s\", is lost: %.300s", node, job->name, detail);

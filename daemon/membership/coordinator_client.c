@@ -16,6 +16,7 @@
 #include "daemon/membership/refusal.h"
 #include "daemon/net.h"
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 /* ---- Which node it is -------------------------------------------------------------------------------------------- */
 
@@ -207,11 +208,9 @@ static void turn_to_next(sfd_job_t *job, const char *detail)
 
 void sfd_coordinator_client_node_lost(sfd_server_t *server, int32_t node, const char *detail)
 {
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
-    next = TAILQ_NEXT(job, entry);
+  SFD_FOREACH_SAFE (sfd_job_t, job, &server->jobs->list, entry)
     if (job->state == SFD_JOB_JOINING && job->coordinator_knows && job->coordinator_node == node)
       turn_to_next(job, detail);
-  }
 }
 
 /* Positions of coordinators only increase, so that there are no cycles. */
@@ -330,12 +329,6 @@ static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
   return sfd_join_start(job, started->job, rank_nodes);
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Whether the message is well-formed; finds this node's position in the list of nodes. */
 static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *started, size_t *position_p)
 {
@@ -345,7 +338,7 @@ static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *star
   bool found = false;
   for (size_t r = 0; r < started->n_rank_nodes && good; r++)
     good = bsearch(&started->rank_nodes[r], started->nodes, started->n_nodes, sizeof started->nodes[0],
-                   compare_nodes) != NULL;
+                   sfshm_compare_int32) != NULL;
   for (size_t i = 0; i < started->n_nodes && good; i++) {
     good = started->nodes[i] > (i > 0 ? started->nodes[i - 1] : -1) && started->nodes[i] < nnodes;
     if (started->nodes[i] == here) {

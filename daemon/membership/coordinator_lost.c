@@ -141,9 +141,7 @@ void sfd_coordinators_node_lost(sfd_server_t *server, int32_t node, const char *
 {
   char text[SFD_TEXT_SIZE];
   snprintf(text, sizeof text, "node %d is lost: %.400s", node, detail);
-  for (sfd_coordinator_t *coordinator = TAILQ_FIRST(&server->membership->coordinators), *next; coordinator != NULL;
-       coordinator = next) {
-    next = TAILQ_NEXT(coordinator, entry);
+  SFD_FOREACH_SAFE (sfd_coordinator_t, coordinator, &server->membership->coordinators, entry) {
     if (sfd_coordinator_find_rank_on(coordinator, node) < 0)
       redirect_earlier_again(coordinator, node);
     else if (coordinator->state != SFD_COORDINATOR_STARTING ||

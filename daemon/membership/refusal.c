@@ -199,8 +199,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_job_t *job = TAILQ_FIRST(&server->jobs->list), *next; job != NULL; job = next) {
-    next = TAILQ_NEXT(job, entry);
+  SFD_FOREACH_SAFE (sfd_job_t, job, &server->jobs->list, entry) {
     if (!needs(job, node))
       continue;
     if (server->refusals->tells_causes && digest_of_job(job) != server->refusals->nodes[node].told) {
@@ -220,9 +219,7 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
 {
   char text[SFD_TEXT_SIZE];
   bool others = false;
-  for (sfd_coordinator_t *coordinator = TAILQ_FIRST(&server->membership->coordinators), *next; coordinator != NULL;
-       coordinator = next) {
-    next = TAILQ_NEXT(coordinator, entry);
+  SFD_FOREACH_SAFE (sfd_coordinator_t, coordinator, &server->membership->coordinators, entry) {
     if (!is_joining(coordinator) || coordinator->claimed_by != node)
       continue;
     if (digest_of(coordinator->uid, coordinator->name, coordinator->digest) != server->refusals->nodes[node].told) {

@@ -132,18 +132,15 @@ static void release_all(sfd_rank_t *rank)
   for (int32_t r = 0; r < job->size; r++) {
     if (job->ranks[r] == NULL)
       continue;
-    for (sfd_region_t *region = TAILQ_FIRST(&job->ranks[r]->regions), *next; region != NULL; region = next) {
-      next = TAILQ_NEXT(region, entry);
+    SFD_FOREACH_SAFE (sfd_region_t, region, &job->ranks[r]->regions, entry)
       drop_holder(job->ranks[r], region, rank->number);
-    }
   }
 }
 
 void sfd_regions_leave(sfd_rank_t *rank)
 {
   release_all(rank);
-  for (sfd_region_t *region = TAILQ_FIRST(&rank->regions), *next; region != NULL; region = next) {
-    next = TAILQ_NEXT(region, entry);
+  SFD_FOREACH_SAFE (sfd_region_t, region, &rank->regions, entry) {
     if (!region->revoked)
       alert_holders(rank, region);
     if (region->memory != NULL && region->holders.n > 0)

@@ -122,8 +122,7 @@ sf_status_t sfd_segment_find_wake(sfd_rank_t *rank)
 
 void sfd_segments_leave(sfd_rank_t *rank)
 {
-  for (sfd_segment_t *segment = TAILQ_FIRST(&rank->segments), *next; segment != NULL; segment = next) {
-    next = TAILQ_NEXT(segment, entry);
+  SFD_FOREACH_SAFE (sfd_segment_t, segment, &rank->segments, entry) {
     if (segment->kind == SFSHM_REGION_INBOX)
       continue;
     alert_holders(rank, segment);

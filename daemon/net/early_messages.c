@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/base.h"
 #include "shm/base/error.h"
 
 #define KEEP_MS 60000
@@ -41,11 +42,9 @@ void sfd_early_messages_free(sfd_early_messages_t *early)
 
 void sfd_early_messages_forget(sfd_early_messages_t *early, int32_t node)
 {
-  for (sfd_early_message_t *message = TAILQ_FIRST(&early->messages), *next; message != NULL; message = next) {
-    next = TAILQ_NEXT(message, entry);
+  SFD_FOREACH_SAFE (sfd_early_message_t, message, &early->messages, entry)
     if (message->node == node)
       drop(early, message);
-  }
 }
 
 static void drop_old(sfd_early_messages_t *early, uint64_t now_ms)
@@ -78,8 +77,7 @@ bool sfd_early_messages_attend(sfd_early_messages_t *early, sfd_early_deliver_t 
   if (!early->begun)
     return false;
   early->begun = false;
-  for (sfd_early_message_t *message = TAILQ_FIRST(&early->messages), *next; message != NULL; message = next) {
-    next = TAILQ_NEXT(message, entry); /* handlers add nothing to the list */
+  SFD_FOREACH_SAFE (sfd_early_message_t, message, &early->messages, entry) {
     if (deliver(context, message->node, &message->head, message->payload) == SF_ERR_NOT_FOUND)
       continue;
     take(early, message);

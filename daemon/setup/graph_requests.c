@@ -25,8 +25,7 @@ static void destroy_for(sfd_graph_t *graph, int32_t local)
 
 void sfd_graphs_leave(sfd_rank_t *rank)
 {
-  for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, entry);
+  SFD_FOREACH_SAFE (sfd_graph_t, graph, &rank->job->graphs, entry) {
     int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
     int32_t local = group_rank >= 0 ? sfd_group_local(graph->group, group_rank) : -1;
     if (graph->setup != NULL || local < 0 || graph->destroyed[local])

@@ -6,6 +6,7 @@
 
 #include "daemon/net.h"
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 static sf_status_t alloc_counts(size_t n, sfd_root_counts_t *counts)
 {
@@ -41,15 +42,10 @@ sf_status_t sfd_root_counts_copy(const sfd_root_counts_t *from, sfd_root_counts_
   return SF_OK;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return (x > y) - (x < y);
-}
-
 int64_t sfd_root_counts_of(const sfd_root_counts_t *counts, int32_t rank)
 {
-  const int32_t *owner = counts->n > 0 ? bsearch(&rank, counts->owners, counts->n, sizeof *owner, compare_ranks) : NULL;
+  const int32_t *owner =
+      counts->n > 0 ? bsearch(&rank, counts->owners, counts->n, sizeof *owner, sfshm_compare_int32) : NULL;
   return owner != NULL ? counts->nroots[owner - counts->owners] : INT64_MAX;
 }
 

@@ -177,7 +177,8 @@ static void ask_member(sfd_graph_t *graph, int32_t local)
     sfd_reply_ask_edges(session, member->request, graph->number);
 }
 
-void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse)
+/* No plan is reused: asks the members that named a graph for their edges. refuse: answers the votes of child nodes. */
+static void need_edges(sfd_graph_t *graph, bool refuse)
 {
   if (graph->setup->state == SFD_SETUP_EDGES)
     return;
@@ -211,7 +212,7 @@ static void vote_agreed(sfd_group_t *group, uint64_t number, uint64_t id)
   sfd_graph_t *graph = sfd_setup_find(group, number);
   const sfd_agreement_t *agreement = &graph->setup->vote;
   if (agreement->error.status != SF_OK) {
-    sfd_setup_need_edges(graph, false);
+    need_edges(graph, false);
     return;
   }
   take_counts(graph, agreement);
@@ -240,7 +241,7 @@ static void members_came(sfd_graph_t *graph)
       vote(graph);
       return;
     }
-    sfd_setup_need_edges(graph, true);
+    need_edges(graph, true);
   }
   if (graph->setup->nhere < graph->group->nlocals)
     return; /* members are asked for their edges */
@@ -385,7 +386,7 @@ static sfd_agreement_t *find_reported(sfd_job_t *job, const Sfpeer__Release *rel
 /* A node has sent edges: no plan is reused. */
 static bool edges_added(sfd_group_t *group, uint64_t number)
 {
-  sfd_setup_need_edges(sfd_setup_find(group, number), true);
+  need_edges(sfd_setup_find(group, number), true);
   return true;
 }
 

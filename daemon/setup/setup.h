@@ -115,9 +115,6 @@ sf_status_t sfd_setup_find_gathering(sfd_group_t *group, uint64_t number, sfd_gr
 /* All members of this node have arrived in round 1. */
 void sfd_setup_members_came(sfd_graph_t *graph);
 
-/* No plan is reused: asks the members that named a graph for their edges. refuse: answers the votes of child nodes. */
-void sfd_setup_need_edges(sfd_graph_t *graph, bool refuse);
-
 /* The root requests are answered: this node's part of round 1 is complete. */
 void sfd_setup_edges_done(sfd_graph_t *graph);
 

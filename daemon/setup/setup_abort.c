@@ -56,8 +56,7 @@ static void note_gone(sfd_graph_t *graph, const char *text)
 
 void sfd_setups_member_gone(sfd_group_t *group, int32_t group_rank, const char *text)
 {
-  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, setups_entry);
+  SFD_FOREACH_SAFE (sfd_graph_t, graph, &group->setups, setups_entry) {
     if (graph->state != SFD_GRAPH_GATHERING || sfd_setup_has_come(sfd_setup_member(graph, group_rank)))
       continue;
     note_gone(graph, text);
@@ -76,8 +75,7 @@ void sfd_setups_sweep(sfd_group_t *group)
   sfd_job_describe_rank(group->job, group->members[gone].rank, text, sizeof text);
   sfd_text_append(text, sizeof text,
                   group->job->left[group->members[gone].rank] ? " has left" : " has destroyed the group");
-  for (sfd_graph_t *graph = TAILQ_FIRST(&group->setups), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, setups_entry);
+  SFD_FOREACH_SAFE (sfd_graph_t, graph, &group->setups, setups_entry) {
     if (graph->state != SFD_GRAPH_GATHERING)
       continue;
     note_gone(graph, text);
@@ -87,8 +85,7 @@ void sfd_setups_sweep(sfd_group_t *group)
 
 void sfd_setups_leave(sfd_rank_t *rank, const char *text)
 {
-  for (sfd_graph_t *graph = TAILQ_FIRST(&rank->job->graphs), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, entry);
+  SFD_FOREACH_SAFE (sfd_graph_t, graph, &rank->job->graphs, entry) {
     if (graph->state != SFD_GRAPH_COMMITTING)
       continue;
     int32_t group_rank = sfd_group_rank_of(graph->group, rank->number);
@@ -109,8 +106,7 @@ void sfd_setups_leave(sfd_rank_t *rank, const char *text)
 
 void sfd_setups_fail(sfd_job_t *job, sf_status_t status, const char *detail)
 {
-  for (sfd_graph_t *graph = TAILQ_FIRST(&job->graphs), *next; graph != NULL; graph = next) {
-    next = TAILQ_NEXT(graph, entry);
+  SFD_FOREACH_SAFE (sfd_graph_t, graph, &job->graphs, entry) {
     if (graph->setup == NULL)
       continue;
     sfd_setup_answer_error(graph, status, detail);

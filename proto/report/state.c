@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 #include "shm/observe/counters_read.h"
@@ -16,13 +16,6 @@
 static uint64_t load(const _Atomic uint64_t *counter)
 {
   return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static uint64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
 /* ---- The process ---- */
@@ -84,7 +77,7 @@ static bool add_wait(Sfproto__GraphState *state, const sfshm_counters_t *copy, c
                      uint64_t since_ns)
 {
   char call[96];
-  uint64_t now = now_ns();
+  uint64_t now = (uint64_t)sfshm_now_ns();
   sfshm_desc_text(load(&graph->wait_desc), call, sizeof call);
   state->has_waiting_ns = state->has_wait_sequence = true;
   state->waiting_ns = now > since_ns ? now - since_ns : 0;
@@ -138,7 +131,7 @@ static bool fill_graphs(Sfproto__RankState *state, const sfshm_counters_t *copy)
 
 static bool fill_blocked(Sfproto__RankState *state, const sfshm_counters_t *copy)
 {
-  uint64_t since_ns = load(&copy->blocked_since_ns), now = now_ns();
+  uint64_t since_ns = load(&copy->blocked_since_ns), now = (uint64_t)sfshm_now_ns();
   uint32_t in = atomic_load_explicit(&copy->blocked_in, memory_order_relaxed);
   if (since_ns == 0)
     return true;

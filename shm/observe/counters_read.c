@@ -3,8 +3,8 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 
@@ -31,13 +31,6 @@ static uint32_t bounded(uint32_t n, uint32_t max)
 }
 
 /* ---- Waits in progress ------------------------------------------------------------------------------------------- */
-
-static uint64_t now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
 
 /* The graph's lane entries, within the table. */
 static sfshm_lane_counters_t *lanes_of(sfshm_counters_t *copy, sfshm_graph_counters_t *graph, uint32_t *n_p)
@@ -149,7 +142,7 @@ static sf_status_t copy_region(const sfshm_region_t *region, sfshm_counters_t **
     whole = copy_once(region->base, copy);
   }
   check(copy);
-  copy->copied_ns = now_ns();
+  copy->copied_ns = (uint64_t)sfshm_now_ns();
   for (uint32_t i = 0; i < copy->graphs_used; i++)
     add_lasting(copy, &copy->graphs[i]);
   *copy_p = copy;
@@ -196,7 +189,7 @@ sf_status_t sfshm_counters_longest_wait(int fd, uint64_t *wait_ns_p)
   if (status != SF_OK)
     return status;
   if (region.length_bytes >= sizeof(sfshm_counters_t))
-    *wait_ns_p = sfshm_counters_rank_wait(region.base, now_ns());
+    *wait_ns_p = sfshm_counters_rank_wait(region.base, (uint64_t)sfshm_now_ns());
   else
     status = sfshm_error(SF_ERR_PROTO, "counters region of %zu bytes", region.length_bytes);
   sfshm_region_destroy(&region);

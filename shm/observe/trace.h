@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "shm/base/clock.h"
 
 #define SFSHM_TRACE_EVENTS 16384 /* a power of two */
 
@@ -89,9 +90,7 @@ _Static_assert(sizeof(sfshm_trace_t) == 128 + 64 * SFSHM_TRACE_EVENTS, "layout v
 
 static inline uint64_t sfshm_trace_now_ns(void)
 {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+  return (uint64_t)sfshm_now_ns();
 }
 
 /* Writes an event and sets record->number. Any thread of the ring's process. */

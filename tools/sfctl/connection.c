@@ -3,20 +3,13 @@
 
 #include <stdio.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sf/sf.h>
 
 #include "proto/address.h"
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
-
-static int64_t now_ms(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Stores the path at which the daemon listens. */
 static void note_path(sfctl_connection_t *connection, int fd)
@@ -47,7 +40,7 @@ static sf_status_t error_from_daemon(const Sfproto__Error *error)
 /* Receives the next message of the answer. */
 static sf_status_t receive(sfctl_connection_t *connection, sfproto_incoming_t *incoming)
 {
-  int64_t left_ms = connection->deadline_ms - now_ms();
+  int64_t left_ms = connection->deadline_ms - sfshm_now_ms();
   sf_status_t status = sfproto_conn_receive(connection->conn, left_ms > 0 ? left_ms : 0, incoming);
   if (status == SF_ERR_TIMEOUT)
     return sfshm_error(status, "the sfd at %s has not answered within %g s (--timeout)", connection->path,
@@ -97,7 +90,7 @@ static sf_status_t say_hello(sfctl_connection_t *connection)
 
 sf_status_t sfctl_connect(const char *socket_path, int64_t timeout_ms, sfctl_connection_t *connection_p)
 {
-  sfctl_connection_t connection = {.timeout_ms = timeout_ms, .deadline_ms = now_ms() + timeout_ms};
+  sfctl_connection_t connection = {.timeout_ms = timeout_ms, .deadline_ms = sfshm_now_ms() + timeout_ms};
   int fd;
   sf_status_t status = sfproto_connect(socket_path, &fd);
   if (status != SF_OK)
@@ -125,7 +118,7 @@ sfctl_target_t sfctl_target(const sfctl_options_t *options)
 
 void sfctl_renew(sfctl_connection_t *connection)
 {
-  connection->deadline_ms = now_ms() + connection->timeout_ms;
+  connection->deadline_ms = sfshm_now_ms() + connection->timeout_ms;
   sfreport_list_clear(&connection->missing);
 }
 

@@ -114,11 +114,11 @@ static bool find_socket(const process_t *process, char socket[sizeof((sfctl_daem
   return found;
 }
 
-static sf_status_t look_at(const char *root, const char *name, finding_t *finding)
+static sf_status_t look_at(const char *name, finding_t *finding)
 {
   process_t process = {.pid = (int32_t)strtol(name, NULL, 10)};
   sfctl_daemon_t daemon = {.pid = process.pid};
-  snprintf(process.path, sizeof process.path, "%s/proc/%.20s", root, name);
+  snprintf(process.path, sizeof process.path, "/proc/%.20s", name);
   if (!is_own_sfd(&process))
     return SF_OK;
   sf_status_t status = list_inodes(&process);
@@ -138,19 +138,19 @@ static int compare(const void *a, const void *b)
   return strverscmp(x->socket, y->socket);
 }
 
-sf_status_t sfctl_daemons_find(const char *root, sfctl_daemon_t **daemons_p, size_t *n_p)
+/* Processes of this user named sfd that listen at a path, sorted by that; free *daemons_p. SF_ERR_NOMEM; SF_ERR_SYS:
+ * /proc can't be read. */
+static sf_status_t find_daemons(sfctl_daemon_t **daemons_p, size_t *n_p)
 {
-  char path[PATH_MAX];
   finding_t finding = {0};
   struct dirent *entry;
   sf_status_t status = SF_OK;
-  snprintf(path, sizeof path, "%s/proc", root);
-  DIR *directory = opendir(path);
+  DIR *directory = opendir("/proc");
   if (directory == NULL)
-    return sfshm_error_errno(SF_ERR_SYS, "looking for daemons: %s can't be read", path);
+    return sfshm_error_errno(SF_ERR_SYS, "looking for daemons: /proc can't be read");
   while (status == SF_OK && (entry = readdir(directory)) != NULL)
     if (isdigit((unsigned char)entry->d_name[0]))
-      status = look_at(root, entry->d_name, &finding);
+      status = look_at(entry->d_name, &finding);
   closedir(directory);
   if (status != SF_OK) {
     free(finding.daemons);
@@ -258,7 +258,7 @@ sf_status_t sfctl_daemons_choose(const char *given, const char **socket_p)
   sf_status_t status = sfproto_connect(NULL, &fd);
   if (status == SF_OK)
     close(fd);
-  if (status != SF_ERR_NO_DAEMON || sfctl_daemons_find("", &daemons, &n) != SF_OK)
+  if (status != SF_ERR_NO_DAEMON || find_daemons(&daemons, &n) != SF_OK)
     return SF_OK; /* errors are reported where the socket is used */
   status = SF_OK;
   if (n > 1 && !are_one_cluster(daemons, n, &first))
@@ -317,7 +317,7 @@ sf_status_t sfctl_daemons(const sfctl_options_t *options, FILE *file)
 {
   sfctl_daemon_t *daemons;
   size_t n;
-  sf_status_t status = sfctl_daemons_find("", &daemons, &n);
+  sf_status_t status = find_daemons(&daemons, &n);
   if (status != SF_OK)
     return status;
   if (options->json)

@@ -16,10 +16,6 @@ typedef struct sfctl_daemon {
   char socket[sizeof((struct sockaddr_un *)0)->sun_path + 1];
 } sfctl_daemon_t;
 
-/* Processes of this user named sfd that listen at a path, sorted by that; free *daemons_p. root: prefix of /proc; ""
- * except in tests. SF_ERR_NOMEM; SF_ERR_SYS: /proc can't be read. */
-sf_status_t sfctl_daemons_find(const char *root, sfctl_daemon_t **daemons_p, size_t *n_p);
-
 /* Chooses a socket if none is named by option or SF_SOCKET, and no daemon answers at the default one: that of the
  * user's only daemon, or of the lowest node that answers if all are nodes of one cluster, in static storage; else NULL,
  * the choice of sfproto_connect. SF_ERR_ARG: several daemons, which the detail names. */

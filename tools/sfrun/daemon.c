@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/hosts/directory.h"
 #include "tools/sfrun/hosts/loopback.h"
@@ -97,7 +98,7 @@ sf_status_t sfrun_daemons_wait(int fd, int signal_fd, int64_t deadline_ms, bool 
 {
   for (;;) {
     struct pollfd pollfds[] = {{.fd = fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
-    int64_t left_ms = deadline_ms - sfrun_now_ms();
+    int64_t left_ms = deadline_ms - sfshm_now_ms();
     if (left_ms <= 0)
       return sfshm_error(SF_ERR_TIMEOUT, "sfd was not ready in time");
     poll(pollfds, 2, (int)left_ms);
@@ -126,7 +127,7 @@ static sf_status_t describe_failure(const start_t *start, int32_t node, sfrun_da
 
 static sf_status_t wait_for_all(const start_t *start, int signal_fd, sfrun_daemons_t *daemons, int *interrupted_p)
 {
-  int64_t deadline_ms = sfrun_now_ms() + READY_TIMEOUT_MS;
+  int64_t deadline_ms = sfshm_now_ms() + READY_TIMEOUT_MS;
   for (int32_t node = 0; node < daemons->nprocesses; node++) {
     bool is_ready = false;
     char byte;

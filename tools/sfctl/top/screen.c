@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "proto/report/text.h"
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/print/clip.h"
 #include "tools/sfctl/top/text.h"
@@ -250,10 +251,10 @@ static bool handle_key(screen_t *screen, int key)
 /* Until it is time for the next sample. */
 static void wait_for_keys(screen_t *screen)
 {
-  int64_t until_ns = sfctl_top_now_ns() + screen->session->delay_ms * 1000000;
+  int64_t until_ns = sfshm_now_ns() + screen->session->delay_ms * 1000000;
   bool refresh_now = false;
   while (!ending && !refresh_now) {
-    int64_t left_ms = (until_ns - sfctl_top_now_ns()) / 1000000;
+    int64_t left_ms = (until_ns - sfshm_now_ns()) / 1000000;
     if (left_ms <= 0)
       return;
     timeout(left_ms < 1000 ? (int)left_ms : 1000);

@@ -25,6 +25,4 @@ typedef struct sfctl_top_session {
 /* A new sample, sorted; connects if need be. Errors as sfctl_connect and sfctl_collect; the next call connects anew. */
 sf_status_t sfctl_top_refresh(sfctl_top_session_t *session);
 
-int64_t sfctl_top_now_ns(void);
-
 #endif

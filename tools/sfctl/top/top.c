@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/print/clip.h"
@@ -16,13 +17,6 @@
 #include "tools/sfctl/top/text.h"
 
 /* ---- The session ---- */
-
-int64_t sfctl_top_now_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void drop_connection(sfctl_top_session_t *session)
 {
@@ -44,7 +38,7 @@ sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
     return status;
   session->connection.target = sfctl_target(options);
   sfctl_renew(&session->connection);
-  status = sfctl_top_sample(&session->table, &session->connection, session->job, sfctl_top_now_ns());
+  status = sfctl_top_sample(&session->table, &session->connection, session->job, sfshm_now_ns());
   if (status == SF_OK)
     status = sfctl_check_missing(&session->connection, session->table.nrows);
   if (status == SF_OK)

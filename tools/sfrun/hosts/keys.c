@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/hosts/directory.h"
 #include "tools/sfrun/mpi/mpirun_options.h"
@@ -50,7 +51,8 @@ bool sfrun_key_is_given(const sfrun_options_t *options)
   return given;
 }
 
-void sfrun_key_place(const char *directory, char path[SFRUN_KEY_PATH_BYTES])
+/* The file beside the private directory where a host finds the key. */
+static void key_place(const char *directory, char path[SFRUN_KEY_PATH_BYTES])
 {
   snprintf(path, SFRUN_KEY_PATH_BYTES, "%.*s.key", (int)SFRUN_SOCKET_BYTES - 1, directory);
 }
@@ -72,7 +74,8 @@ static const char *find_option(const sfrun_options_t *options, const char *name)
   return NULL;
 }
 
-const char *sfrun_keys_shell(const sfrun_launch_t *launch)
+/* The remote shell of mpirun, with arguments: "ssh" unless option or environment name another one. */
+static const char *shell_of(const sfrun_launch_t *launch)
 {
   static const struct {
     const char *option, *variable;
@@ -92,7 +95,7 @@ const char *sfrun_keys_shell(const sfrun_launch_t *launch)
 /* Its words; of several shells, separated by colons, the first. The executable must be found. */
 static sf_status_t add_shell(const sfrun_launch_t *launch, sfrun_words_t *words, char path[PATH_MAX])
 {
-  char *shells = strdup(sfrun_keys_shell(launch)), *state = NULL;
+  char *shells = strdup(shell_of(launch)), *state = NULL;
   if (!shells)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the name of the remote shell");
   shells[strcspn(shells, ":")] = '\0';
@@ -120,7 +123,7 @@ static sf_status_t describe(const sfrun_launch_t *launch, const char *host, cons
   return sfshm_error(SF_ERR_NO_DAEMON,
                      "the daemons' key can't be handed over to %s by \"%s\" (%s). Without this shell use --sfd-option "
                      "peer-auth=munge, if all hosts have MUNGE, or peer-key=FILE, if all have a key of yours there",
-                     host, sfrun_keys_shell(launch), reason);
+                     host, shell_of(launch), reason);
 }
 
 /* Starts the command on a host; it reads the input. */
@@ -158,7 +161,7 @@ static sf_status_t end_on(const sfrun_launch_t *launch, const char *host, pid_t 
 {
   int wait_status = 0;
   bool killed;
-  if (!sfrun_wait_for(pid, deadline_ms - sfrun_now_ms(), &wait_status)) {
+  if (!sfrun_wait_for(pid, deadline_ms - sfshm_now_ms(), &wait_status)) {
     sfrun_end_child(pid, 0, &killed);
     return describe(launch, host, "no answer for a minute");
   }
@@ -174,7 +177,7 @@ static sf_status_t run_everywhere(const sfrun_launch_t *launch, const char *comm
   char detail[1024] = "";
   for (int32_t begin = 0; begin < hosts->count; begin += AT_A_TIME) {
     pid_t pids[AT_A_TIME] = {0};
-    int64_t deadline_ms = sfrun_now_ms() + HOST_TIMEOUT_MS; /* of all of them: they are reached side by side */
+    int64_t deadline_ms = sfshm_now_ms() + HOST_TIMEOUT_MS; /* of all of them: they are reached side by side */
     for (int32_t i = 0; i < 2 * AT_A_TIME; i++) {
       int32_t place = begin + i % AT_A_TIME;
       pid_t *pid = &pids[i % AT_A_TIME];
@@ -213,7 +216,7 @@ sf_status_t sfrun_keys_hand_over(const sfrun_launch_t *launch, const char *direc
 {
   uint8_t key[SFRUN_KEY_BYTES];
   char path[SFRUN_KEY_PATH_BYTES], command[2 * SFRUN_KEY_PATH_BYTES + 64];
-  sfrun_key_place(directory, path);
+  key_place(directory, path);
   snprintf(command, sizeof command, "exec sh -c 'umask 077; [ -e %s ] || { set -C; cat >%s; }'", path, path);
   sf_status_t status = sfrun_random(key, sizeof key);
   if (!status)
@@ -227,7 +230,7 @@ sf_status_t sfrun_keys_hand_over(const sfrun_launch_t *launch, const char *direc
 void sfrun_keys_take_back(const sfrun_launch_t *launch, const char *directory)
 {
   char path[SFRUN_KEY_PATH_BYTES], command[SFRUN_KEY_PATH_BYTES + 32];
-  sfrun_key_place(directory, path);
+  key_place(directory, path);
   snprintf(command, sizeof command, "rm -f %s", path);
   unlink(path);
   (void)run_everywhere(launch, command, "", 0);
@@ -251,7 +254,7 @@ sf_status_t sfrun_key_take(const char *directory)
 {
   uint8_t key[SFRUN_KEY_BYTES];
   char path[SFRUN_KEY_PATH_BYTES];
-  sfrun_key_place(directory, path);
+  key_place(directory, path);
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0)
     return errno == ENOENT ? SF_OK : sfshm_error_errno(SF_ERR_SYS, "%s", path);

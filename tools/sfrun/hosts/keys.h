@@ -23,9 +23,6 @@ sf_status_t sfrun_key_write(const char *directory);
 /* Whether the user said how daemons prove that they belong: then no key is made. */
 bool sfrun_key_is_given(const sfrun_options_t *options);
 
-/* The file beside the private directory that is to come, where a host finds the key. */
-void sfrun_key_place(const char *directory, char path[SFRUN_KEY_PATH_BYTES]);
-
 /* Has a random key written to that place on each host, for this user only. SF_ERR_NO_DAEMON: a host can't be reached;
  * SF_ERR_NOT_FOUND: there is no remote shell; SF_ERR_SYS, SF_ERR_NOMEM. */
 sf_status_t sfrun_keys_hand_over(const sfrun_launch_t *launch, const char *directory);
@@ -35,9 +32,5 @@ void sfrun_keys_take_back(const sfrun_launch_t *launch, const char *directory);
 
 /* On a host: moves the key into the private directory, if there is one. SF_ERR_PERM: it is not the user's alone. */
 sf_status_t sfrun_key_take(const char *directory);
-
-/* The remote shell that mpirun uses, with its arguments: "ssh" unless option or environment name another one; owned by
- * these. */
-const char *sfrun_keys_shell(const sfrun_launch_t *launch);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/as_daemon.h"
 #include "tools/sfrun/hosts/directory.h"
@@ -278,7 +279,7 @@ static sf_status_t take_line(const remote_t *remote, const char *line, readiness
 static sf_status_t wait_for_all_with(const remote_t *remote, int32_t ndaemons, int signal_fd, readiness_t *readiness,
                                      sfrun_daemons_t *daemons, int *interrupted_p)
 {
-  int64_t deadline_ms = sfrun_now_ms() + READY_TIMEOUT_MS;
+  int64_t deadline_ms = sfshm_now_ms() + READY_TIMEOUT_MS;
   char line[LINE_BYTES];
   size_t length = 0;
   while (readiness->nready < ndaemons) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/process/process.h"
 
@@ -17,11 +18,11 @@
 /* Reads until end of file, a full buffer, or the time-out; always ends the text. */
 static void read_text(int fd, char *text, size_t limit_bytes)
 {
-  int64_t deadline_ms = sfrun_now_ms() + TIMEOUT_MS;
+  int64_t deadline_ms = sfshm_now_ms() + TIMEOUT_MS;
   size_t length = 0;
   while (length < limit_bytes) {
     struct pollfd pollfd = {.fd = fd, .events = POLLIN};
-    int64_t left_ms = deadline_ms - sfrun_now_ms();
+    int64_t left_ms = deadline_ms - sfshm_now_ms();
     if (left_ms <= 0 || poll(&pollfd, 1, (int)left_ms) <= 0)
       break;
     ssize_t nread = read(fd, text + length, limit_bytes - length);

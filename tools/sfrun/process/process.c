@@ -13,19 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfrun/process/signals.h"
 
 #define NS_PER_MS 1000000
 #define ROUNDS 5 /* of telling */
 #define TERM_TIMEOUT_MS 2000
-
-int64_t sfrun_now_ms(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / NS_PER_MS;
-}
 
 static bool is_executable_file(const char *path)
 {
@@ -157,10 +151,10 @@ bool sfrun_wait_for(pid_t pid, int64_t timeout_ms, int *wait_status_p)
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  int64_t deadline_ms = sfrun_now_ms() + timeout_ms;
+  int64_t deadline_ms = sfshm_now_ms() + timeout_ms;
   for (;;) {
     pid_t ended = waitpid(pid, wait_status_p, WNOHANG);
-    int64_t left_ms = deadline_ms - sfrun_now_ms();
+    int64_t left_ms = deadline_ms - sfshm_now_ms();
     if (ended == pid || left_ms <= 0)
       return ended == pid;
     struct timespec left = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * NS_PER_MS};
@@ -183,14 +177,14 @@ int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p)
 /* Returns how many are left when the time is over. */
 static int32_t tell_and_wait(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
 {
-  int64_t deadline_ms = sfrun_now_ms() + timeout_ms;
+  int64_t deadline_ms = sfshm_now_ms() + timeout_ms;
   int32_t nleft = 0;
   int wait_status = 0;
   for (int32_t i = 0; i < nchildren; i++)
     if (pids[i])
       kill(pids[i], signal);
   for (int32_t i = 0; i < nchildren; i++) {
-    if (pids[i] && sfrun_wait_for(pids[i], deadline_ms - sfrun_now_ms(), &wait_status))
+    if (pids[i] && sfrun_wait_for(pids[i], deadline_ms - sfshm_now_ms(), &wait_status))
       pids[i] = 0;
     nleft += pids[i] != 0;
   }

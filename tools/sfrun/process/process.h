@@ -46,7 +46,4 @@ int sfrun_exit_code(int wait_status);
 /* "exit status 3" or "signal 9 (Killed)". Static storage. */
 const char *sfrun_describe_end(int wait_status);
 
-/* Milliseconds of the monotonic clock. */
-int64_t sfrun_now_ms(void);
-
 #endif

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shm/base/clock.h"
 #include "tools/sfrun/process/process.h"
 #include "tools/sfrun/process/signals.h"
 
@@ -89,10 +90,10 @@ int sfrun_supervise(sfrun_children_t *children, sfrun_daemons_t *daemons, int si
   int ending = 0;
   for (int32_t nleft; (nleft = reap(children, daemons)) > 0;) {
     if (!counting && children->are_ranks && children->first_bad >= 0) {
-      deadline_ms = sfrun_now_ms() + children->grace_ms;
+      deadline_ms = sfshm_now_ms() + children->grace_ms;
       counting = true;
     }
-    int64_t left_ms = counting ? deadline_ms - sfrun_now_ms() : -1;
+    int64_t left_ms = counting ? deadline_ms - sfshm_now_ms() : -1;
     if (counting && left_ms <= 0) {
       fprintf(stderr, "sfrun: killing %d %s that outlived rank %d by %lld s\n", nleft, nleft == 1 ? "rank" : "ranks",
               children->first_bad, (long long)children->grace_ms / 1000);

@@ -17,19 +17,13 @@
 #include <unistd.h>
 
 #include "daemon/net/fabric/mpi/internal.h"
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
 #define DEADLINE_NS 100000000 /* longest sleep while there are deadlines */
 #define SOCKETS_EVERY 8       /* passes without result */
-
-static uint64_t clock_ns(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void sfd_mpi_wake(sfd_mpi_t *mpi)
 {
@@ -191,7 +185,7 @@ static bool get_up(sfd_mpi_t *mpi)
   pthread_mutex_lock(&mpi->lock);
   mpi->asleep = false;
   pthread_mutex_unlock(&mpi->lock);
-  mpi->now_ns = clock_ns();
+  mpi->now_ns = (uint64_t)sfshm_now_ns();
   return handle_sockets(mpi);
 }
 
@@ -239,7 +233,7 @@ static bool sleep_well(sfd_mpi_t *mpi)
 
 static bool pass(sfd_mpi_t *mpi, unsigned nidle)
 {
-  mpi->now_ns = clock_ns();
+  mpi->now_ns = (uint64_t)sfshm_now_ns();
   bool did = sfd_mpi_obey(mpi);
   did |= sfd_mpi_test_sends(mpi);
   did |= sfd_mpi_match(mpi);
@@ -349,7 +343,7 @@ void *sfd_mpi_progress(void *arg)
 {
   sfd_mpi_t *mpi = arg;
   sf_status_t status = prepare(mpi);
-  mpi->now_ns = mpi->last_ns = clock_ns();
+  mpi->now_ns = mpi->last_ns = (uint64_t)sfshm_now_ns();
   bool go = answer(mpi, status);
   if (go)
     run(mpi);

@@ -7,6 +7,7 @@
  * lower one is up. So a connection that proves the node later comes from a fresh start and replaces the stream. */
 #include <stdio.h>
 
+#include "daemon/base.h"
 #include "daemon/net/fabric/tcp/internal.h"
 
 static sfd_tcp_peer_t *peer_of(const sfd_tcp_conn_t *conn)
@@ -39,12 +40,9 @@ void sfd_tcp_peer_forget(sfd_tcp_conn_t *conn)
 
 static void drop_claims(sfd_tcp_t *tcp, int32_t node)
 {
-  sfd_tcp_conn_t *next;
-  for (sfd_tcp_conn_t *conn = TAILQ_FIRST(&tcp->pending); conn != NULL; conn = next) {
-    next = TAILQ_NEXT(conn, pending_entry);
+  SFD_FOREACH_SAFE (sfd_tcp_conn_t, conn, &tcp->pending, pending_entry)
     if (conn->node == node)
       sfd_tcp_conn_drop(conn);
-  }
   if (tcp->peers[node].parked != NULL)
     sfd_tcp_conn_drop(tcp->peers[node].parked);
 }
