@@ -15,10 +15,10 @@ extern "C" {
 /* One field: rootdata and leafdata are buffers of units, as in sf_bcast_begin. Operations read the one and update the
  * other. Fields may have different units and different ops. */
 typedef struct sf_field {
-  const sf_type_t *unit;
-  void *rootdata;
-  void *leafdata;
-  const sf_op_t *op;
+  const sf_type_t *unit; /* of each vertex */
+  void *rootdata;        /* nroots units */
+  void *leafdata;        /* units up to the largest leaf index */
+  const sf_op_t *op;     /* SF_REPLACE, or one that applies to the unit */
 } sf_field_t;
 
 /* As sf_bcast_begin and sf_reduce_begin for each of 1 <= n <= SF_FIELDS_MAX fields, as one operation: it is matched,

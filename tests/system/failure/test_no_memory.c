@@ -60,7 +60,8 @@ typedef struct scene {
 
 static scene_t *scene;
 
-static int callocs_left = -1; /* that succeed in this process before one fails */
+static int callocs_left = -1;  /* that succeed in this process before one fails */
+static int requests_left = -1; /* of operations, that this process allocates before one is refused */
 
 /* The linker has all calls of calloc come here. */
 void *__real_calloc(size_t n, size_t bytes);
@@ -68,6 +69,10 @@ void *__wrap_calloc(size_t n, size_t bytes);
 void *__wrap_calloc(size_t n, size_t bytes)
 {
   if (callocs_left >= 0 && callocs_left-- == 0) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  if (n * bytes == sizeof(sf_request_t) && requests_left >= 0 && requests_left-- == 0) {
     errno = ENOMEM;
     return NULL;
   }
@@ -79,8 +84,6 @@ void *__wrap_calloc(size_t n, size_t bytes)
   return __real_calloc(n, bytes);
 }
 
-static int requests_left = -1; /* of operations, that this process allocates before one is refused */
-
 static size_t refused_bytes; /* allocations of this size */
 
 void *__real_malloc(size_t bytes);
@@ -88,10 +91,6 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes)
 {
   if (bytes == refused_bytes && bytes > 0) {
-    errno = ENOMEM;
-    return NULL;
-  }
-  if (bytes == sizeof(sf_request_t) && requests_left >= 0 && requests_left-- == 0) {
     errno = ENOMEM;
     return NULL;
   }
