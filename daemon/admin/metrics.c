@@ -78,15 +78,13 @@ static sf_status_t collect_all(sfd_server_t *server, sfreport_metrics_t *metrics
   const struct {
     Sfproto__Query__What what;
     sfreport_list_t *list;
-  } parts[] = {{SFPROTO__QUERY__WHAT__STATUS, &metrics->status},
-               {SFPROTO__QUERY__WHAT__JOBS, &metrics->jobs},
-               {SFPROTO__QUERY__WHAT__RANKS, &metrics->ranks},
-               {SFPROTO__QUERY__WHAT__GRAPHS, &metrics->graphs},
-               {SFPROTO__QUERY__WHAT__PEERS, &metrics->peers}};
+  } parts[] = {{SFPROTO__QUERY__WHAT__STATUS, &metrics->status}, {SFPROTO__QUERY__WHAT__JOBS, &metrics->jobs},
+               {SFPROTO__QUERY__WHAT__RANKS, &metrics->ranks},   {SFPROTO__QUERY__WHAT__GRAPHS, &metrics->graphs},
+               {SFPROTO__QUERY__WHAT__ARRAYS, &metrics->arrays}, {SFPROTO__QUERY__WHAT__PEERS, &metrics->peers}};
   sf_status_t status = SF_OK;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == SF_OK; i++)
     status = collect(server, parts[i].what, parts[i].list);
-  sfreport_metrics_drop_unnumbered(&metrics->graphs);
+  sfreport_list_drop_unnumbered(&metrics->graphs);
   return status;
 }
 

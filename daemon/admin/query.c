@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/admin/query_arrays.h"
 #include "daemon/admin/query_config.h"
 #include "daemon/admin/query_nodes.h"
 #include "daemon/admin/remote_query.h"
@@ -296,7 +297,7 @@ char *sfd_query_graph_state_name(const sfd_graph_t *graph)
   return graph->ndestroyed > 0 ? retiring : ready;
 }
 
-static void send_graph(sfd_query_t *query, const sfd_graph_t *graph)
+static bool send_graph(sfd_query_t *query, const sfd_graph_t *graph)
 {
   const sfd_group_t *group = graph->group;
   int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
@@ -317,9 +318,10 @@ static void send_graph(sfd_query_t *query, const sfd_graph_t *graph)
   Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_INFO, graph_info, &info);
   sfd_query_send(query, &message, NULL, 0);
   free(ranks);
+  return true;
 }
 
-static bool send_next_graph(sfd_query_t *query)
+static bool send_next_graph(sfd_query_t *query, bool (*send)(sfd_query_t *query, const sfd_graph_t *graph))
 {
   sfd_job_t *job;
   for (; (job = sfd_query_visible_job(query, query->next_job)) != NULL; query->next_job = job->serial + 1) {
@@ -331,8 +333,8 @@ static bool send_next_graph(sfd_query_t *query)
       if (graph->serial < query->next_graph)
         continue;
       query->next_graph = graph->serial + 1;
-      send_graph(query, graph);
-      return true;
+      if (send(query, graph))
+        return true;
     }
     query->next_graph = 0;
   }
@@ -369,7 +371,9 @@ bool sfd_query_send_next(sfd_query_t *query)
   case SFPROTO__QUERY__WHAT__CLOCK:
     return send_clock(query);
   case SFPROTO__QUERY__WHAT__GRAPHS:
-    return send_next_graph(query);
+    return send_next_graph(query, send_graph);
+  case SFPROTO__QUERY__WHAT__ARRAYS:
+    return send_next_graph(query, sfd_query_send_array);
   case SFPROTO__QUERY__WHAT__PEERS:
     return sfd_query_send_next_peer(query, sfd_network_channels(query->server));
   case SFPROTO__QUERY__WHAT__CONFIG:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/admin/admin.h"
+#include "daemon/admin/query_arrays.h"
 #include "daemon/base.h"
 #include "daemon/jobs.h"
 #include "daemon/net.h"
@@ -41,7 +42,8 @@ sf_status_t sfd_stall_state(const sfd_rank_t *rank, Sfproto__Message **message_p
   state->has_job_size = true;
   state->job_size = rank->job->size;
   state->node = sfd_network_node(rank->job->server);
-  if (!replace(&state->job, rank->job->name) || !replace(&state->program, rank->program)) {
+  if (!replace(&state->job, rank->job->name) || !replace(&state->program, rank->program) ||
+      sfd_query_add_array_waits(rank, state) != SF_OK) {
     sfproto__message__free_unpacked(message, NULL);
     return sfshm_error(SF_ERR_NOMEM, "no memory for the state of a rank");
   }

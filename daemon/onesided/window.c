@@ -15,6 +15,8 @@
 /* A request under way. */
 typedef struct request {
   uint64_t number; /* 0: the slot is free */
+  uint64_t graph;
+  uint64_t since_ms; /* of the loop's clock */
   int32_t node;
   uint64_t returned_at; /* in the window */
   uint64_t returned_bytes;
@@ -24,7 +26,6 @@ struct sfd_window {
   int64_t uses;     /* the rank's, and one of each message that leaves or arrives */
   sfd_rank_t *rank; /* NULL: gone */
   sfshm_region_t region;
-  int32_t nbusy;
   request_t requests[SFSHM_WINDOW_SLOTS];
 };
 
@@ -47,9 +48,22 @@ void sfd_window_close(sfd_window_t *window)
   release(window);
 }
 
-int32_t sfd_window_nbusy(const sfd_window_t *window)
+int32_t sfd_window_waits(const sfd_window_t *window, sfd_window_wait_t waits[SFSHM_WINDOW_SLOTS])
 {
-  return window != NULL ? window->nbusy : 0;
+  int32_t n = 0, k;
+  for (uint32_t i = 0; window != NULL && i < SFSHM_WINDOW_SLOTS; i++) {
+    const request_t *request = &window->requests[i];
+    if (request->number == 0)
+      continue;
+    for (k = 0; k < n && (waits[k].graph != request->graph || waits[k].node != request->node); k++)
+      ;
+    if (k == n)
+      waits[n++] = (sfd_window_wait_t){request->graph, request->node, 0, request->since_ms};
+    waits[k].requests++;
+    if (request->since_ms < waits[k].since_ms)
+      waits[k].since_ms = request->since_ms;
+  }
+  return n;
 }
 
 static sf_status_t open_window(sfd_rank_t *rank, int fd)
@@ -206,15 +220,18 @@ void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
       sfd_graph_fail(graph, SF_ERR_PROTO, text);
     return;
   }
-  if (graph == NULL || graph->state != SFD_GRAPH_READY || rank->job->state != SFD_JOB_RUNNING) {
+  if (rank->job->state != SFD_JOB_RUNNING)
+    return; /* the alert ends all waits, with the reason */
+  if (graph == NULL || graph->state != SFD_GRAPH_READY) {
     complete(window, entry->a, entry->message, SF_ERR_STATE, "the array has ended or failed");
     return;
   }
   window->requests[entry->a] = (request_t){.number = entry->message,
+                                           .graph = graph->id,
+                                           .since_ms = uv_now(rank->job->server->loop),
                                            .node = (int32_t)entry->b,
                                            .returned_at = entry->more[0],
                                            .returned_bytes = entry->more[1]};
-  window->nbusy++;
   send_request(window, graph, entry);
 }
 
@@ -281,7 +298,6 @@ sf_status_t sfd_window_answered(sfd_server_t *server, int32_t node, const sfd_me
       error = error < SF_OK ? error : SF_ERR_PROTO;
     }
     window->requests[slot].number = 0;
-    window->nbusy--;
     complete(window, slot, number, (sf_status_t)error, text);
   }
   sfd_window_answer_lost(server, node);

@@ -8,6 +8,7 @@
 #include "daemon/clients.h"
 #include "daemon/jobs.h"
 #include "daemon/net.h"
+#include "shm/array/window.h"
 #include "shm/lane/ring.h"
 
 typedef struct sfd_window sfd_window_t;
@@ -21,8 +22,16 @@ void sfd_window_close(sfd_window_t *window);
 /* SFSHM_SUBMIT_ARRAY. */
 void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
 
-/* Requests of the rank that are under way. */
-int32_t sfd_window_nbusy(const sfd_window_t *window); /* NULL is accepted */
+/* Requests on one array to one node that have not been answered. */
+typedef struct sfd_window_wait {
+  uint64_t graph;
+  int32_t node;
+  uint32_t requests;
+  uint64_t since_ms; /* the oldest, by the loop's clock */
+} sfd_window_wait_t;
+
+/* Returns how many they are. window: NULL is accepted. */
+int32_t sfd_window_waits(const sfd_window_t *window, sfd_window_wait_t waits[SFSHM_WINDOW_SLOTS]);
 
 /* An answer of another node, SFD_PEER_ARRAY_DONE; see sfd_channel_handlers_t. */
 sfd_placing_t sfd_window_place(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p);

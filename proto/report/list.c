@@ -40,3 +40,16 @@ void sfreport_list_sort(sfreport_list_t *list)
   if (list->count > 0)
     qsort(list->items, list->count, sizeof list->items[0], by_node);
 }
+
+void sfreport_list_drop_unnumbered(sfreport_list_t *graphs)
+{
+  size_t kept = 0;
+  for (size_t i = 0; i < graphs->count; i++) {
+    sfreport_item_t *item = &graphs->items[i];
+    if (item->message->graph_info->graph != 0)
+      graphs->items[kept++] = *item;
+    else
+      sfproto__message__free_unpacked(item->message, NULL);
+  }
+  graphs->count = kept;
+}

@@ -37,4 +37,7 @@ sf_status_t sfreport_list_add(sfreport_list_t *list, Sfproto__Message *message, 
 void sfreport_list_sort(sfreport_list_t *list);
 void sfreport_list_clear(sfreport_list_t *list);
 
+/* Drops graphs in set-up, which have no number to tell them apart. */
+void sfreport_list_drop_unnumbered(sfreport_list_t *graphs);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "proto/report/arrays.h"
 #include "proto/report/metrics_kinds.h"
 #include "proto/report/openmetrics.h"
 #include "shm/base/error.h"
@@ -16,20 +17,8 @@ void sfreport_metrics_clear(sfreport_metrics_t *metrics)
   sfreport_list_clear(&metrics->jobs);
   sfreport_list_clear(&metrics->ranks);
   sfreport_list_clear(&metrics->graphs);
+  sfreport_list_clear(&metrics->arrays);
   sfreport_list_clear(&metrics->peers);
-}
-
-void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs)
-{
-  size_t kept = 0;
-  for (size_t i = 0; i < graphs->count; i++) {
-    sfreport_item_t *item = &graphs->items[i];
-    if (item->message->graph_info->graph != 0)
-      graphs->items[kept++] = *item;
-    else
-      sfproto__message__free_unpacked(item->message, NULL);
-  }
-  graphs->count = kept;
 }
 
 /* Labels of the sample's object; the node if nodes are numbered. */
@@ -378,6 +367,23 @@ static void print_counted(sfreport_openmetrics_t *out, const sfreport_list_t *li
   }
 }
 
+/* Operations on arrays, or, with a unit, their bytes. */
+static void print_accesses(sfreport_openmetrics_t *out, const sfreport_list_t *list, const char *name, const char *unit,
+                           const char *help)
+{
+  sfreport_openmetrics_family(out, sfreport_metric_array.prefix, name, "counter", unit, help);
+  for (size_t i = 0; i < list->count; i++) {
+    const Sfproto__ArrayInfo *info = list->items[i].message->array_info;
+    size_t n = unit != NULL ? info->n_bytes : info->n_operations;
+    for (size_t k = 0; k < n && k < SFREPORT_ARRAY_WAYS * SFREPORT_ARRAY_ACCESSES; k++) {
+      begin_sample(out, &sfreport_metric_array, &list->items[i], "_total");
+      sfreport_openmetrics_label(out, "way", sfreport_array_ways[k / SFREPORT_ARRAY_ACCESSES]);
+      sfreport_openmetrics_label(out, "kind", sfreport_array_accesses[k % SFREPORT_ARRAY_ACCESSES]);
+      sfreport_openmetrics_uint(out, unit != NULL ? info->bytes[k] : info->operations[k]);
+    }
+  }
+}
+
 static void print_addresses(sfreport_openmetrics_t *out, const sfreport_list_t *list)
 {
   sfreport_openmetrics_family(out, sfreport_metric_peer.prefix, "address", "info", NULL,
@@ -424,6 +430,9 @@ sf_status_t sfreport_metrics_print(const sfreport_metrics_t *metrics, FILE *file
   print_counts(&out, &sfreport_metric_graph, &metrics->graphs);
   print_oldest(&out, &sfreport_metric_graph, &metrics->graphs);
   print_latency(&out, &metrics->graphs);
+  print_kind(&out, &sfreport_metric_array, &metrics->arrays);
+  print_accesses(&out, &metrics->arrays, "operations", NULL, "Operations on the array, by way and kind.");
+  print_accesses(&out, &metrics->arrays, "operation_bytes", "bytes", "Elements that these moved.");
   print_addresses(&out, &metrics->peers);
   print_kind(&out, &sfreport_metric_peer, &metrics->peers);
   for (size_t i = 0; i < sfreport_metric_ntraffic; i++)

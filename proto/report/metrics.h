@@ -1,4 +1,4 @@
-/* Metrics: all that status, jobs, ranks, graphs and peers show, for monitoring systems. */
+/* Metrics: all that status, jobs, ranks, graphs, arrays and peers show, for monitoring systems. */
 #ifndef SFREPORT_METRICS_H
 #define SFREPORT_METRICS_H
 
@@ -10,11 +10,9 @@
 
 /* Start with {0}. */
 typedef struct sfreport_metrics {
-  sfreport_list_t status, jobs, ranks, graphs, peers;
+  sfreport_list_t status, jobs, ranks, graphs, arrays, peers;
 } sfreport_metrics_t;
 
-/* Drops graphs in set-up, which have no number to tell them apart. */
-void sfreport_metrics_drop_unnumbered(sfreport_list_t *graphs);
 void sfreport_metrics_clear(sfreport_metrics_t *metrics);
 
 /* Prints OpenMetrics text; docs/man/sfctl.1 lists the names. SF_ERR_PROTO: no status; write errors stay in the stream.

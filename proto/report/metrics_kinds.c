@@ -166,6 +166,33 @@ const sfreport_metric_kind_t sfreport_metric_graph = {.prefix = "sfd_graph_",
                                                       .states = graph_states,
                                                       FIELDS(graph_fields)};
 
+/* ---- Arrays ---- */
+
+#define AT(name) offsetof(Sfproto__ArrayInfo, name)
+static const sfreport_metric_t array_fields[] = {
+    {"part_bytes", SFREPORT_METRIC_GAUGE, "bytes", "Memory of the parts of the node's ranks.", SFREPORT_METRIC_UINT64,
+     AT(length), 0},
+    {"in_flight", SFREPORT_METRIC_GAUGE, NULL, "Requests of the node's ranks that other nodes have not answered.",
+     SFREPORT_METRIC_UINT32, AT(in_flight), 0},
+};
+#undef AT
+
+static const void *body_of_array(const Sfproto__Message *message)
+{
+  return message->array_info;
+}
+
+static void label_array(sfreport_openmetrics_t *out, const void *body)
+{
+  const Sfproto__ArrayInfo *info = body;
+  sfreport_openmetrics_label_uint(out, "job_id", info->job_id);
+  sfreport_openmetrics_label(out, "job_name", info->job);
+  sfreport_openmetrics_label_uint(out, "graph", info->graph);
+}
+
+const sfreport_metric_kind_t sfreport_metric_array = {
+    .prefix = "sfd_array_", .body = body_of_array, .label = label_array, FIELDS(array_fields)};
+
 /* ---- Peers ---- */
 
 #define AT(name) offsetof(Sfproto__PeerInfo, name)

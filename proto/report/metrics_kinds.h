@@ -39,7 +39,7 @@ typedef struct sfreport_metric_kind {
 } sfreport_metric_kind_t;
 
 extern const sfreport_metric_kind_t sfreport_metric_daemon, sfreport_metric_job, sfreport_metric_rank,
-    sfreport_metric_graph, sfreport_metric_peer;
+    sfreport_metric_graph, sfreport_metric_array, sfreport_metric_peer;
 
 /* By kind of traffic with a peer; offsets in Sfproto__PeerTraffic. */
 extern const sfreport_metric_t sfreport_metric_traffic[];

@@ -195,6 +195,16 @@ bool sfreport_is_blocked(const Sfproto__RankState *rank, uint64_t threshold_ns)
          rank->blocked_place != NULL;
 }
 
+const Sfproto__ArrayWait *sfreport_array_wait(const Sfproto__RankState *rank, uint64_t threshold_ns)
+{
+  const Sfproto__ArrayWait *oldest = NULL;
+  for (size_t i = 0; i < rank->n_array_waits; i++)
+    if (rank->array_waits[i]->waiting_ns >= threshold_ns &&
+        (oldest == NULL || rank->array_waits[i]->waiting_ns > oldest->waiting_ns))
+      oldest = rank->array_waits[i];
+  return oldest;
+}
+
 /* ---- In words ---------------------------------------------------------------------------------------------------- */
 
 void sfreport_stalled_rank_describe(const sfreport_stalled_rank_t *rank, char *text, size_t text_size)

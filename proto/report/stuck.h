@@ -56,6 +56,9 @@ void sfreport_stalls_clear(sfreport_stalls_t *stalls);
 /* Whether the rank has been so long in a collective call other than an operation. */
 bool sfreport_is_blocked(const Sfproto__RankState *rank, uint64_t threshold_ns);
 
+/* The oldest requests of the rank on an array that a node has not answered for so long, or NULL. */
+const Sfproto__ArrayWait *sfreport_array_wait(const Sfproto__RankState *rank, uint64_t threshold_ns);
+
 /* One line: `graph 3, made at cg.c:120: bcast(double, replace) number 57 has kept ranks waiting for 12 s; rank 3 (pid
  * 103, stopped) has not begun it`; cut to fit. */
 void sfreport_stall_describe(const sfreport_stall_t *stall, char *text, size_t text_size);

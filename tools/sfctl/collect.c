@@ -147,6 +147,8 @@ static uint64_t job_of(const Sfproto__Message *message)
     return message->rank_info->job_id;
   case SFPROTO__MESSAGE__BODY_GRAPH_INFO:
     return message->graph_info->job_id;
+  case SFPROTO__MESSAGE__BODY_ARRAY_INFO:
+    return message->array_info->job_id;
   default:
     return 0;
   }
@@ -306,11 +308,9 @@ sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metri
   const struct {
     Sfproto__Query__What what;
     sfreport_list_t *list;
-  } parts[] = {{SFPROTO__QUERY__WHAT__STATUS, &metrics.status},
-               {SFPROTO__QUERY__WHAT__JOBS, &metrics.jobs},
-               {SFPROTO__QUERY__WHAT__RANKS, &metrics.ranks},
-               {SFPROTO__QUERY__WHAT__GRAPHS, &metrics.graphs},
-               {SFPROTO__QUERY__WHAT__PEERS, &metrics.peers}};
+  } parts[] = {{SFPROTO__QUERY__WHAT__STATUS, &metrics.status}, {SFPROTO__QUERY__WHAT__JOBS, &metrics.jobs},
+               {SFPROTO__QUERY__WHAT__RANKS, &metrics.ranks},   {SFPROTO__QUERY__WHAT__GRAPHS, &metrics.graphs},
+               {SFPROTO__QUERY__WHAT__ARRAYS, &metrics.arrays}, {SFPROTO__QUERY__WHAT__PEERS, &metrics.peers}};
   sf_status_t status = SF_OK;
   sfctl_will_ask(connection, (int)(sizeof parts / sizeof parts[0]) + 1); /* graphs: two */
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == SF_OK; i++) {
@@ -322,7 +322,7 @@ sf_status_t sfctl_collect_metrics(sfctl_connection_t *connection, sfreport_metri
     sfreport_metrics_clear(&metrics);
     return status;
   }
-  sfreport_metrics_drop_unnumbered(&metrics.graphs);
+  sfreport_list_drop_unnumbered(&metrics.graphs);
   *metrics_p = metrics;
   return SF_OK;
 }

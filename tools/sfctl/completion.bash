@@ -57,7 +57,7 @@ _sfctl_argument() {
     esac
   done
   case $command-$nth in
-  jobs-1 | ranks-1 | graphs-1 | kill-1 | matrix-1 | stuck-1 | top-2) _sfctl_jobs "$program" ;;
+  jobs-1 | ranks-1 | graphs-1 | arrays-1 | kill-1 | matrix-1 | stuck-1 | top-2) _sfctl_jobs "$program" ;;
   plan-1) _sfctl_graphs "$program" ;;
   top-1) echo jobs ranks graphs channels ;;
   log-1) echo error warn info debug trace ;;
@@ -97,7 +97,7 @@ _sfctl() {
   if [[ $current == -* ]]; then
     words='--help --version --json --regions --socket --wide --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
   elif [[ -z ${command-} ]]; then
-    words='daemons status jobs ranks graphs plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
+    words='daemons status jobs ranks graphs arrays plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
   else
     words=$(_sfctl_argument "$program" "$command" "$at")
   fi

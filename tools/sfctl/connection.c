@@ -140,6 +140,8 @@ static Sfproto__Message__BodyCase body_of(Sfproto__Query__What what)
     return SFPROTO__MESSAGE__BODY_RANK_INFO;
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return SFPROTO__MESSAGE__BODY_GRAPH_INFO;
+  case SFPROTO__QUERY__WHAT__ARRAYS:
+    return SFPROTO__MESSAGE__BODY_ARRAY_INFO;
   case SFPROTO__QUERY__WHAT__STATES:
     return SFPROTO__MESSAGE__BODY_RANK_STATE;
   case SFPROTO__QUERY__WHAT__TRACE:

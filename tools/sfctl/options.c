@@ -32,6 +32,7 @@ static const command_t commands[] = {
     {"jobs", "[JOB]", "its jobs", QUERY(JOBS), 0, 1},
     {"ranks", "[JOB]", "their ranks: operations, bytes, memory and how others reach it", QUERY(RANKS), 0, 1},
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
+    {"arrays", "[JOB]", "their arrays: shape, distribution, operations and bytes by way", QUERY(ARRAYS), 0, 1},
     {"plan", "GRAPH", "what a graph sends, or, with --matrix or --grid, would send", QUERY(PLAN), 0, 1},
     {"top", "[VIEW [JOB]]", "what moves, refreshed; VIEW: jobs, ranks, graphs or channels", SFCTL_TASK_TOP, 0, 0, 2},
     {"matrix", "[JOB]", "who sends how much to whom", SFCTL_TASK_MATRIX, 0, 0, 1},
@@ -53,9 +54,9 @@ static const command_t commands[] = {
 #define NCOMMANDS (sizeof commands / sizeof commands[0])
 
 #define WITH_ALL_NODES                                                                                                 \
-  " top matrix metrics status jobs ranks graphs plan peers stuck trace config log drain shutdown doctor "
+  " top matrix metrics status jobs ranks graphs arrays plan peers stuck trace config log drain shutdown doctor "
 #define WITH_NODES WITH_ALL_NODES "kill "
-#define WITH_TABLES " top jobs ranks graphs plan peers stuck "
+#define WITH_TABLES " top jobs ranks graphs arrays plan peers stuck "
 #define FIELD(name) offsetof(sfctl_options_t, name)
 #define COUNT(name, least) SFTOOL_INTEGER, .offset = FIELD(name), .min = (least), .max = MAX_INTEGER
 #define SECONDS(name) SFTOOL_SECONDS, .offset = FIELD(name), .min = 1, .max = SECONDS_MAX_MS
@@ -69,8 +70,9 @@ static const sftool_option_t rows[] = {
     {"help", NULL, "print this and end", FLAG(help)},
     {"version", NULL, "print the version and end", FLAG(version)},
     {"json", NULL, "print JSON: one object, or an array of them", FLAG(json),
-     .with = " daemons top matrix status jobs ranks graphs plan peers stuck trace doctor topo config log drain kill "
-             "shutdown "},
+     .with =
+         " daemons top matrix status jobs ranks graphs arrays plan peers stuck trace doctor topo config log drain kill "
+         "shutdown "},
     {"regions", NULL, "with ranks: list each region of memory, not sums", FLAG(regions), .with = " ranks "},
     {"socket", "PATH", "the daemon's socket; default: SF_SOCKET, else where sfd puts it, else found", TEXT(socket)},
     {"wide", NULL, "all columns, names in full; default: what fits the terminal", FLAG(wide), .with = WITH_TABLES},

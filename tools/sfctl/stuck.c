@@ -109,6 +109,14 @@ size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold
   return n;
 }
 
+size_t sfctl_stuck_count_arrays(const sfctl_states_t *states, int64_t threshold_ms)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < states->list.count; i++)
+    n += sfreport_array_wait(states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000) != NULL;
+  return n;
+}
+
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p)
 {
   sfctl_states_t states;
@@ -118,7 +126,8 @@ sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_
     return status;
   status = sfreport_stalls_find(&states.list, (uint64_t)options->threshold_ms * 1000000, &stalls);
   if (status == SF_OK) {
-    *stuck_p = stalls.count > 0 || sfctl_stuck_count_blocked(&states, options->threshold_ms) > 0;
+    *stuck_p = stalls.count > 0 || sfctl_stuck_count_blocked(&states, options->threshold_ms) > 0 ||
+               sfctl_stuck_count_arrays(&states, options->threshold_ms) > 0;
     if (options->json)
       sfctl_stuck_print_json(&states, &stalls, options->threshold_ms, file);
     else

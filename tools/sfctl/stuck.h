@@ -20,6 +20,9 @@ typedef struct sfctl_states {
 /* Number of ranks that have been too long in a collective call other than an operation. */
 size_t sfctl_stuck_count_blocked(const sfctl_states_t *states, int64_t threshold_ms);
 
+/* Number of ranks with requests on arrays that a node has not answered for so long. */
+size_t sfctl_stuck_count_arrays(const sfctl_states_t *states, int64_t threshold_ms);
+
 /* Collects, finds and prints; *stuck_p: there is something. */
 sf_status_t sfctl_stuck(const sfctl_options_t *options, FILE *file, bool *stuck_p);
 

@@ -1,5 +1,6 @@
 /* Answers as JSON. Names are documented in docs/man/sfctl.1: add, never change. The one thread of sfctl. */
 #include "shm/base/error.h"
+#include "tools/sfctl/print/arrays.h"
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/print.h"
 
@@ -210,6 +211,13 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_end_object(json);
 }
 
+static void print_array(sfctl_json_t *json, const Sfproto__Message *message)
+{
+  begin_item(json, message);
+  sfctl_print_array_json(json, message->array_info);
+  sfctl_json_end_object(json);
+}
+
 static void print_peer(sfctl_json_t *json, const Sfproto__Message *message)
 {
   const Sfproto__PeerInfo *info = message->peer_info;
@@ -334,6 +342,8 @@ static void print_item(sfctl_json_t *json, Sfproto__Query__What what, const sfre
     print_rank(json, item);
   else if (what == SFPROTO__QUERY__WHAT__PEERS)
     print_peer(json, item->message);
+  else if (what == SFPROTO__QUERY__WHAT__ARRAYS)
+    print_array(json, item->message);
   else if (what == SFPROTO__QUERY__WHAT__CONFIG)
     print_option(json, item->message);
   else

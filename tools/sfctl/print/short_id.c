@@ -18,7 +18,8 @@ uint64_t *sfctl_id_list(const sfreport_list_t *list)
   for (size_t i = 0; ids != NULL && i < list->count; i++) {
     const Sfproto__Message *message = list->items[i].message;
     bool is_job = message->body_case == SFPROTO__MESSAGE__BODY_JOB_INFO;
-    ids[i] = is_job ? message->job_info->job_id : message->graph_info->graph;
+    bool is_array = message->body_case == SFPROTO__MESSAGE__BODY_ARRAY_INFO;
+    ids[i] = is_job ? message->job_info->job_id : is_array ? message->array_info->graph : message->graph_info->graph;
   }
   return ids;
 }

@@ -12,7 +12,7 @@
 
 #define SFCTL_ID_SIZE 24
 
-/* Ids of JobInfo and GraphInfo messages; free them. NULL: no memory. */
+/* Ids of JobInfo, GraphInfo and ArrayInfo messages; free them. NULL: no memory. */
 uint64_t *sfctl_id_list(const sfreport_list_t *list);
 
 /* The least number of last digits, at least 4, that distinguishes the ids. */

@@ -139,6 +139,23 @@ static void print_stopped(const sfctl_states_t *states, FILE *file)
   }
 }
 
+/* A flush of such a rank waits, too. */
+static void print_arrays(const sfctl_states_t *states, uint64_t threshold_ns, FILE *file)
+{
+  for (size_t i = 0; i < states->list.count; i++) {
+    char job[SFREPORT_PRINTABLE_SIZE(255)], duration[SFREPORT_TEXT_SIZE];
+    const Sfproto__RankState *rank = states->list.items[i].message->rank_state;
+    const Sfproto__ArrayWait *wait = sfreport_array_wait(rank, threshold_ns);
+    if (wait != NULL)
+      fprintf(file,
+              "rank %d of job %s (pid %d, node %d) waits for a flush from node %d: %u request%s on the array of graph "
+              "%" PRIu64 ", the oldest for %s\n",
+              rank->rank, sfreport_text_printable(rank->job, job, sizeof job), rank->pid, rank->node, wait->node,
+              wait->requests, wait->requests == 1 ? "" : "s", wait->graph,
+              sfreport_text_duration((double)wait->waiting_ns / 1e9, duration));
+  }
+}
+
 sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_stalls_t *stalls, int64_t threshold_ms,
                                    int width, FILE *file)
 {
@@ -156,7 +173,8 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
     status = print_blocked(states, (uint64_t)threshold_ms * 1000000, width, file);
   if (nblocked > 0 && status == SF_OK)
     status = print_absent(states, (uint64_t)threshold_ms * 1000000, file);
-  if (stalls->count == 0 && nblocked == 0) {
+  print_arrays(states, (uint64_t)threshold_ms * 1000000, file);
+  if (stalls->count == 0 && nblocked == 0 && sfctl_stuck_count_arrays(states, threshold_ms) == 0) {
     fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
             (double)threshold_ms / 1000);
     print_stopped(states, file);
@@ -237,6 +255,24 @@ static void print_blocked_rank(sfctl_json_t *json, const Sfproto__RankState *ran
   sfctl_json_end_object(json);
 }
 
+static void print_array_wait(sfctl_json_t *json, const Sfproto__RankState *rank, uint64_t threshold_ns)
+{
+  const Sfproto__ArrayWait *wait = sfreport_array_wait(rank, threshold_ns);
+  if (wait == NULL)
+    return;
+  sfctl_json_begin_object(json, NULL);
+  sfctl_json_uint(json, "job_id", rank->job_id);
+  sfctl_json_string(json, "job", rank->job);
+  sfctl_json_int(json, "rank", rank->rank);
+  sfctl_json_int(json, "node", rank->node);
+  sfctl_json_int(json, "pid", rank->pid);
+  sfctl_json_uint(json, "graph", wait->graph);
+  sfctl_json_int(json, "waits_for_node", wait->node);
+  sfctl_json_uint(json, "requests", wait->requests);
+  sfctl_json_double(json, "waiting_s", (double)wait->waiting_ns / 1e9);
+  sfctl_json_end_object(json);
+}
+
 /* null without memory. */
 static void print_absent_json(sfctl_json_t *json, const sfreport_list_t *states, uint64_t threshold_ns)
 {
@@ -274,6 +310,10 @@ void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_
   for (size_t i = 0; i < states->list.count; i++)
     if (sfreport_is_blocked(states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000))
       print_blocked_rank(&json, states->list.items[i].message->rank_state);
+  sfctl_json_end_array(&json);
+  sfctl_json_begin_array(&json, "array_requests");
+  for (size_t i = 0; i < states->list.count; i++)
+    print_array_wait(&json, states->list.items[i].message->rank_state, (uint64_t)threshold_ms * 1000000);
   sfctl_json_end_array(&json);
   print_absent_json(&json, &states->list, (uint64_t)threshold_ms * 1000000);
   sfctl_json_begin_array(&json, "stalls");

@@ -5,6 +5,7 @@
 
 #include "proto/report/text.h"
 #include "shm/base/error.h"
+#include "tools/sfctl/print/arrays.h"
 #include "tools/sfctl/print/nodes.h"
 #include "tools/sfctl/print/print.h"
 #include "tools/sfctl/print/short_id.h"
@@ -300,6 +301,8 @@ static sf_status_t print_one(Sfproto__Query__What what, const sfreport_list_t *l
     return print_ranks(list, style, file);
   case SFPROTO__QUERY__WHAT__GRAPHS:
     return print_graphs(list, style, file);
+  case SFPROTO__QUERY__WHAT__ARRAYS:
+    return sfctl_print_arrays(list, find_digits(list, style), style, file);
   case SFPROTO__QUERY__WHAT__PEERS:
     return sfctl_print_peers(list, style, file);
   case SFPROTO__QUERY__WHAT__PLAN:
