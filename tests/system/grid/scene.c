@@ -390,13 +390,15 @@ static void exchange(scene_t *scene, bool apart)
   for (int32_t f = 0; f < scene->nfields; f++)
     fields[f] = (sf_grid_field_t){scene->units[f], scene->arrays[f]};
   SFTEST_OK(scene->self, sf_grid_exchange_create(scene->grid, scene->nfields, fields, &exchange));
-  for (int round = 0; round < 2; round++)
-    if (!apart) {
-      SFTEST_OK(scene->self, sf_grid_exchange(exchange));
-    } else {
-      SFTEST_OK(scene->self, sf_grid_exchange_begin(exchange));
-      SFTEST_OK(scene->self, sf_grid_exchange_end(exchange));
-    }
+  for (int round = 0; round < 2; round++) {
+    SFTEST_OK(scene->self, apart ? sf_grid_exchange_begin(exchange) : SF_OK);
+    SFTEST_OK(scene->self, apart ? sf_grid_exchange_end(exchange) : sf_grid_exchange(exchange));
+  }
+  sf_graph_t *graph;
+  sf_graph_info_t info;
+  SFTEST_OK(scene->self, sf_grid_graph(scene->grid, 0, 0, &graph));
+  SFTEST_OK(scene->self, sf_graph_info(graph, &info));
+  SFTEST_REQUIRE(scene->self, info.operations == 2); /* one with all fields, each time */
   SFTEST_EXPECT(scene->self, sf_grid_destroy(scene->grid), SF_ERR_STATE);
   SFTEST_OK(scene->self, sf_grid_exchange_destroy(exchange));
 }

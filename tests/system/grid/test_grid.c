@@ -85,6 +85,8 @@ static int pass_bad_options(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_grid_find(grid, point, &units, NULL, NULL), SF_ERR_RANGE);
   SFTEST_DETAIL(self, "point 8; 0 to 7 expected");
   SFTEST_EXPECT(self, sf_grid_exchange_create(grid, 0, NULL, &exchange), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_grid_exchange_create(grid, SF_FIELDS_MAX + 1, &(sf_grid_field_t){0}, &exchange), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_grid_exchange_create(grid, 1, &(sf_grid_field_t){0}, &exchange), SF_ERR_ARG);
   SFTEST_OK(self, sf_grid_destroy(grid));
   SFTEST_OK(self, sf_grid_destroy(NULL));
   SFTEST_OK(self, sf_grid_exchange_destroy(NULL));
