@@ -24,7 +24,7 @@ $(fuzzers): private LIBS += $(if $(fuzzing),-fsanitize=fuzzer)
 
 # ---- Stand-ins ----
 
-$(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h $(BUILD)/compile.stamp
+$(real_cuda): tests/cuda/real_driver.c tests/cuda/fake_driver.h tests/cuda/virtual_memory.h $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $< $(CUDA_LIBS)
 
@@ -37,7 +37,7 @@ $(device_mpi): tests/cuda/device_mpi.c tests/cuda/device_mpi.h $(BUILD)/compile.
 	@mkdir -p $(@D)
 	$(call show,LINK)$(MPICC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $<
 
-$(fake_cuda): $(wildcard tests/cuda/fake_*) shm/cuda/kernels.cu shm/cuda/kernels.h \
+$(fake_cuda): $(wildcard tests/cuda/fake_*) tests/cuda/virtual_memory.h shm/cuda/kernels.cu shm/cuda/kernels.h \
 		$(wildcard docs/examples/cuda/*kernels*) $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -Wl,-soname,$(@F) -o $@ \

@@ -60,12 +60,12 @@ bool sfc_device_may_share(void)
   return wanted == NULL || strcmp(wanted, "off") != 0;
 }
 
-bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p)
+bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, int *fd_p, uint64_t *offset_p)
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
   sfshm_device_range_t range;
   if (ops == NULL || !sfc_device_may_share() || ops->find(address, &range) != SF_OK ||
-      ops->share(address, handle_p) != SF_OK)
+      ops->share(address, handle_p, fd_p) != SF_OK)
     return false;
   *offset_p = (uint64_t)((const char *)address - (const char *)range.base);
   return true;

@@ -20,8 +20,8 @@ void sfc_device_detach(const void *address, uint64_t serial);
 bool sfc_device_may_share(void);
 
 /* A handle by which other ranks of the node open the allocation, and where in that the address is. False: they can't,
- * or may not. */
-bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, uint64_t *offset_p);
+ * or may not. *fd_p: see sfshm_device_ops_t. */
+bool sfc_device_share(const void *address, sfshm_device_handle_t *handle_p, int *fd_p, uint64_t *offset_p);
 
 /* SF_ERR_ARG for memory of a device at which its kernels can't combine numbers of that type. */
 sf_status_t sfc_device_check_aligned(const char *name, const char *buffer, const void *address, sfshm_unit_t unit,

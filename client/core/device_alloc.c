@@ -34,7 +34,7 @@ static sf_status_t open_told(const Sfproto__Region *told, int32_t reader, size_t
   if (told->handle.len != sizeof handle.bytes || told->offset != 0)
     return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
   memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
-  sf_status_t status = ops->open_shared(&handle, reader, &range);
+  sf_status_t status = ops->open_shared(&handle, -1, reader, &range);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
   *base_p = range.base;

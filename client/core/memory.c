@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/core/context.h"
 #include "client/core/device.h"
@@ -158,10 +159,11 @@ static sf_status_t announce(struct sf_region *region)
 {
   sf_context_t *context = region->context;
   sfshm_device_handle_t handle;
+  int fd = -1;
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(REGION_ADD, region_add, &add);
   if (region->class == SFC_MEMORY_DEVICE)
-    region->shared = sfc_device_share(region->address, &handle, &add.offset);
+    region->shared = sfc_device_share(region->address, &handle, &fd, &add.offset);
   add.region = region->number;
   add.length = region->length_bytes;
   add.kind = region->class == SFC_MEMORY_DEVICE ? SF_MEMORY_CUDA : SF_MEMORY_HOST;
@@ -170,7 +172,10 @@ static sf_status_t announce(struct sf_region *region)
   add.handle.data = handle.bytes;
   add.handle.len = sizeof handle.bytes;
   add.has_offset = region->shared;
-  return sfc_daemon_tell(&context->control, &message, NULL, 0);
+  sf_status_t status = sfc_daemon_tell(&context->control, &message, &fd, fd >= 0);
+  if (fd >= 0)
+    close(fd);
+  return status;
 }
 
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)

@@ -47,8 +47,9 @@ static void close_opened(sfc_peers_t *peers, int32_t rank, sfc_opened_t *opened)
 }
 
 /* Opens what the daemon's answer describes. */
-static sf_status_t open_region(const Sfproto__Region *region, int32_t reader, sfc_opened_t *opened)
+static sf_status_t open_region(const sfproto_incoming_t *incoming, int32_t reader, sfc_opened_t *opened)
 {
+  const Sfproto__Region *region = incoming->message->region;
   const sfshm_device_ops_t *ops;
   sfshm_device_handle_t handle;
   sfshm_device_range_t range;
@@ -58,7 +59,7 @@ static sf_status_t open_region(const Sfproto__Region *region, int32_t reader, sf
   if (status != SF_OK)
     return status;
   memcpy(handle.bytes, region->handle.data, sizeof handle.bytes);
-  status = ops->open_shared(&handle, reader, &range);
+  status = ops->open_shared(&handle, incoming->nfds > 0 ? incoming->fds[0] : -1, reader, &range);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
   if (region->offset > range.length_bytes || region->length > range.length_bytes - region->offset) {
@@ -86,7 +87,7 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
   opened->number = number;
   sf_status_t status = sfc_daemon_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, &incoming);
   if (status == SF_OK) {
-    status = open_region(incoming.message->region, reader, opened);
+    status = open_region(&incoming, reader, opened);
     sfproto_incoming_free(&incoming);
     if (status != SF_OK)
       tell_closed(peers, peer->rank, number);

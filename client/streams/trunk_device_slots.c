@@ -79,7 +79,7 @@ static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, 
   if (told->handle.len != sizeof handle.bytes)
     return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
   memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
-  sf_status_t status = plugin->open_shared(&handle, device, &range);
+  sf_status_t status = plugin->open_shared(&handle, -1, device, &range);
   if (status != SF_OK)
     return sfshm_error(status, "%s", plugin->detail());
   if (range.length_bytes < length || (uintptr_t)range.base % ALIGN != 0) {

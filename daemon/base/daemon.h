@@ -60,7 +60,7 @@ typedef struct sfd_server {
 
   /* Descriptors. */
   int64_t max_fds;   /* limit of open files */
-  int64_t nheld_fds; /* of segments and edge lists */
+  int64_t nheld_fds; /* of segments, edge lists and regions */
   int64_t max_held_fds;
 
   /* State of the rooms. */

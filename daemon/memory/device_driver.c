@@ -59,13 +59,14 @@ struct sfd_devices {
 static sf_status_t allocate(sfd_device_memory_t *memory)
 {
   const sfshm_device_ops_t *ops;
+  int fd;
   sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", sfshm_error_detail());
   status = ops->allocate(&memory->identity, memory->wanted_bytes, &memory->range);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", ops->detail());
-  status = ops->share(memory->range.base, &memory->handle);
+  status = ops->share(memory->range.base, &memory->handle, &fd); /* allocated memory has none */
   if (status == SF_OK)
     return SF_OK;
   sfshm_error(status, "the daemon: %s", ops->detail());

@@ -18,6 +18,22 @@ static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 
 /* ---- Adding ------------------------------------------------------------------------------------------------------ */
 
+static void free_region(sfd_rank_t *rank, sfd_region_t *region)
+{
+  if (region->making)
+    rank->npending--;
+  if (region->memory != NULL) {
+    sfd_device_free(rank->job->server, region->memory);
+    rank->job->device_bytes -= region->taken;
+  }
+  sfd_id_map_remove(&rank->regions_by_number, region);
+  TAILQ_REMOVE(&rank->regions, region, entry);
+  rank->nregions--;
+  sfd_holders_free(&region->holders);
+  sfd_job_close_fd(rank->job, region->fd);
+  free(region);
+}
+
 static sf_status_t check_number(const sfd_rank_t *rank, uint64_t number)
 {
   if (find(rank, number) != NULL)
@@ -55,9 +71,12 @@ static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t
   return SF_OK;
 }
 
-static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
+/* Takes the descriptor, if there is one. */
+static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add, int fd)
 {
   sf_status_t status = check(rank, add);
+  if (status == SF_OK && fd >= 0 && !add->has_handle)
+    status = sfshm_error(SF_ERR_PROTO, "region %" PRIu64 ": a descriptor without a handle", add->region);
   if (status != SF_OK)
     return status;
   sfd_region_t *kept, region = {.number = add->region,
@@ -65,19 +84,31 @@ static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add)
                                 .kind = add->kind,
                                 .method = add->method,
                                 .handle_bytes = add->has_handle ? add->handle.len : 0,
+                                .fd = -1,
                                 .offset = add->has_offset ? add->offset : 0};
   if (region.handle_bytes > 0)
     memcpy(region.handle, add->handle.data, region.handle_bytes);
-  return keep(rank, &region, &kept);
+  status = keep(rank, &region, &kept);
+  if (status != SF_OK || fd < 0)
+    return status;
+  status = sfd_job_hold_fd(rank->job);
+  if (status == SF_OK)
+    kept->fd = fd;
+  else
+    free_region(rank, kept);
+  return status;
 }
 
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message)
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds)
 {
-  sf_status_t status = add_region(session->rank, message->region_add);
-  if (status != SF_OK)
+  sf_status_t status = add_region(session->rank, message->region_add, nfds > 0 ? fds[0] : -1);
+  if (status != SF_OK) {
     sfd_session_send_error(session, message->request, status, sfshm_error_detail());
-  else
-    sfd_session_send_done(session, message->request);
+    return;
+  }
+  if (nfds > 0)
+    fds[0] = -1;
+  sfd_session_send_done(session, message->request);
 }
 
 /* ---- Holders ----------------------------------------------------------------------------------------------------- */
@@ -89,21 +120,6 @@ static void alert_holders(const sfd_rank_t *rank, const sfd_region_t *region)
   alert.has_region = true;
   alert.region = region->number;
   sfd_holders_send_alert(&region->holders, rank, &alert);
-}
-
-static void free_region(sfd_rank_t *rank, sfd_region_t *region)
-{
-  if (region->making)
-    rank->npending--;
-  if (region->memory != NULL) {
-    sfd_device_free(rank->job->server, region->memory);
-    rank->job->device_bytes -= region->taken;
-  }
-  sfd_id_map_remove(&rank->regions_by_number, region);
-  TAILQ_REMOVE(&rank->regions, region, entry);
-  rank->nregions--;
-  sfd_holders_free(&region->holders);
-  free(region);
 }
 
 /* Answers the owner's RegionRemove. */
@@ -183,7 +199,7 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
   answer.handle.len = region->handle_bytes;
   answer.offset = region->offset;
   reply.request = request;
-  sfd_session_send(session, &reply, NULL, 0);
+  sfd_session_send(session, &reply, &region->fd, region->fd >= 0);
 }
 
 /* Counts what was allocated beyond what was wanted. */
@@ -224,6 +240,7 @@ static void on_allocated(void *context, sf_status_t status, const char *detail, 
 static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
 {
   sfd_region_t *kept, region = {.number = alloc->region,
+                                .fd = -1,
                                 .length = alloc->length,
                                 .kind = MEMORY_CUDA,
                                 .method = SFPROTO__REGION_ADD__METHOD__DEVICE,

@@ -29,6 +29,7 @@ typedef struct sfd_region {
   uint32_t method;
   size_t handle_bytes; /* 0: no handle */
   uint8_t handle[SFD_MAX_HANDLE_BYTES];
+  int fd; /* that belongs to the handle; -1: none does */
   uint64_t offset;
   sfd_holders_t holders; /* ranks that have it open */
   bool revoked;
@@ -47,7 +48,7 @@ void sfd_regions_leave(sfd_rank_t *rank);
 
 void sfd_regions_free(sfd_rank_t *rank);
 
-void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message);
+void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message);
 void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message);
 void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message);

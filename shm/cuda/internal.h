@@ -297,8 +297,14 @@ sf_status_t sfshm_cuda_copy(void *to, const void *from, size_t length_bytes);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);
 sf_status_t sfshm_cuda_attach(const sfshm_device_range_t *range);
 void sfshm_cuda_detach(const void *address, uint64_t serial);
-sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p);
-sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
+sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p, int *fd_p);
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int fd, int32_t device,
+                                   sfshm_device_range_t *range_p);
+
+/* See virtual.c. number: the device whose kernels may use the memory. */
+sf_status_t sfshm_cuda_virtual_export(const void *base, int *fd_p);
+CUresult sfshm_cuda_virtual_open(int fd, size_t length_bytes, int32_t number, CUdeviceptr *base_p);
+void sfshm_cuda_virtual_close(CUdeviceptr base, size_t length_bytes);
 void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "shm/base/error.h"
 #include "shm/cuda/internal.h"
@@ -12,15 +13,17 @@
 
 /* What a handle holds. Numbers of devices differ between processes: they are known by their identity. */
 typedef struct content {
-  CUipcMemHandle memory;
+  CUipcMemHandle memory; /* is_virtual: a random number that names the handle, whose descriptor comes with it */
   CUuuid device;
   uint64_t length_bytes;
+  uint64_t is_virtual;
 } content_t;
 _Static_assert(sizeof(content_t) <= SFSHM_DEVICE_HANDLE_BYTES, "a handle holds it");
 
 typedef struct shared {
   struct shared *next;
   content_t content;
+  int fd; /* while it is opened */
   sfshm_device_range_t range;
   int64_t times; /* 0: being closed */
 } shared_t;
@@ -50,7 +53,15 @@ static sf_status_t get_handle(const sfshm_device_range_t *range, CUipcMemHandle 
   return status;
 }
 
-sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p)
+static sf_status_t export_virtual(const sfshm_device_range_t *range, content_t *content, int *fd_p)
+{
+  content->is_virtual = 1;
+  if (getrandom(&content->memory, sizeof content->memory, 0) != (ssize_t)sizeof content->memory)
+    return sfshm_error_errno(SF_ERR_SYS, "random number for a handle");
+  return sfshm_cuda_virtual_export(range->base, fd_p);
+}
+
+sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_p, int *fd_p)
 {
   content_t content = {0};
   sfshm_device_range_t range;
@@ -60,14 +71,13 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
   sf_status_t status = sfshm_cuda_find(address, &range);
   if (status != SF_OK)
     return status;
-  if (cuPointerGetAttribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, pointer) != CUDA_SUCCESS ||
-      !legacy)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: memory at %p is of a kind that other processes can't open", address);
+  *fd_p = -1;
+  (void)cuPointerGetAttribute(&legacy, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, pointer);
   status = sfshm_cuda_status(cuDeviceGet(&device, range.device), "cuDeviceGet");
   if (status == SF_OK)
     status = sfshm_cuda_status(cuDeviceGetUuid(&content.device, device), "cuDeviceGetUuid");
   if (status == SF_OK)
-    status = get_handle(&range, &content.memory);
+    status = legacy ? get_handle(&range, &content.memory) : export_virtual(&range, &content, fd_p);
   if (status != SF_OK)
     return status;
   content.length_bytes = range.length_bytes;
@@ -109,6 +119,14 @@ static sf_status_t find_opened(const shared_t *shared, CUdeviceptr base, int32_t
   return SF_OK;
 }
 
+static void close_base(const content_t *content, CUdeviceptr base)
+{
+  if (content->is_virtual)
+    sfshm_cuda_virtual_close(base, content->length_bytes);
+  else
+    cuIpcCloseMemHandle(base);
+}
+
 static sf_status_t open_on(shared_t *shared, int32_t number)
 {
   sfshm_cuda_device_t *device;
@@ -116,13 +134,15 @@ static sf_status_t open_on(shared_t *shared, int32_t number)
   sf_status_t status = sfshm_cuda_enter(number, &device);
   if (status != SF_OK)
     return status;
-  CUresult result = cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  CUresult result = shared->content.is_virtual
+                        ? sfshm_cuda_virtual_open(shared->fd, shared->content.length_bytes, number, &base)
+                        : cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (result != CUDA_SUCCESS)
     status = refused(result, "the driver refuses to open memory of another process");
   else
     status = find_opened(shared, base, number, &shared->range);
   if (status != SF_OK && result == CUDA_SUCCESS)
-    cuIpcCloseMemHandle(base);
+    close_base(&shared->content, base);
   sfshm_cuda_leave();
   return status;
 }
@@ -228,12 +248,13 @@ static sf_status_t open_handle(shared_t *shared, int32_t device)
   return open_on(shared, number);
 }
 
-static sf_status_t add(const content_t *content, int32_t device, shared_t **shared_p)
+static sf_status_t add(const content_t *content, int fd, int32_t device, shared_t **shared_p)
 {
   shared_t *shared = calloc(1, sizeof *shared);
   if (shared == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of opened memory");
   shared->content = *content;
+  shared->fd = fd;
   sf_status_t status = open_handle(shared, device);
   if (status != SF_OK) {
     free(shared);
@@ -255,7 +276,7 @@ static void close_memory(const shared_t *shared)
   if (sfshm_cuda_enter(shared->range.device, &device) != SF_OK)
     return;
   sfshm_cuda_unlock();
-  cuIpcCloseMemHandle(base);
+  close_base(&shared->content, base);
   sfshm_cuda_leave();
   sfshm_cuda_lock();
 }
@@ -305,7 +326,8 @@ static shared_t *find_open(const content_t *content)
   }
 }
 
-sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p)
+sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int fd, int32_t device,
+                                   sfshm_device_range_t *range_p)
 {
   content_t content;
   sf_status_t status = SF_OK;
@@ -313,7 +335,7 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int32_t 
   sfshm_cuda_lock();
   shared_t *shared = find_open(&content);
   if (shared == NULL)
-    status = add(&content, device, &shared);
+    status = add(&content, fd, device, &shared);
   else if (device != SFSHM_DEVICE_ANY && shared->range.device != device)
     status = sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: the memory is open for device %d already", shared->range.device);
   if (status == SF_OK) {

@@ -93,14 +93,16 @@ typedef struct sfshm_device_ops {
   sf_status_t (*attach)(const sfshm_device_range_t *range);
   void (*detach)(const void *address, uint64_t serial);
 
-  /* Creates a handle by which other processes open the allocation that contains the address. SF_ERR_UNSUPPORTED: it was
-   * not allocated for sharing. */
-  sf_status_t (*share)(const void *address, sfshm_device_handle_t *handle_p);
+  /* Creates a handle by which other processes open the allocation that contains the address. *fd_p: a descriptor that
+   * belongs to it, for the caller to close; -1: none does. SF_ERR_UNSUPPORTED: it was not allocated for sharing. */
+  sf_status_t (*share)(const void *address, sfshm_device_handle_t *handle_p, int *fd_p);
 
-  /* Opens an allocation of another process and attaches it. Each open needs one close. device: the device whose kernels
-   * must reach it, or SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: this process does not have the allocation's device, the
-   * device cannot reach it, or the driver refuses. Closing may wait for all streams of the process. */
-  sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, int32_t device, sfshm_device_range_t *range_p);
+  /* Opens an allocation of another process and attaches it. Each open needs one close. fd: the descriptor that came
+   * with the handle, which stays the caller's, or -1. device: the device whose kernels must reach it, or
+   * SFSHM_DEVICE_ANY. SF_ERR_UNSUPPORTED: this process does not have the allocation's device, the device cannot reach
+   * it, or the driver refuses. Closing may wait for all streams of the process. */
+  sf_status_t (*open_shared)(const sfshm_device_handle_t *handle, int fd, int32_t device,
+                             sfshm_device_range_t *range_p);
   void (*close_shared)(const void *base);
 
   /* As sfshm_kernels_find; NULL: not supported on devices. Results in host memory are complete when a kernel returns.

@@ -33,6 +33,9 @@ typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes)
 /* Memory of a context that is not the device's primary one. Not with a real driver. */
 typedef void *sftest_cuda_alloc_elsewhere_fn_t(int device, size_t len_bytes);
 
+/* Memory at reserved addresses, for other processes or not; its whole length is that of sftest_cuda_length_fn_t. */
+typedef void *sftest_cuda_alloc_virtual_fn_t(int device, size_t len_bytes, int shareable);
+
 /* How many devices there are. */
 typedef int sftest_cuda_count_fn_t(void);
 

@@ -147,7 +147,8 @@ static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr
   if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
     *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   else if (memory != NULL)
-    *(CUcontext *)data = memory->device < 0 ? NULL : sftest_cuda_context(memory->device, memory->elsewhere);
+    *(CUcontext *)data =
+        memory->device < 0 || memory->is_virtual ? NULL : sftest_cuda_context(memory->device, memory->elsewhere);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -158,6 +159,9 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
     return get_known(data, attribute, pointer);
   if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
     abort();
-  *(int *)data = 1;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
+  *(int *)data = memory != NULL && !memory->is_virtual;
+  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }

@@ -11,6 +11,7 @@
 
 #include "tests/cuda/fake_internal.h"
 #include "tests/cuda/fake_memory.h"
+#include "tests/cuda/virtual_memory.h"
 
 #define PIECE_BYTES 512u /* to which devices' memory is aligned */
 #define DEVICE_BYTES ((size_t)1 << 36)
@@ -72,7 +73,8 @@ bool sftest_cuda_can_touch(int device, const void *address)
   for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device >= 0
             ? !memory->elsewhere && is_within(address, memory->base, memory->length_bytes) &&
-                  sftest_cuda_has_access(device, memory->device)
+                  (memory->is_virtual ? (memory->access >> device & 1) != 0
+                                      : sftest_cuda_has_access(device, memory->device))
             : is_within(address, memory->alias != NULL ? memory->alias : memory->base, memory->length_bytes))
       return true;
   return false;
@@ -99,6 +101,15 @@ void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset)
     memory->base = memory->mapped;
     memory->length_bytes = memory->told_bytes = memory->mapped_bytes;
   }
+}
+
+void sftest_cuda_map_at(sftest_cuda_memory_t *memory, void *address)
+{
+  memory->mapped_bytes = memory->length_bytes;
+  memory->mapped = mmap(address, memory->mapped_bytes, protection(), MAP_SHARED | MAP_FIXED, memory->fd, 0);
+  if (memory->mapped == MAP_FAILED)
+    abort();
+  memory->given = memory->base = memory->mapped;
 }
 
 /* Processes that have others' memory open hold a lock on its file. */
@@ -156,7 +167,7 @@ static CUresult make_memory(int device, size_t bytes, void **base_p)
 CUresult sftest_cuda_free_memory(uintptr_t address, bool imported)
 {
   sftest_cuda_memory_t **link = sftest_cuda_find_memory(address), *memory = *link;
-  if (memory == NULL || (uintptr_t)memory->given != address || memory->imported != imported)
+  if (memory == NULL || (uintptr_t)memory->given != address || memory->imported != imported || memory->is_virtual)
     return CUDA_ERROR_INVALID_VALUE;
   if (memory->fd >= 0 && !imported && getenv("SFTEST_CUDA_LENIENT") == NULL)
     check_unused(memory);
@@ -335,6 +346,8 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
 
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_alloc_elsewhere_fn_t sftest_cuda_alloc_elsewhere;
+sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_virtual;
+sftest_cuda_free_fn_t sftest_cuda_free_virtual;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_length_fn_t sftest_cuda_length;
 
@@ -356,6 +369,11 @@ void *sftest_cuda_alloc(int device, size_t len_bytes)
   return result == CUDA_SUCCESS ? base : NULL;
 }
 
+void *sftest_cuda_alloc_virtual(int device, size_t len_bytes, int shareable)
+{
+  return sftest_virtual_alloc(device, len_bytes, shareable != 0);
+}
+
 void *sftest_cuda_alloc_elsewhere(int device, size_t len_bytes)
 {
   char *memory = sftest_cuda_alloc(device, len_bytes);
@@ -368,5 +386,11 @@ void *sftest_cuda_alloc_elsewhere(int device, size_t len_bytes)
 void sftest_cuda_free(void *address)
 {
   if (address != NULL && finish_and_free((uintptr_t)address) != CUDA_SUCCESS)
+    abort();
+}
+
+void sftest_cuda_free_virtual(void *address)
+{
+  if (!sftest_virtual_free(address, sftest_cuda_length(address)))
     abort();
 }

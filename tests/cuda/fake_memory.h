@@ -19,7 +19,10 @@ typedef struct sftest_cuda_memory {
   int device; /* -1: pinned; -2: the host's, registered */
   int fd;
   bool imported;
-  bool elsewhere; /* allocated in a context that is not the primary one */
+  bool is_virtual; /* at reserved addresses, then: */
+  bool is_shareable;
+  unsigned access; /* bits of devices whose kernels have it */
+  bool elsewhere;  /* allocated in a context that is not the primary one */
   uint64_t serial;
   char *alias;           /* registered: where devices see it */
   CUipcMemHandle handle; /* imported: by which */
@@ -34,6 +37,9 @@ sftest_cuda_memory_t *sftest_cuda_add_memory(int device, size_t bytes);
 
 /* Maps its file, from the offset on. */
 void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset);
+
+/* The same at that address, instead of what is there. */
+void sftest_cuda_map_at(sftest_cuda_memory_t *memory, void *address);
 
 /* address: as the caller got it. */
 CUresult sftest_cuda_free_memory(uintptr_t address, bool imported);

@@ -11,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cuda/virtual_memory.h"
+
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
+sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_virtual;
+sftest_cuda_free_fn_t sftest_cuda_free_virtual;
 sftest_cuda_copy_fn_t sftest_cuda_copy;
 sftest_cuda_length_fn_t sftest_cuda_length;
 sftest_cuda_count_fn_t sftest_cuda_count;
@@ -94,6 +98,23 @@ void sftest_cuda_free(void *address)
   require(cuMemFree((CUdeviceptr)(uintptr_t)address), "cuMemFree");
   leave(0);
   nlive--;
+}
+
+void *sftest_cuda_alloc_virtual(int device, size_t len_bytes, int shareable)
+{
+  enter(device);
+  void *address = sftest_virtual_alloc(device % ndevices, len_bytes, shareable != 0);
+  leave(device);
+  return address;
+}
+
+void sftest_cuda_free_virtual(void *address)
+{
+  size_t len_bytes = sftest_cuda_length(address);
+  enter(0);
+  require(cuCtxSynchronize(), "cuCtxSynchronize");
+  require(sftest_virtual_free(address, len_bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE, "cuMemUnmap");
+  leave(0);
 }
 
 void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)

@@ -17,6 +17,8 @@ static struct {
   sftest_cuda_alloc_fn_t *alloc;
   sftest_cuda_alloc_elsewhere_fn_t *alloc_elsewhere; /* NULL: a real driver */
   sftest_cuda_free_fn_t *free;
+  sftest_cuda_alloc_virtual_fn_t *alloc_virtual;
+  sftest_cuda_free_fn_t *free_virtual;
   sftest_cuda_copy_fn_t *copy;
   sftest_cuda_count_fn_t *count;
   sftest_cuda_length_fn_t *length;
@@ -91,6 +93,8 @@ bool sftest_device_is_there(void)
     if (driver != NULL) {
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.alloc_elsewhere = (sftest_cuda_alloc_elsewhere_fn_t *)dlsym(driver, "sftest_cuda_alloc_elsewhere");
+      fake.alloc_virtual = (sftest_cuda_alloc_virtual_fn_t *)dlsym(driver, "sftest_cuda_alloc_virtual");
+      fake.free_virtual = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free_virtual");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
       fake.count = (sftest_cuda_count_fn_t *)dlsym(driver, "sftest_cuda_count");
       fake.length = (sftest_cuda_length_fn_t *)dlsym(driver, "sftest_cuda_length");
@@ -120,6 +124,16 @@ int sftest_device_instead(int device)
 void *sftest_device_alloc(int device, size_t len_bytes)
 {
   return fake.alloc(sftest_device_instead(device), len_bytes);
+}
+
+void *sftest_device_alloc_virtual(int device, size_t len_bytes, bool shareable)
+{
+  return fake.alloc_virtual(sftest_device_instead(device), len_bytes, shareable);
+}
+
+void sftest_device_free_virtual(void *address)
+{
+  fake.free_virtual(address);
 }
 
 void *sftest_device_alloc_elsewhere(int device, size_t len_bytes)

@@ -33,6 +33,10 @@ int sftest_device_instead(int device);
 
 void *sftest_device_alloc(int device, size_t len_bytes);
 
+/* At reserved addresses, for other processes or not. */
+void *sftest_device_alloc_virtual(int device, size_t len_bytes, bool shareable);
+void sftest_device_free_virtual(void *address);
+
 /* In a context that is not the primary one; only where it can fail. */
 void *sftest_device_alloc_elsewhere(int device, size_t len_bytes);
 void sftest_device_free(void *address);

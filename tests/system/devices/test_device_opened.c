@@ -106,15 +106,20 @@ typedef struct way {
   int other;       /* device on which rank 1's memory is; rank 0's is on device 0 */
   const char *name;
   int64_t nkernels;
+  enum { ALLOCATED, MAPPED, MAPPED_FOR_SELF } memory;
 } way_t;
 
 static const way_t ways[] = {
-    {NULL, 0, "in-place", 1},             /* the reader's kernel reads */
-    {NULL, 1, "in-place", 1},             /* that of another device likewise */
-    {NULL, 2, "in-place", 0},             /* kernels don't reach it: the driver copies */
-    {"SF_DEVICE_PEER", 0, "in-place", 1}, /* nothing changes on one device */
-    {"SF_DEVICE_PEER", 1, "in-place", 0}, /* the driver copies between two */
-    {"SF_DEVICE_SHARE", 0, "slots", 2},   /* the owner's kernel brings it to the host, and the reader's from there */
+    {NULL, 0, "in-place", 1, ALLOCATED},             /* the reader's kernel reads */
+    {NULL, 1, "in-place", 1, ALLOCATED},             /* that of another device likewise */
+    {NULL, 2, "in-place", 0, ALLOCATED},             /* kernels don't reach it: the driver copies */
+    {"SF_DEVICE_PEER", 0, "in-place", 1, ALLOCATED}, /* nothing changes on one device */
+    {"SF_DEVICE_PEER", 1, "in-place", 0, ALLOCATED}, /* the driver copies between two */
+    {NULL, 0, "in-place", 1, MAPPED},                /* by a descriptor */
+    {NULL, 0, "slots", 2, MAPPED_FOR_SELF},          /* which there is none for */
+    {"SF_DEVICE_SHARE", 0, "slots", 2, MAPPED},
+    {"SF_DEVICE_SHARE", 0, "slots", 2,
+     ALLOCATED}, /* the owner's kernel brings it to the host, and the reader's from there */
 };
 
 static int go_one_way(sftest_rank_t *self)
@@ -128,7 +133,9 @@ static int go_one_way(sftest_rank_t *self)
     setenv(way->off, "off", 1);
   setenv("SFTEST_CUDA_DEVICES", "3", 1);
   sf_context_t *context = sftest_join(self);
-  double *roots = sftest_device_is_there() ? sftest_device_alloc(device, sizeof values) : NULL;
+  SFTEST_REQUIRE(self, sftest_device_is_there());
+  double *roots = way->memory == ALLOCATED ? sftest_device_alloc(device, sizeof values)
+                                           : sftest_device_alloc_virtual(device, sizeof values, way->memory == MAPPED);
   double *leaves = sftest_device_alloc(device, sizeof values);
   for (int i = 0; i < UNITS; i++)
     values[i] = 1000.0 * self->rank + i;
@@ -148,7 +155,10 @@ static int go_one_way(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   for (int i = 0; i < 2; i++)
     SFTEST_OK(self, sf_unregister(regions[i]));
-  sftest_device_free(roots);
+  if (way->memory == ALLOCATED)
+    sftest_device_free(roots);
+  else
+    sftest_device_free_virtual(roots);
   sftest_device_free(leaves);
   SFTEST_OK(self, sf_finalize(context));
   return 0;

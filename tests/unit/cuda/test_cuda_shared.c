@@ -16,13 +16,15 @@ static void own_pieces(int to_other, int from_other)
 {
   char values[PIECE_BYTES], end;
   sfshm_device_handle_t handle;
+  int fd;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sftest_cuda_open();
   for (int i = 0; i < PIECES; i++) {
     void *piece = cuda.alloc(0, PIECE_BYTES);
     memset(values, 'a' + i, sizeof values);
     cuda.copy(piece, values, sizeof values);
-    if (device->share(piece, &handle) != SF_OK || write(to_other, &handle, sizeof handle) != sizeof handle)
+    if (device->share(piece, &handle, &fd) != SF_OK || fd != -1 ||
+        write(to_other, &handle, sizeof handle) != sizeof handle)
       _exit(1);
   }
   _exit(read(from_other, &end, 1) == 0 ? 0 : 1);
@@ -45,7 +47,7 @@ static void check_none(const sfshm_device_handle_t *handle, uint64_t length_byte
     if (memcmp(&none.bytes[i], &length_bytes, sizeof length_bytes) == 0)
       memset(&none.bytes[i], 0, sizeof length_bytes);
   ck_assert(memcmp(&none, handle, sizeof none) != 0);
-  ck_assert_int_eq(device->open_shared(&none, SFSHM_DEVICE_ANY, &range), SF_ERR_UNSUPPORTED);
+  ck_assert_int_eq(device->open_shared(&none, -1, SFSHM_DEVICE_ANY, &range), SF_ERR_UNSUPPORTED);
 }
 
 START_TEST(test_pieces)
@@ -63,7 +65,7 @@ START_TEST(test_pieces)
   for (int i = 0; i < PIECES; i++)
     ck_assert_int_eq(read(there[0], &handles[i], sizeof handles[i]), sizeof handles[i]);
   for (int i = 0; i < PIECES; i++) {
-    ck_assert_int_eq(device->open_shared(&handles[i], SFSHM_DEVICE_ANY, &ranges[i]), SF_OK);
+    ck_assert_int_eq(device->open_shared(&handles[i], -1, SFSHM_DEVICE_ANY, &ranges[i]), SF_OK);
     ck_assert_uint_ge(ranges[i].length_bytes, PIECE_BYTES);
   }
   for (int i = 0; i < PIECES; i++) {

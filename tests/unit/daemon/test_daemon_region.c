@@ -1,15 +1,19 @@
 /* Registered regions: listed, and those of devices handed out and taken back. */
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 
 #define SIZE 3
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
-static void send_add(sftest_client_t *client, uint64_t region, size_t handle_bytes)
+static void send_add_with(sftest_client_t *client, uint64_t region, size_t handle_bytes, int fd)
 {
   static uint8_t handle[1000] = "handle";
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
@@ -23,7 +27,12 @@ static void send_add(sftest_client_t *client, uint64_t region, size_t handle_byt
   add.offset = 24;
   message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
   message.region_add = &add;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send(client, &message, &fd, fd >= 0);
+}
+
+static void send_add(sftest_client_t *client, uint64_t region, size_t handle_bytes)
+{
+  send_add_with(client, region, handle_bytes, -1);
 }
 
 static void send_removal(sftest_client_t *client, uint64_t region, bool at_once)
@@ -128,6 +137,36 @@ START_TEST(bad_requests)
 }
 END_TEST
 
+/* Goes with the handle to all that ask, and is closed with the region. */
+START_TEST(handles_with_descriptors)
+{
+  sfproto_incoming_t incoming;
+  struct stat sent, got;
+  int64_t held = daemon_.server->nheld_fds;
+  int before = sftest_count_fds(), fd = memfd_create("memory", MFD_CLOEXEC);
+  ck_assert_int_eq(fstat(fd, &sent), 0);
+  send_add_with(&clients[0], 1, 0, fd);
+  sftest_expect_error(&clients[0], SF_ERR_PROTO, "a descriptor without a handle");
+  send_add_with(&clients[0], 1, 96, fd);
+  sftest_expect_done(&clients[0]);
+  close(fd);
+  for (int i = 0; i < 2; i++) {
+    send_get(&clients[1], 0, 1);
+    sftest_expect(&clients[1], SFPROTO__MESSAGE__BODY_REGION, &incoming);
+    ck_assert_int_eq(incoming.nfds, 1);
+    ck_assert_int_eq(fstat(incoming.fds[0], &got), 0);
+    ck_assert(got.st_ino == sent.st_ino && got.st_dev == sent.st_dev);
+    sfproto_incoming_free(&incoming);
+  }
+  ck_assert_int_eq(daemon_.server->nheld_fds, held + 1);
+  send_closed(&clients[1], 0, 1);
+  sftest_expect_done(&clients[1]);
+  send_remove(&clients[0], 1);
+  sftest_expect_done(&clients[0]);
+  ck_assert_int_eq(sftest_count_fds(), before);
+}
+END_TEST
+
 START_TEST(removal_waits_for_all_who_have_it)
 {
   add(&clients[0], 1, 96);
@@ -203,6 +242,7 @@ static Suite *suite(void)
   sftest_daemon_job(tc, SIZE);
   tcase_add_test(tc, regions_are_listed_and_bounded);
   tcase_add_test(tc, bad_requests);
+  tcase_add_test(tc, handles_with_descriptors);
   tcase_add_test(tc, removal_waits_for_all_who_have_it);
   tcase_add_test(tc, who_has_closed_it_is_not_waited_for);
   tcase_add_test(tc, who_leaves_has_closed_everything);
