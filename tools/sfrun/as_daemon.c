@@ -1,4 +1,4 @@
-/* One daemon of those that mpirun starts. Single-threaded; sleeps while the daemon runs. */
+/* A daemon under mpirun. Single-threaded; sleeps while the daemon runs. */
 #include "tools/sfrun/as_daemon.h"
 
 #include <errno.h>
@@ -26,13 +26,13 @@
 
 typedef struct agent {
   const char *directory;
-  bool made;      /* the directory is ours */
+  bool made;      /* the directory was created here */
   int32_t nlocal; /* daemons in it */
   char socket[SFRUN_SOCKET_BYTES];
   char **sfd; /* path and arguments */
   int nsfd;
   int signal_fd;
-  int ready_fd; /* on which sfd says that it is ready */
+  int ready_fd; /* sfd reports readiness here */
   pid_t pid;    /* of sfd; 0: not running */
 } agent_t;
 
@@ -71,12 +71,13 @@ static sf_status_t make_directory(agent_t *agent)
                            agent->directory);
 }
 
-/* Daemons that share a directory are told apart by their rank under mpirun. A surrounding job's doesn't count. */
+/* Daemons that share a directory are numbered by their rank under mpirun; variables of a surrounding job are ignored.
+ * */
 static sf_status_t choose_socket(agent_t *agent)
 {
   sfc_identity_t identity = {.rank = 0};
   sf_init_options_t options = SF_INIT_OPTIONS_DEFAULT;
-  options.job = "daemons"; /* no launcher needs to name it */
+  options.job = "daemons"; /* no launcher needs a name */
   unsetenv("SF_RANK");
   unsetenv("SF_SIZE");
   sf_status_t status = agent->nlocal > 1 ? sfc_identity_resolve(&options, &identity) : SF_OK;
@@ -120,7 +121,7 @@ static const char *host_name(void)
   return name;
 }
 
-/* Whether a signal has come that asks to end; meanwhile tells if the daemon ends. */
+/* Returns whether a signal asks to end; reports the end of the daemon. */
 static bool take_signals(agent_t *agent)
 {
   bool end = false;
@@ -134,7 +135,7 @@ static bool take_signals(agent_t *agent)
   return end;
 }
 
-/* *go_on_p: the daemon is ready, and nobody has asked to end. */
+/* *go_on_p: ready, and no signal asks to end. */
 static sf_status_t wait_until_ready(agent_t *agent, int fd, bool *go_on_p)
 {
   for (;;) {
@@ -152,7 +153,7 @@ static sf_status_t wait_until_ready(agent_t *agent, int fd, bool *go_on_p)
   }
 }
 
-/* A daemon that is told to end while it starts may still have to say that it is ready: ready_fd stays open. */
+/* ready_fd stays open, as a daemon that is told to end while it starts may still write to it. */
 static sf_status_t start(agent_t *agent, bool *go_on_p)
 {
   int ready[2];
@@ -174,7 +175,7 @@ static sf_status_t prepare(agent_t *agent)
   return status;
 }
 
-/* In one piece: other hosts write lines, too. */
+/* One write, as other hosts write lines, too. */
 static sf_status_t tell(const char *what)
 {
   char line[128];

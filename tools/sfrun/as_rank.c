@@ -1,4 +1,4 @@
-/* Choosing the daemon of one rank. Single-threaded; becomes the program. */
+/* Choice of a rank's daemon. Single-threaded; becomes the program. */
 #include "tools/sfrun/as_rank.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "shm/base/error.h"
 #include "tools/sfrun/process/process.h"
 
-/* The line was written by sfrun, but anybody can type it. */
+/* Checks everything: anybody can type the line. */
 static sf_status_t parse(int argc, char *argv[], sfrun_distribution_t *distribution_p, int32_t *nnodes_p)
 {
   if (argc <= SFRUN_AS_RANK_WORDS || strcmp(argv[5], "--") != 0)

@@ -1,4 +1,4 @@
-/* The private daemons of one sfrun on this host. Single-threaded; blocks only while the daemons start and end. */
+/* Private daemons on this host: see daemon.h. Single-threaded; blocks while daemons start and end. */
 #include "tools/sfrun/daemon.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define STOP_TIMEOUT_MS 5000
 #define NUMBER_BYTES 16
 
-/* What the daemons are started with. */
+/* How daemons are started. */
 typedef struct start {
   const sfrun_options_t *options;
   char path[PATH_MAX]; /* of sfd */
@@ -34,7 +34,7 @@ typedef struct start {
 
 /* ---- Starting ---- */
 
-/* Its own process group: a Ctrl-C at the terminal must reach the ranks, not the daemon that they still need. */
+/* In a process group of its own, so that Ctrl-C does not reach it before the ranks have ended. */
 static sf_status_t spawn_with(const start_t *start, const char *const words[], const int kept_fds[2], pid_t *pid_p)
 {
   const char **args = NULL;
@@ -83,7 +83,7 @@ static sf_status_t start_one(start_t *start, int32_t node, sfrun_daemons_t *daem
 
 /* ---- Waiting ---- */
 
-/* Whether a signal that asks sfrun to end has come; others are of no use before the program runs. */
+/* A signal that asks to end; others are ignored before the program runs. 0: none. */
 static int take_ending_signal(int signal_fd)
 {
   struct signalfd_siginfo info;
@@ -143,7 +143,7 @@ static sf_status_t wait_for_all(const start_t *start, int signal_fd, sfrun_daemo
 
 /* ---- Together ---- */
 
-/* Several daemons append to one file. */
+/* Daemons append to one file. */
 sf_status_t sfrun_daemons_open_log(const sfrun_options_t *options, int *fd_p)
 {
   const char *path = options->daemon_log;

@@ -1,4 +1,4 @@
-/* The identity of the job that sfrun starts. Single-threaded: changes the environment. */
+/* Identity of the job: see job.h. Single-threaded: changes the environment. */
 #include "tools/sfrun/job.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 #define PROGRAM_MAX 40 /* characters of its name */
 #define NAME_BYTES 64
 
-/* The program's name, as far as it can be typed, and a number that makes it the only one. */
+/* The program's name as far as it can be typed, and a number that makes it unique. */
 static void make_name(const char *program, uint32_t number, char name_p[NAME_BYTES])
 {
   const char *slash = strrchr(program, '/');

@@ -1,4 +1,4 @@
-/* Starting the program: under mpirun, or its ranks directly. Single-threaded. */
+/* Starting the program: see launch.h. Single-threaded. */
 #include "tools/sfrun/launch.h"
 
 #include <fcntl.h>
@@ -22,8 +22,8 @@ static bool is_forwarded(const char *variable)
          strncmp(variable, SFRUN_DEVICE_QUEUES "=", strlen(SFRUN_DEVICE_QUEUES) + 1) == 0;
 }
 
-/* Open MPI gives ranks on other nodes only variables that -x names. It refuses -x beside its parameter
- * mca_base_env_list; whoever uses that lists these there. */
+/* Open MPI passes only variables of -x to ranks on other nodes, and refuses -x beside its parameter mca_base_env_list,
+ * in which users list them. */
 static bool needs_forwarding(const sfrun_launch_t *launch)
 {
   bool listed = getenv("OMPI_MCA_mca_base_env_list") != NULL;
@@ -32,7 +32,7 @@ static bool needs_forwarding(const sfrun_launch_t *launch)
   return launch->mpi == SFRUN_MPI_OPEN_MPI && !listed;
 }
 
-/* The hosts of a Slurm job are known to mpirun. */
+/* Not in a Slurm job, of which mpirun knows the hosts. */
 static void add_hosts(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, sfrun_words_t *words)
 {
   static const char *const mapping[] = {"map-by",   "rank-by", "bynode", "byslot",  "npernode", "ppr",
@@ -88,8 +88,7 @@ static sf_status_t build_words(const sfrun_launch_t *launch, const sfrun_daemons
   return status ? status : sfrun_words_check(words);
 }
 
-/* mpirun itself looks on other nodes and in other directories; here only what is here is checked, because its own
- * message is long and comes once per rank. */
+/* Checks programs on this host only; mpirun's own message is long, and comes once per rank. */
 static sf_status_t check_program(const sfrun_options_t *options, char path[PATH_MAX])
 {
   static const char *const elsewhere[] = {"H",  "host", "hosts", "hostfile", "machinefile", "f",
@@ -140,7 +139,7 @@ bool sfrun_launch_has_remote_daemons(const sfrun_launch_t *launch)
   return launch->hosts.count || (options->nnodes > 1 && options->fabric == SFRUN_FABRIC_MPI);
 }
 
-/* A Slurm job over several hosts gets daemons on all, unless the user says how many, or where one is. */
+/* A Slurm job over several hosts gets daemons on all, unless the user names daemons. */
 static sf_status_t find_hosts(const sfrun_options_t *options, sfrun_hosts_t *hosts_p)
 {
   const char *given = getenv("SF_SOCKET");
@@ -149,7 +148,7 @@ static sf_status_t find_hosts(const sfrun_options_t *options, sfrun_hosts_t *hos
   if (options->launcher == SFRUN_LAUNCHER_LOCAL || options->nnodes || (given && *given) || !sfrun_hosts_in_slurm())
     return SF_OK;
   sf_status_t status = sfrun_hosts_from_slurm(hosts_p);
-  /* The daemons' step must not keep the processors from the program's, which would wait for the daemons' end. */
+  /* otherwise the program's step would wait for the daemons' to end */
   if (!status && setenv("SLURM_OVERLAP", "1", 0) != 0)
     status = sfshm_error_errno(SF_ERR_SYS, "environment");
   if (!status && !options->quiet)
@@ -193,7 +192,7 @@ static sf_status_t start_mpirun(const sfrun_launch_t *launch, const sfrun_daemon
   sf_status_t status = build_words(launch, daemons, &words);
   sfrun_command_t command = {.path = launch->mpirun_path,
                              .argv = words.words,
-                             .death_signal = SIGTERM, /* so that mpirun ends its ranks */
+                             .death_signal = SIGTERM, /* mpirun then ends its ranks */
                              .own_group = children->own_groups,
                              .stdin_fd = -1,
                              .stdout_fd = -1,
@@ -204,7 +203,7 @@ static sf_status_t start_mpirun(const sfrun_launch_t *launch, const sfrun_daemon
   return status;
 }
 
-/* As under mpirun, only rank 0 reads standard input. */
+/* Only rank 0 reads standard input, as under mpirun. */
 static sf_status_t start_rank(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons, int32_t rank, int null_fd,
                               sfrun_children_t *children)
 {

@@ -1,6 +1,4 @@
-/* sfrun: runs a program's ranks with private daemons. One thread; the order here is the order in which things are
- * undone.
- */
+/* sfrun: runs ranks with private daemons. One thread; things are undone in reverse order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +20,7 @@
 #include "tools/sfrun/process/signals.h"
 #include "tools/sfrun/process/supervise.h"
 
-/* As env and timeout do. */
+/* as of env and timeout */
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static int report(sf_status_t status)
@@ -37,7 +35,7 @@ static int fail(sf_status_t status)
   return EXIT_OWN_FAILURE;
 }
 
-/* Somebody else's daemon: only look whether it is there, because mpirun would report its absence once per rank. */
+/* A daemon of others: checks for it here, as mpirun would report its absence once per rank. */
 static sf_status_t check_daemon(void)
 {
   int fd = -1;
@@ -56,7 +54,7 @@ static int run_program(const sfrun_launch_t *launch, sfrun_daemons_t *daemons, i
   return code;
 }
 
-/* Our own daemons: their socket, if it is the same for all ranks, and the job. */
+/* Own daemons: sets the job, and the socket if all ranks have the same. */
 static sf_status_t set_environment(const sfrun_launch_t *launch, const sfrun_daemons_t *daemons)
 {
   char socket_path[SFRUN_SOCKET_BYTES];

@@ -1,5 +1,4 @@
-/* sfrun's command line. One table row per option parses and documents it; whatever is not in the table and comes before
- * the program is mpirun's. Single-threaded. */
+/* Command line of sfrun: see options.h. Single-threaded. */
 #include "tools/sfrun/options.h"
 
 #include <stddef.h>
@@ -50,13 +49,13 @@ static const sftool_option_t rows[] = {
 };
 #define NROWS (sizeof rows / sizeof rows[0])
 
-/* The line while it is read. */
+/* State of parsing. */
 typedef struct parser {
   int argc, at;
   char **argv;
   sfrun_options_t options;
-  const char *mpirun_only; /* first of mpirun's options other than -n */
-  bool after_unknown;      /* the next word may be the argument of an option that sfrun doesn't know */
+  const char *mpirun_only; /* first option of mpirun other than -n */
+  bool after_unknown;      /* the next word may be the value of an unknown option */
 } parser_t;
 
 static sf_status_t take_sfd_option(const sftool_option_t *option, void *options, const char *text)
@@ -117,8 +116,7 @@ static sf_status_t take_rank_count(parser_t *parser)
   return SF_OK;
 }
 
-/* An option that neither sfrun nor mpirun is known to have, but that is nearly one of sfrun's: passed on, its argument
- * would become the program. */
+/* An unknown option that resembles one of sfrun's: passed to mpirun, its value would become the program. */
 static sf_status_t check_spelling(const char *arg)
 {
   char spelled[SFTOOL_SPELLED_SIZE], hint[SFTOOL_HINT_SIZE];
@@ -148,8 +146,7 @@ static sf_status_t take_mpirun_option(parser_t *parser)
   return SF_OK;
 }
 
-/* A word without dash is the program, unless it follows an option that sfrun doesn't know and a "--" is still to come:
- * then that marks the program. */
+/* A word without dash is the program, unless it follows an unknown option and "--" is still to come. */
 static bool program_starts_here(const parser_t *parser)
 {
   const char *arg = parser->argv[parser->at];
@@ -193,7 +190,7 @@ static sf_status_t parse_options(parser_t *parser)
   return SF_OK;
 }
 
-/* mpirun's ":" begins another program, which would not get its daemon. */
+/* mpirun's ":" begins another program, without daemon. */
 static sf_status_t check_nodes(const parser_t *parser)
 {
   const sfrun_options_t *options = &parser->options;

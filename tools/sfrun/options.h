@@ -1,4 +1,5 @@
-/* sfrun's command line: its own long options from one table, mpirun's options, and the program. */
+/* Command line of sfrun: its options from one table, mpirun's options, and the program. All options that are not in the
+ * table are mpirun's. */
 #ifndef SFRUN_OPTIONS_H
 #define SFRUN_OPTIONS_H
 
@@ -12,12 +13,12 @@
 
 typedef enum sfrun_launcher {
   SFRUN_LAUNCHER_MPIRUN = 0,
-  SFRUN_LAUNCHER_LOCAL, /* sfrun starts the ranks itself, no MPI */
+  SFRUN_LAUNCHER_LOCAL, /* without MPI */
 } sfrun_launcher_t;
 
 typedef enum sfrun_fabric {
   SFRUN_FABRIC_TCP = 0,
-  SFRUN_FABRIC_MPI, /* the daemons are an MPI job of their own */
+  SFRUN_FABRIC_MPI, /* the daemons are an MPI job */
 } sfrun_fabric_t;
 
 /* Texts point into argv. */
@@ -29,7 +30,7 @@ typedef struct sfrun_options {
   sfrun_fabric_t fabric;
   const char *job;          /* its name; NULL: not given */
   const char *hostfile;     /* NULL: not given */
-  int32_t port;             /* of the daemons on other hosts; 0: chosen at random */
+  int32_t port;             /* of daemons on other hosts; 0: random */
   const char *mpirun;       /* NULL: not given */
   const char *sfd;          /* NULL: not given */
   const char *log_level;    /* NULL: not given */
@@ -40,11 +41,10 @@ typedef struct sfrun_options {
   int32_t nranks;           /* 0: not given */
   const char **mpirun_args; /* in the order given, -n included, nmpirun_args of them; owned */
   int nmpirun_args;
-  char **program; /* the program and its arguments, ended by NULL; NULL only with help or version */
+  char **program; /* and its arguments, ended by NULL; NULL with help or version only */
 } sfrun_options_t;
 
-/* Fills *options_p, to be freed with sfrun_options_free. With --help or --version the rest of the line is not looked
- * at. SF_ERR_ARG, with a text that names the option, when the line makes no sense. */
+/* Fills *options_p; free with sfrun_options_free. --help and --version end parsing. SF_ERR_ARG names the option. */
 sf_status_t sfrun_options_parse(int argc, char *argv[], sfrun_options_t *options_p);
 void sfrun_options_free(sfrun_options_t *options);
 

@@ -1,4 +1,4 @@
-/* Finding sfd and making its argument list. Single-threaded. */
+/* Command of sfd: see sfd_command.h. Single-threaded. */
 #include "tools/sfrun/sfd_command.h"
 
 #include <stdlib.h>
@@ -25,8 +25,7 @@ sf_status_t sfrun_sfd_find(const sfrun_options_t *options, char path_p[PATH_MAX]
   return status ? sfshm_error(status, "no sfd beside sfrun or in PATH: name one by --sfd") : SF_OK;
 }
 
-/* The level to start the daemon with, NULL to leave it to the daemon. Beside a program's output only what is wrong is
- * of interest, unless somebody has said otherwise. */
+/* Log level of the daemon; NULL: its default. Beside a program's output only problems are printed, unless requested. */
 static const char *choose_log_level(const sfrun_options_t *options)
 {
   static const char key[] = "log-level=";

@@ -1,4 +1,4 @@
-/* The command that starts an sfd. */
+/* Command that starts sfd. */
 #ifndef SFRUN_SFD_COMMAND_H
 #define SFRUN_SFD_COMMAND_H
 
@@ -8,11 +8,11 @@
 
 #include "tools/sfrun/options.h"
 
-/* Finds the daemon: --sfd, else beside sfrun, else in PATH. SF_ERR_NOT_FOUND, SF_ERR_PERM. */
+/* Finds --sfd, else sfd beside sfrun, else in PATH. SF_ERR_NOT_FOUND, SF_ERR_PERM. */
 sf_status_t sfrun_sfd_find(const sfrun_options_t *options, char path_p[PATH_MAX]);
 
-/* The argument list: "sfd", the words (ended by NULL), and what sfrun's options say. One allocation, to be freed; the
- * words are not copied. SF_ERR_NOMEM. */
+/* "sfd", the words (ended by NULL), and sfrun's options. One allocation, to be freed; words are not copied.
+ * SF_ERR_NOMEM. */
 sf_status_t sfrun_sfd_arguments(const sfrun_options_t *options, const char *const words[], const char ***args_p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Gathering the words of a command. No state of its own. */
+/* Words of a command: see words.h. No state of its own. */
 #include "tools/sfrun/words.h"
 
 #include <stdarg.h>

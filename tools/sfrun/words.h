@@ -1,4 +1,4 @@
-/* The words of a command, gathered one by one. */
+/* Words of a command, collected one by one. */
 #ifndef SFRUN_WORDS_H
 #define SFRUN_WORDS_H
 
@@ -9,14 +9,14 @@
 
 /* All zero: none. */
 typedef struct sfrun_words {
-  const char **words; /* owned, each too; ended by NULL */
+  const char **words; /* owned, as each word; ended by NULL */
   size_t nwords;
-  bool failed; /* there was no memory for one */
+  bool failed; /* no memory for a word */
 } sfrun_words_t;
 
 void sfrun_words_add(sfrun_words_t *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether all words are there. SF_ERR_NOMEM. */
+/* SF_ERR_NOMEM: a word is missing. */
 sf_status_t sfrun_words_check(const sfrun_words_t *words);
 
 void sfrun_words_free(sfrun_words_t *words);

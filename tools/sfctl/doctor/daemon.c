@@ -1,5 +1,4 @@
-/* sfctl doctor: the socket, the daemon that answers there, and the other nodes that it knows. The one thread of sfctl.
- */
+/* sfctl doctor: socket, daemon, and the nodes that it knows. The one thread of sfctl. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
@@ -19,9 +18,9 @@
 #include "tools/sfctl/connection.h"
 #include "tools/sfctl/doctor/doctor.h"
 
-#define NODES_NAMED 4      /* of those with one kind of problem */
-#define OPEN_PEERS_SHARE 5 /* of the time that other nodes have, for each of them */
-#define OPENING_MS 500     /* a peer that is there answers sooner */
+#define NODES_NAMED 4      /* limit of named nodes per problem */
+#define OPEN_PEERS_SHARE 5 /* a fifth of the nodes' time is for opening channels */
+#define OPENING_MS 500     /* a healthy peer answers sooner */
 
 static const char *detail_of(sf_status_t status)
 {
@@ -31,7 +30,7 @@ static const char *detail_of(sf_status_t status)
 
 /* ---- The socket ---- */
 
-/* Who chose the path: as sfproto_address does. */
+/* Source of the path, as in sfproto_address. */
 static const char *source_of(const sfctl_doctor_t *doctor)
 {
   const char *variable = getenv("SF_SOCKET"), *runtime = getenv("XDG_RUNTIME_DIR");
@@ -54,7 +53,7 @@ static const char *user_name(uid_t uid, char text[64])
   return text;
 }
 
-/* Others who can write to the directory can put a socket of theirs there, unless it is sticky. */
+/* Other users who can write to a directory without sticky bit can replace the socket. */
 static bool is_open_to_others(const char *path)
 {
   struct stat stat_of_it;
@@ -69,7 +68,7 @@ static bool is_open_to_others(const char *path)
          (stat_of_it.st_mode & S_ISVTX) == 0;
 }
 
-/* Whether it is worth while to connect. */
+/* Returns whether connecting makes sense. */
 static bool judge_socket(const char *path, const char *source, const struct stat *info, sfctl_report_t *report)
 {
   char user[64];
@@ -100,7 +99,7 @@ static bool judge_socket(const char *path, const char *source, const struct stat
   return true;
 }
 
-/* Whether there may be a daemon. */
+/* Returns whether there may be a daemon. */
 static bool examine_socket(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
   struct sockaddr_un address;
@@ -129,7 +128,7 @@ static void tell_of_no_answer(const sfctl_doctor_t *doctor, sf_status_t status, 
 {
   bool absent = status == SF_ERR_NO_DAEMON;
   const char *detail = detail_of(status);
-  int length = absent ? (int)strcspn(detail, ";") : (int)strlen(detail); /* then comes advice for programs */
+  int length = absent ? (int)strcspn(detail, ";") : (int)strlen(detail); /* advice for programs follows */
   sfctl_report_add(report, "daemon", absent ? SFCTL_WARNING : SFCTL_PROBLEM, "%.*s", length, detail);
   if (absent && doctor->socket != NULL)
     sfctl_report_advise(report, "sfd --socket %s & (sfrun brings a daemon of its own)", doctor->socket);
@@ -193,8 +192,7 @@ static void count_in(group_t *group, const Sfproto__PeerInfo *info)
     group->first = info;
 }
 
-/* Channels are opened when there is something to say, and stay open: one that is closed has not been needed, or has
- * broken. */
+/* Channels are opened when needed and stay open: a closed one was not needed, or is broken. */
 static peers_t sort_peers(const sfreport_list_t *list)
 {
   peers_t peers = {0};
@@ -258,8 +256,8 @@ static sf_status_t collect_peers(sfctl_connection_t *connection, sfreport_list_t
   return sfctl_collect(connection, SFPROTO__QUERY__WHAT__PEERS, NULL, list_p);
 }
 
-/* A channel stays open for a while when the other daemon is stopped, or its machine gone. Each has a part of the time;
- * whether one does not answer, of which the report then tells. */
+/* A channel to a stopped daemon stays open for a while. Asks each of them, with a part of the time; returns whether one
+ * did not answer. */
 static bool finds_silent(const sfctl_connection_t *given, const sfreport_list_t *peers, sfctl_report_t *report)
 {
   sfctl_connection_t connection = *given;
@@ -302,7 +300,7 @@ static sf_status_t examine_fabric(sfctl_connection_t *connection, const Sfproto_
 
 /* ---- All nodes ---- */
 
-/* A node that did not answer, and why: the two daemons could not agree, or the other one is not there. */
+/* A node without answer: the daemons disagree, or there is none. */
 static void tell_of_missing(const Sfproto__NodeMissing *missing, sfctl_report_t *report)
 {
   sf_status_t status = missing->status < 0 ? (sf_status_t)missing->status : SF_ERR_PROTO;
@@ -315,7 +313,7 @@ static void tell_of_missing(const Sfproto__NodeMissing *missing, sfctl_report_t 
     sfctl_report_advise(report, "see that sfd runs there and is not stopped, and that no firewall is between");
 }
 
-/* Daemons that know different numbers of nodes have different lists. */
+/* Daemons with different numbers of nodes have different lists of peers. */
 static void judge_answers(const Sfproto__StatusInfo *own, const sfreport_list_t *list, sfctl_report_t *report)
 {
   size_t same = 0;

@@ -1,4 +1,4 @@
-/* sfctl doctor: all checks, one part after the other. The one thread of sfctl. */
+/* sfctl doctor: runs all checks. The one thread of sfctl. */
 #include "tools/sfctl/doctor/doctor.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@ void sfctl_doctor_examine(const sfctl_doctor_t *doctor, sfctl_report_t *report)
   sigset_t child, before;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  sigprocmask(SIG_BLOCK, &child, &before); /* waiting for a command with a time-out needs it */
+  sigprocmask(SIG_BLOCK, &child, &before); /* for waiting with a time-out */
   sfctl_doctor_examine_daemon(doctor, report);
   sfctl_doctor_examine_programs(report);
   sfctl_doctor_examine_system(report);

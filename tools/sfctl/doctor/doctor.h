@@ -1,4 +1,4 @@
-/* sfctl doctor: looks at what sfd and the programs that use it need, and says what to mend. */
+/* sfctl doctor: checks what sfd and its programs need, and advises. */
 #ifndef SFCTL_DOCTOR_DOCTOR_H
 #define SFCTL_DOCTOR_DOCTOR_H
 
@@ -8,18 +8,18 @@
 #include "tools/sfctl/doctor/report.h"
 
 typedef struct sfctl_doctor {
-  const char *root;   /* put before the paths below /proc, /sys and /dev; "" but in tests */
+  const char *root;   /* prefix of paths below /proc, /sys and /dev; "" except in tests */
   const char *socket; /* as given by --socket; NULL: not given */
-  bool found_socket;  /* it was not given, but is the one of the daemon that was found */
-  int64_t timeout_ms; /* for the daemon to answer */
-  bool all_nodes;     /* the daemons of all nodes are asked, by way of this one */
+  bool found_socket;  /* socket is that of a daemon that was found */
+  int64_t timeout_ms; /* for the daemon's answer */
+  bool all_nodes;     /* asks the daemons of all nodes */
 } sfctl_doctor_t;
 
-/* All checks. Changes nothing; starts sfd and mpirun only to ask for their versions. Blocks for as long as the daemon
- * and they take, and half a second more if a channel to another node is opening. */
+/* Runs all checks, without changing anything; starts sfd and mpirun for their versions. Blocks as long as these and the
+ * daemon take, and half a second more if a channel is opening. */
 void sfctl_doctor_examine(const sfctl_doctor_t *doctor, sfctl_report_t *report);
 
-/* Its parts, which run one after the other. */
+/* Parts, in order. */
 void sfctl_doctor_examine_daemon(const sfctl_doctor_t *doctor, sfctl_report_t *report);
 void sfctl_doctor_examine_programs(sfctl_report_t *report);
 void sfctl_doctor_examine_system(sfctl_report_t *report);

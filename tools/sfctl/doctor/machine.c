@@ -1,4 +1,4 @@
-/* sfctl doctor: cores, memory and devices, as /proc, /sys and /dev tell of them. The one thread of sfctl. */
+/* sfctl doctor: cores, memory and devices, from /proc, /sys and /dev. The one thread of sfctl. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #define FULL_PERCENT 90 /* of a memory limit */
 
-/* The beginning of a file below root, without the end of its last line. */
+/* The begin of a file below root, without the last newline. */
 static bool read_text(const sfctl_doctor_t *doctor, const char *path, char *text, size_t size)
 {
   char full[PATH_MAX];
@@ -54,7 +54,7 @@ static void examine_cores(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 
 /* ---- Memory ---- */
 
-/* A hierarchy of cgroups, and how its files are called. */
+/* Version of cgroups, and names of its files. */
 typedef struct hierarchy {
   const char *mount, *limit, *used, *reclaimable;
 } hierarchy_t;
@@ -63,7 +63,7 @@ static const hierarchy_t version_1 = {"/sys/fs/cgroup/memory", "memory.limit_in_
                                       "total_inactive_file "};
 static const hierarchy_t version_2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
 
-/* A line is number:controllers:path; the one of version 2 has no controllers. */
+/* A line is number:controllers:path; version 2 has no controllers. */
 static const hierarchy_t *find_cgroup(char *text, char path[PATH_MAX])
 {
   const hierarchy_t *found = NULL;
@@ -96,7 +96,7 @@ static bool read_number(const sfctl_doctor_t *doctor, const hierarchy_t *kind, c
   return true;
 }
 
-/* The lowest limit from the cgroup up to the root; path becomes that of the group which has it. */
+/* The lowest limit of the cgroup and those above it; path becomes that of the cgroup with it. */
 static bool find_limit(const sfctl_doctor_t *doctor, const hierarchy_t *kind, char path[PATH_MAX], uint64_t *limit_p)
 {
   char at[PATH_MAX];
@@ -116,7 +116,7 @@ static bool find_limit(const sfctl_doctor_t *doctor, const hierarchy_t *kind, ch
   }
 }
 
-/* Without what the kernel can take back at once. */
+/* Without memory that the kernel can reclaim at once. */
 static uint64_t memory_in_use(const sfctl_doctor_t *doctor, const hierarchy_t *kind, const char *path)
 {
   char file[PATH_MAX], text[8192];
@@ -161,7 +161,7 @@ static void examine_memory(const sfctl_doctor_t *doctor, sfctl_report_t *report)
     sfctl_report_advise(report, "raise the container's or the job's memory limit: shared memory counts too");
 }
 
-/* Which of "always [never] deny" is in force. */
+/* Finds the active one of "always [never] deny". */
 static void examine_huge_pages(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
   char text[128];
@@ -174,7 +174,7 @@ static void examine_huge_pages(const sfctl_doctor_t *doctor, sfctl_report_t *rep
 
 /* ---- Devices ---- */
 
-/* What the driver does with kernels, and the queues that streams have to share. */
+/* How the driver loads kernels, and how many queues streams share. */
 static void examine_driver(const char *text, const sfshm_device_ops_t *ops, sfctl_report_t *report)
 {
   sfshm_device_info_t info = {0};
@@ -190,7 +190,7 @@ static void examine_driver(const char *text, const sfshm_device_ops_t *ops, sfct
                    queues != NULL ? "" : ", under sfrun 32 (CUDA_DEVICE_MAX_CONNECTIONS)");
 }
 
-/* The plugin is tried where there is a driver, or it is named: as libsfclient would load it here. */
+/* Loads the plugin, as libsfclient would, if there is a driver or the plugin is named. */
 static void examine_gpu(const sfctl_doctor_t *doctor, sfctl_report_t *report)
 {
   char text[256] = "SF_CUDA_PLUGIN is set", device[PATH_MAX];

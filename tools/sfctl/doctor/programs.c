@@ -1,4 +1,4 @@
-/* sfctl doctor: the programs and libraries that belong together, and MPI. The one thread of sfctl. */
+/* sfctl doctor: programs, libraries, and MPI. The one thread of sfctl. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -26,7 +26,7 @@
 
 static const char own_version[] = QUOTE(SF_VERSION_MAJOR) "." QUOTE(SF_VERSION_MINOR) "." QUOTE(SF_VERSION_PATCH);
 
-/* The first word of the text that looks like a version, "?" if there is none. */
+/* The first word of the text that looks like a version; "?". */
 static void find_version(const char *text, char version[VERSION_SIZE])
 {
   snprintf(version, VERSION_SIZE, "?");
@@ -64,7 +64,7 @@ static void examine_sfd(const char *path, sfctl_report_t *report)
   free(text);
 }
 
-/* As far as that can be seen without sfd, some of whose functions it calls. */
+/* Without sfd, some functions of which the plugin needs. */
 static void examine_library_of_plugin(const char *path, sfctl_report_t *report)
 {
   void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -116,7 +116,7 @@ static void examine_sfd_and_plugin(sfctl_report_t *report)
 
 /* ---- libsfclient ---- */
 
-/* Writes the path and the version of the library that the loader finds by that name. */
+/* Path and version of the library that the loader finds. */
 static bool load(const char *name, char path[PATH_MAX], char version[VERSION_SIZE])
 {
   const struct link_map *map = NULL;
@@ -133,7 +133,7 @@ static bool load(const char *name, char path[PATH_MAX], char version[VERSION_SIZ
   return true;
 }
 
-/* Where make install puts it, or where it is built. */
+/* As installed, or as built. */
 static bool find_beside(char directory[PATH_MAX], char path[PATH_MAX], char version[VERSION_SIZE])
 {
   char own[PATH_MAX], name[PATH_MAX + sizeof "/../lib/" LIBRARY];
@@ -196,7 +196,7 @@ static bool is_same_file(const char *a, const char *b)
   return realpath(a, real_a) != NULL && realpath(b, real_b) != NULL && strcmp(real_a, real_b) == 0;
 }
 
-/* Names by which distributions install several MPIs side by side. */
+/* Names under which distributions install several MPIs. */
 static void describe_others(const char *chosen, char *text, size_t size)
 {
   static const char *const names[] = {"mpirun.openmpi", "mpirun.mpich"};

@@ -1,4 +1,4 @@
-/* Collecting findings and printing them. The one thread of sfctl. */
+/* Findings: see report.h. The one thread of sfctl. */
 #include "tools/sfctl/doctor/report.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* What sfctl doctor has found: one finding for each check. */
+/* Findings of sfctl doctor, one per check. */
 #ifndef SFCTL_DOCTOR_REPORT_H
 #define SFCTL_DOCTOR_REPORT_H
 
@@ -11,7 +11,7 @@ typedef struct sfctl_finding {
   const char *check; /* static storage */
   sfctl_verdict_t verdict;
   char found[400];
-  char advice[240]; /* what to do; "": nothing */
+  char advice[240]; /* what to do; "": none */
 } sfctl_finding_t;
 
 #define SFCTL_REPORT_MAX 32 /* more than there are checks */
@@ -22,18 +22,18 @@ typedef struct sfctl_report {
   size_t count;
 } sfctl_report_t;
 
-/* Texts that are too long are cut off. */
+/* Long texts are cut. */
 void sfctl_report_add(sfctl_report_t *report, const char *check, sfctl_verdict_t verdict, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* What to do about the finding added last. */
+/* Advice on the last finding. */
 void sfctl_report_advise(sfctl_report_t *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* How many findings have that verdict. */
+/* Number of findings with that verdict. */
 size_t sfctl_report_count(const sfctl_report_t *report, sfctl_verdict_t verdict);
 
-/* One line for each finding, and a sum; or an array of objects with names that docs/man/sfctl.1 lists. Errors of
- * writing stay in the stream. */
+/* One line per finding, and a summary; or an array of objects with names that docs/man/sfctl.1 lists. Write errors stay
+ * in the stream. */
 void sfctl_report_print_text(const sfctl_report_t *report, FILE *file);
 void sfctl_report_print_json(const sfctl_report_t *report, FILE *file);
 

@@ -1,4 +1,4 @@
-/* sfctl doctor: what the kernel lets this process do, tried out. The one thread of sfctl. */
+/* sfctl doctor: permissions of the kernel, by trial. The one thread of sfctl. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -52,7 +52,7 @@ static void examine_locked_memory(sfctl_report_t *report)
 
 /* ---- Shared memory ---- */
 
-/* As a region is made: sealed, then mapped. Returns what failed, NULL if nothing; errno says why. */
+/* Creates, seals and maps a region. Returns what failed (errno); NULL: nothing. */
 static const char *try_memfd(void)
 {
   const size_t length = 4096;
@@ -90,7 +90,7 @@ static void examine_memfd(sfctl_report_t *report)
 
 static bool has_futex(void)
 {
-  uint32_t word = 0; /* other than expected: returns at once */
+  uint32_t word = 0; /* another value, so it returns at once */
   return syscall(SYS_futex, &word, FUTEX_WAIT, 1, NULL, NULL, 0) == -1 && errno == EAGAIN;
 }
 
@@ -128,8 +128,7 @@ static void examine_pidfd(sfctl_report_t *report)
 
 /* ---- Reading the memory of other processes ---- */
 
-/* The child reads from its parent: that it is no descendant of it is what matters, as among ranks. Returns 0, or the
- * error. */
+/* The child reads from its parent: like another rank, it is no ancestor. Returns 0, or errno. */
 static int try_vm_read(void)
 {
   static volatile uint64_t there = UINT64_C(0x5ca1ab1e);

@@ -7,9 +7,9 @@
 #include "shm/base/room.h"
 #include "shm/trunk/merge/place.h"
 
-/* What one rank of the leaf node wants of one owner. */
+/* Roots of one owner that one rank of the leaf node needs. */
 typedef struct lot {
-  int32_t node; /* the owner's */
+  int32_t node; /* of the owner */
   int32_t owner, rank;
   int64_t first, n;
 } lot_t;
@@ -116,7 +116,7 @@ static sf_status_t add_pair(sfctl_forecast_t *forecast, const sfctl_node_pair_t 
   return SF_OK;
 }
 
-/* How many roots there are in the lots, each once: as the daemon of the leaf node finds out. */
+/* Number of distinct roots in the lots, as the daemon of the leaf node merges them. */
 static sf_status_t merge(maker_t *maker, size_t first, size_t n, int64_t *before_p, int64_t *merged_p)
 {
   sfshm_positions_t positions;
@@ -143,7 +143,7 @@ static void load_within(maker_t *maker, size_t first, size_t n)
     add_load(&maker->forecast.nodes[maker->node].within, 1, maker->lots[i].n);
 }
 
-/* The lots of owners on one other node. */
+/* Lots of owners on one other node. */
 static sf_status_t load_from(maker_t *maker, int32_t from, size_t first, size_t n)
 {
   sfctl_node_load_t *here = &maker->forecast.nodes[maker->node], *there = &maker->forecast.nodes[from];

@@ -1,5 +1,5 @@
-/* What a graph would send that nobody has made yet: messages and values of one exchange, from the wants of its ranks,
- * by the code by which daemons plan it. */
+/* Forecast of a graph's traffic before it exists: messages and values of one exchange, from the roots that its ranks
+ * need, by the code of the daemons. */
 #ifndef SFCTL_PLAN_FORECAST_H
 #define SFCTL_PLAN_FORECAST_H
 
@@ -11,7 +11,7 @@
 
 #include "tools/sfctl/plan/wants.h"
 
-/* A graph: who wants what. */
+/* A graph, by the roots that each rank needs. */
 typedef struct sfctl_problem {
   int32_t nranks;
   int32_t per_node;
@@ -24,27 +24,27 @@ typedef struct sfctl_load {
   int64_t messages, values;
 } sfctl_load_t;
 
-/* In a bcast. A reduce sends the same the other way. */
+/* Of a bcast; a reduce sends the same in the other direction. */
 typedef struct sfctl_node_load {
-  sfctl_load_t flat_out, flat_in; /* as a library in each process would: one message for two ranks of different nodes */
-  sfctl_load_t out, in;           /* one message for two nodes, each root once */
-  sfctl_load_t within;            /* between ranks of the node: through shared memory */
+  sfctl_load_t flat_out, flat_in; /* as with a library per process: a message per pair of ranks on different nodes */
+  sfctl_load_t out, in;           /* a message per pair of nodes, each root once */
+  sfctl_load_t within;            /* between ranks of the node, in shared memory */
 } sfctl_node_load_t;
 
 typedef struct sfctl_node_pair {
-  int32_t from, to; /* roots are on from */
+  int32_t from, to; /* from: node of the roots */
   sfctl_load_t flat, coalesced;
 } sfctl_node_pair_t;
 
 typedef struct sfctl_forecast {
   int32_t nnodes;
   sfctl_node_load_t *nodes;
-  sfctl_node_pair_t *pairs; /* by (to, from); those with edges */
+  sfctl_node_pair_t *pairs; /* by (to, from), with edges */
   size_t npairs, pairs_capacity;
 } sfctl_forecast_t;
 
-/* Memory for one node's wants at a time, and two sums per node and pair of nodes. SF_ERR_NOMEM, SF_ERR_LIMIT, and what
- * problem->wants returns. */
+/* Needs memory for one node at a time, and two sums per node and pair of nodes. SF_ERR_NOMEM, SF_ERR_LIMIT, errors of
+ * problem->wants. */
 sf_status_t sfctl_forecast_make(const sfctl_problem_t *problem, sfctl_forecast_t *forecast_p);
 void sfctl_forecast_free(sfctl_forecast_t *forecast);
 

@@ -95,13 +95,13 @@ sf_status_t sfctl_grid_init(const char *text, int64_t stencil, bool rows, int32_
 
 /* ---- Boxes ---- */
 
-/* Points of one axis that one row of boxes has. */
+/* Points of one axis in one row of boxes. */
 typedef struct segment {
   int32_t box;
   int64_t begin, end;
 } segment_t;
 
-/* What the stencil reaches along an axis from the box: at most three segments, as others have one point of it each. */
+/* Points along an axis in reach of the box: at most three segments, as others have one point each. */
 static int find_segments(const sfctl_grid_t *grid, int axis, int32_t box, segment_t segments[3])
 {
   int64_t n = grid->points[axis];
@@ -171,7 +171,7 @@ static int compare(const void *a, const void *b)
   return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* What the stencil reaches on nearby lines from points begin .. end - 1 of one line. */
+/* Points of nearby lines in reach of begin .. end - 1 of one line. */
 static int reach(const sfctl_grid_t *grid, int64_t line, int64_t begin, int64_t end, interval_t intervals[9])
 {
   const int64_t *n = grid->points;

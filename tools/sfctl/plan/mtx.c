@@ -1,5 +1,5 @@
-/* Matrix Market files: see mtx.h. Nothing that a file claims is believed before the lines that prove it were read. The
- * one thread of sfctl. */
+/* Matrix Market files: see mtx.h. Sizes in the file are believed only after the lines that prove them. The one thread
+ * of sfctl. */
 #include "tools/sfctl/plan/mtx.h"
 
 #include <errno.h>
@@ -21,9 +21,9 @@ typedef struct reader {
   char *line;
   size_t line_bytes;
   int64_t number; /* of the line */
-  int nvalues;    /* behind row and column */
+  int nvalues;    /* after row and column */
   bool symmetric; /* the other triangle is implied */
-  size_t nsorted; /* of matrix.wanted: ascending, each once */
+  size_t nsorted; /* of matrix.wanted, ascending and distinct */
   size_t capacity;
   int64_t nlisted;
   sfctl_mtx_t matrix;
@@ -55,7 +55,7 @@ static bool is_blank(const char *text)
   return text[strspn(text, " \t")] == '\0';
 }
 
-/* The next one that is neither blank nor a comment. */
+/* The next line that is neither blank nor a comment. */
 static bool next_data_line(reader_t *reader)
 {
   while (next_line(reader))
@@ -147,7 +147,7 @@ static void sort(reader_t *reader)
   matrix->nwanted = reader->nsorted = kept;
 }
 
-/* Removes duplicates first: memory is for what is really wanted, and as much again. */
+/* Removes duplicates first; then doubles the memory. */
 static sf_status_t make_room(reader_t *reader)
 {
   sfctl_mtx_t *matrix = &reader->matrix;
@@ -181,7 +181,7 @@ static sf_status_t add_entry(reader_t *reader, int64_t row, int64_t column)
   return status;
 }
 
-/* Whether the values in the text are numbers; *zero_p: all 0. */
+/* False: not numbers; *zero_p: all 0. */
 static bool take_values(const reader_t *reader, char **text, bool *zero_p)
 {
   *zero_p = reader->nvalues > 0;

@@ -14,11 +14,11 @@
 
 #define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
 
-/* One way in which values travel, over all nodes. */
+/* Traffic by one way, over all nodes. */
 typedef struct way {
   const char *name, *help;
-  sfctl_load_t total, most; /* most: of what a node sends */
-  int32_t most_at;          /* the node that sends most values */
+  sfctl_load_t total, most; /* most: maximum sent by a node */
+  int32_t most_at;          /* node with the most values */
 } way_t;
 
 typedef struct summary {
@@ -227,7 +227,7 @@ static sf_status_t plan_grid(const sfctl_options_t *options, sfctl_problem_t *pr
   return status == SF_OK ? report(options, problem, file) : status;
 }
 
-/* As the library divides it. Values of all fields travel together. */
+/* As the library divides grids. All fields are sent together. */
 static sf_status_t plan_stencil(const sfctl_options_t *options, FILE *file)
 {
   sfctl_options_t of_points = *options;

@@ -1,4 +1,4 @@
-/* What ranks want: see wants.h. The one thread of sfctl. */
+/* Needed roots: see wants.h. The one thread of sfctl. */
 #include "tools/sfctl/plan/wants.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 
-/* The last want if it is of that owner, else a new one; NULL: there is no memory. */
+/* The last entry if it has that owner, else a new one; NULL: no memory. */
 static sfctl_want_t *find_want(sfctl_wants_t *wants, int32_t owner)
 {
   if (wants->nwants == wants->begin || wants->wants[wants->nwants - 1].owner != owner) {

@@ -1,4 +1,4 @@
-/* The roots of others that ranks have leaves on, and how rows of a matrix are dealt out to ranks. */
+/* Roots of other ranks that ranks need, and the distribution of matrix rows. */
 #ifndef SFCTL_PLAN_WANTS_H
 #define SFCTL_PLAN_WANTS_H
 
@@ -7,7 +7,7 @@
 
 #include <sf/sf_status.h>
 
-/* Roots of one owner, ascending, each once: root[first] .. root[first + n - 1]. */
+/* Roots of one owner, ascending and distinct: root[first] .. root[first + n - 1]. */
 typedef struct sfctl_want {
   int32_t owner;
   int64_t first, n;
@@ -15,30 +15,29 @@ typedef struct sfctl_want {
 
 /* Start with {0}. */
 typedef struct sfctl_wants {
-  sfctl_want_t *wants; /* rank by rank, by owner */
+  sfctl_want_t *wants; /* by rank, then owner */
   size_t nwants, wants_capacity;
-  size_t begin;  /* those from here on are of the last rank */
-  int64_t *root; /* the owner's number of it */
+  size_t begin;  /* first entry of the last rank */
+  int64_t *root; /* index at the owner */
   size_t nroots, roots_capacity;
 } sfctl_wants_t;
 
-/* What follows is what another rank wants. */
+/* Begins the next rank. */
 void sfctl_wants_begin(sfctl_wants_t *wants);
 
-/* Adds the owner's roots first .. first + n - 1. Calls go by ascending owner and root. SF_ERR_NOMEM. */
+/* Adds roots first .. first + n - 1 of the owner. Calls are ordered by owner and root. SF_ERR_NOMEM. */
 sf_status_t sfctl_wants_add(sfctl_wants_t *wants, int32_t owner, int64_t first, int64_t n);
 
-/* Forgets the contents, keeps the memory. */
+/* Keeps the memory. */
 void sfctl_wants_empty(sfctl_wants_t *wants);
 void sfctl_wants_free(sfctl_wants_t *wants);
 
-/* n rows in blocks that differ by one row at most: where the block of a rank begins, and whose a row is. The blocks of
- * docs/examples/cg, and of PETSc if n is a multiple of the number of ranks. */
+/* Blocks of n rows that differ by at most one row: first row of a rank, owner of a row. The blocks of docs/examples/cg,
+ * and of PETSc if n is a multiple of the number of ranks. */
 int64_t sfctl_rows_first(int64_t n, int32_t nranks, int32_t rank);
 int32_t sfctl_rows_owner(int64_t n, int32_t nranks, int64_t row);
 
-/* Adds rows first .. end - 1, which may belong to several ranks, but not those of rank itself. Calls go by ascending
- * rows. */
+/* Adds rows first .. end - 1 of any ranks but rank itself. Calls are ordered by row. SF_ERR_NOMEM. */
 sf_status_t sfctl_wants_add_rows(sfctl_wants_t *wants, int64_t n, int32_t nranks, int32_t rank, int64_t first,
                                  int64_t end);
 

@@ -9,7 +9,7 @@
 #include "shm/observe/counters_read.h"
 #include "tools/sfctl/collect.h"
 
-/* By which ways what a rank has sent to another one has gone: see sfctl_pair_t. */
+/* Protocols of what a rank sent to another one: see sfctl_pair_t. */
 typedef struct sent {
   int32_t node, from, to;
   const char *way;
@@ -148,7 +148,7 @@ static int compare_sent(const void *a, const void *b)
   return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Of who sends, it is the sender's counters that know how. */
+/* By the sender's counters. */
 static void find_ways(asking_t *asking)
 {
   if (asking->nsent == 0)

@@ -1,4 +1,4 @@
-/* The columns of sfctl top on a screen: see layout.h. The one thread of sfctl. */
+/* Layout of sfctl top: see layout.h. The one thread of sfctl. */
 #include "tools/sfctl/top/layout.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 #define NAME_MIN 12
 #define STATE_MAX 8
-#define AT_WIDTH 5 /* the node that tells, in front */
+#define AT_WIDTH 5 /* of the node, in front */
 
 static int max(int a, int b)
 {
@@ -23,7 +23,7 @@ static int printable_length(const char *name)
   return (int)strlen(sfreport_text_printable(name, text, sizeof text));
 }
 
-/* With brackets around the title, which say by which one rows are sorted. */
+/* With brackets around the title of the sorted column. */
 static int figure_width(const sfctl_top_column_t *column)
 {
   static const int least[] = {

@@ -1,4 +1,4 @@
-/* sfctl top on a terminal, by ncurses. The one thread of sfctl. */
+/* Full-screen sfctl top, by ncurses. The one thread of sfctl. */
 #include "tools/sfctl/top/screen.h"
 
 #include <langinfo.h>
@@ -26,9 +26,9 @@ typedef struct screen {
   sfctl_top_session_t *session;
   bool unicode, colours, help;
   bool wide;         /* names in full */
-  int left;          /* first figure that is shown */
+  int left;          /* index of the first shown figure */
   size_t first;      /* row at the top */
-  char message[256]; /* what went wrong; "": nothing */
+  char message[256]; /* of an error; "": none */
 } screen_t;
 
 static volatile sig_atomic_t ending;
@@ -40,7 +40,7 @@ static void on_signal(int number)
 
 /* ---- Drawing ---- */
 
-/* Up to the edge of the screen: curses would go on in the next line. */
+/* Up to the edge of the screen, where curses would continue in the next line. */
 static void draw_line(int y, const char *line, int attributes)
 {
   attrset(attributes);
@@ -68,7 +68,7 @@ static void draw_help(void)
     draw_line(HEAD_LINES + (int)i, lines[i], (int)A_NORMAL);
 }
 
-/* Colours only say what the text says, too. */
+/* Colours only repeat what the text says. */
 static int attributes_of(const screen_t *screen, const sfctl_top_row_t *row)
 {
   int wait = sfctl_top_find_column(screen->session->table.view, "WAIT");
@@ -98,7 +98,7 @@ static void draw_rows(screen_t *screen, const sfctl_top_layout_t *layout)
   }
 }
 
-/* What went wrong; else which part is shown, if it is not all. */
+/* The error; else which part is shown, if not all. */
 static void draw_message(const screen_t *screen, const sfctl_top_layout_t *layout)
 {
   const sfctl_top_table_t *table = &screen->session->table;
@@ -178,7 +178,7 @@ static void scroll_by(screen_t *screen, long lines)
   screen->first = first > 0 ? (size_t)first : 0;
 }
 
-/* The column comes into view. */
+/* Scrolls the column into view. */
 static void sort_by(screen_t *screen, int column)
 {
   sfctl_top_session_t *session = screen->session;
@@ -192,7 +192,7 @@ static void sort_by(screen_t *screen, int column)
     screen->left++;
 }
 
-/* As far as columns are hidden there. */
+/* At most to the last hidden column. */
 static void scroll_aside(screen_t *screen, int columns)
 {
   const sfctl_top_table_t *table = &screen->session->table;
@@ -216,7 +216,7 @@ static void move_view(screen_t *screen, int key)
   }
 }
 
-/* Whether a new sample is wanted at once. */
+/* Returns whether a new sample is wanted at once. */
 static bool handle_key(screen_t *screen, int key)
 {
   static const char views[] = "jrgc";
@@ -248,7 +248,7 @@ static bool handle_key(screen_t *screen, int key)
 
 /* ---- Running ---- */
 
-/* Until it is time for the next sample. */
+/* Until the next sample is due. */
 static void wait_for_keys(screen_t *screen)
 {
   int64_t until_ns = sfshm_now_ns() + screen->session->delay_ms * 1000000;

@@ -1,4 +1,4 @@
-/* sfctl top on a terminal. */
+/* Full-screen sfctl top. */
 #ifndef SFCTL_TOP_SCREEN_H
 #define SFCTL_TOP_SCREEN_H
 
@@ -6,8 +6,8 @@
 
 #include "tools/sfctl/top/session.h"
 
-/* Until q is pressed, a signal comes, or so many refreshes as the options say are over. What goes wrong is shown and
- * tried again, except for the first sample. SF_ERR_SYS: the terminal can't be used. */
+/* Until q, a signal, or the number of refreshes in the options. Errors are shown and the sample is repeated, except for
+ * the first. SF_ERR_SYS: the terminal can't be used. */
 sf_status_t sfctl_top_screen(sfctl_top_session_t *session);
 
 #endif

@@ -1,4 +1,4 @@
-/* What sfctl top shows at the moment, and where it has it from. */
+/* Session of sfctl top: connection and present table. */
 #ifndef SFCTL_TOP_SESSION_H
 #define SFCTL_TOP_SESSION_H
 
@@ -22,7 +22,8 @@ typedef struct sfctl_top_session {
   sfctl_connection_t connection;
 } sfctl_top_session_t;
 
-/* A new sample, sorted; connects if need be. Errors as sfctl_connect and sfctl_collect; the next call connects anew. */
+/* Takes a new sample and sorts it; connects if needed. Errors of sfctl_connect and sfctl_collect; the next call
+ * connects again. */
 sf_status_t sfctl_top_refresh(sfctl_top_session_t *session);
 
 #endif

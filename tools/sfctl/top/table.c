@@ -14,8 +14,8 @@
 
 const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
 
-/* Of a job, rank or graph, and of a channel; the first one makes the history. WAITING is how many ranks wait, or of a
- * rank how many wait for it. */
+/* Columns of jobs, ranks and graphs, and of channels; the first one makes the history. WAITING: ranks that wait; of a
+ * rank: ranks that wait for it. */
 enum { OPS, WAIT, WAITING, OLDEST, SENT, RECEIVED, MESSAGES, NODES, NODE_WAIT, LAST };
 enum {
   FRAMES,
@@ -117,7 +117,7 @@ static sfctl_top_row_t make_row(uint64_t node, uint64_t job, uint64_t number, co
   return row;
 }
 
-/* What n ranks have counted. Of time waited the mean counts, so that the share is one of the time. */
+/* Counts of n ranks. Times are divided by n, so that shares are of the time. */
 static void set_counts(sfctl_top_row_t *row, const sfreport_counts_t *counts, int32_t n)
 {
   row->total[OPS] = (double)counts->completed;
@@ -130,7 +130,7 @@ static void set_counts(sfctl_top_row_t *row, const sfreport_counts_t *counts, in
   row->total[WAITING] = (double)counts->waited_ns / 1e9;
 }
 
-/* Of no rank: it is unknown. */
+/* n 0: not known. */
 static sf_status_t add_counted(sample_t *sample, sfctl_top_row_t *row, const sfreport_counts_t *counts, int32_t n)
 {
   if (n > 0)
@@ -174,7 +174,7 @@ static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
   return status;
 }
 
-/* Sums over the job's ranks. Of all nodes, if several tell. */
+/* Sums over the job's ranks, on all nodes if several answer. */
 static void add_up(sfreport_counts_t *sum, int32_t *n, uint64_t *oldest_ns, const sfreport_list_t *ranks,
                    uint64_t job_id)
 {
@@ -188,7 +188,7 @@ static void add_up(sfreport_counts_t *sum, int32_t *n, uint64_t *oldest_ns, cons
   }
 }
 
-/* All of its nodes tell of a job: the one with the lowest number counts. One that joins has no number yet. */
+/* All nodes of a job describe it; the one with the lowest number counts. A joining job has no id. */
 static bool is_told_elsewhere(const sfreport_list_t *list, const sfreport_item_t *item)
 {
   uint64_t id = item->message->job_info->job_id;
@@ -277,13 +277,13 @@ static int compare_keys(const void *a, const void *b)
   return 0;
 }
 
-/* A counter that went back is another one's: of a rank of a new job, or nonsense. */
+/* A counter that decreased belongs to a rank of a new job, or is false. */
 static double rate(double now, double before, double seconds)
 {
   return now >= before && seconds > 0 ? (now - before) / seconds : NAN;
 }
 
-/* How many ranks wait for it while it does not wait itself: of ranks that wait for each other the first is left. */
+/* Ranks that wait for it beyond its own waiting, so that of ranks that wait for each other the first is shown. */
 static void find_waited_for(sfctl_top_row_t *row, const sfctl_top_row_t *last, double seconds)
 {
   double others = last != NULL ? rate(row->waited_for_s, last->waited_for_s, seconds) : NAN;
@@ -310,8 +310,8 @@ static void compare_with_last(sfctl_top_row_t *row, const sfctl_top_row_t *last,
   row->history[SFCTL_TOP_HISTORY - 1] = isnan(row->figure[0]) ? 0 : (float)row->figure[0];
 }
 
-/* How much there is, and where: asked for each second at most, or when rows have come or gone. Whoever looks more often
- * wants to see what moves, and each question takes a core from somebody. */
+/* Queries sizes and locations at most once per second, or when rows have come or gone: frequent refreshes are about
+ * rates, and each query takes processor time. */
 static sf_status_t ask_about(sfctl_top_table_t *table, sfctl_connection_t *connection, size_t nrows, int64_t now_ns)
 {
   sfreport_list_t about = {0};
@@ -377,7 +377,7 @@ static int compare_figures(const void *a, const void *b, void *context)
   const order_t *order = context;
   double fx = x->figure[order->column], fy = y->figure[order->column];
   if (isnan(fx) != isnan(fy))
-    return isnan(fx) ? 1 : -1; /* what is unknown comes last */
+    return isnan(fx) ? 1 : -1; /* unknown ones last */
   if (!isnan(fx) && fx < fy)
     return order->ascending ? -1 : 1;
   if (!isnan(fx) && fx > fy)

@@ -1,4 +1,4 @@
-/* The lines of sfctl top. The one thread of sfctl. */
+/* Lines of sfctl top: see text.h. The one thread of sfctl. */
 #include "tools/sfctl/top/text.h"
 
 #include <inttypes.h>
@@ -55,7 +55,7 @@ static void write_figure(sfctl_figure_t figure, double value, char text[FIGURE_S
 
 /* ---- Head ---- */
 
-/* The daemon counts what is at its own node. */
+/* The daemon counts for its own node. */
 void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char line[SFCTL_TOP_LINE])
 {
   char uptime[SFREPORT_TEXT_SIZE], about[128];
@@ -70,7 +70,7 @@ void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char l
            sfreport_text_duration(table->uptime_s, uptime));
 }
 
-/* Over the rows; of shares the mean. */
+/* Sum over the rows; of shares the mean. */
 static double add_up(const sfctl_top_table_t *table, int column)
 {
   double sum = 0;
@@ -131,7 +131,7 @@ void sfctl_top_titles(const sfctl_top_table_t *table, const sfctl_top_layout_t *
   snprintf(line + used, left(used), "%s", layout->history ? " HISTORY" : "");
 }
 
-/* Scaled to the highest of the row. */
+/* Scaled to the row's maximum. */
 static int draw_history(const sfctl_top_row_t *row, bool unicode, char *text, size_t size)
 {
   static const char *const blocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",

@@ -1,4 +1,4 @@
-/* The lines of sfctl top, as text. */
+/* Lines of sfctl top. */
 #ifndef SFCTL_TOP_TEXT_H
 #define SFCTL_TOP_TEXT_H
 
@@ -11,12 +11,12 @@
 
 #define SFCTL_TOP_LINE 512
 
-/* The sums end with the last one that fits into width characters; 0: all. */
+/* Ends with the last sum that fits into width characters; 0: all. */
 void sfctl_top_summary(const sfctl_top_table_t *table, const char *clock, char line[SFCTL_TOP_LINE]);
 void sfctl_top_totals(const sfctl_top_table_t *table, int width, char line[SFCTL_TOP_LINE]);
 
-/* sort: this column's title stands between brackets; -1: none. unicode: histories are drawn with block elements, in
- * UTF-8; else with ASCII. */
+/* sort: column with brackets around its title; -1: none. unicode: histories with block elements in UTF-8; else ASCII.
+ * */
 void sfctl_top_titles(const sfctl_top_table_t *table, const sfctl_top_layout_t *layout, int sort,
                       char line[SFCTL_TOP_LINE]);
 void sfctl_top_line(const sfctl_top_table_t *table, const sfctl_top_row_t *row, const sfctl_top_layout_t *layout,

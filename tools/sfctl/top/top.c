@@ -1,4 +1,4 @@
-/* sfctl top: what it samples, and where it goes. The one thread of sfctl. */
+/* sfctl top: see top.h. The one thread of sfctl. */
 #include "tools/sfctl/top/top.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void drop_connection(sfctl_top_session_t *session)
   if (session->connected)
     sfctl_disconnect(&session->connection);
   session->connected = false;
-  session->table.asked_ns = 0; /* the next one may be another daemon */
+  session->table.asked_ns = 0; /* the next daemon may be another one */
 }
 
 sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
@@ -44,7 +44,7 @@ sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
   if (status == SF_OK)
     sfctl_top_sort(&session->table, session->sort, session->ascending);
   else
-    drop_connection(session); /* what is still to be read there is of no use */
+    drop_connection(session); /* unread answers are of no use */
   return status;
 }
 
@@ -115,7 +115,7 @@ static void sleep_ms(int64_t ms)
     ;
 }
 
-/* The first sample is what rates are counted from. */
+/* Rates begin at the first sample. */
 static sf_status_t run_lines(sfctl_top_session_t *session, FILE *file)
 {
   int64_t iterations = session->options->iterations;

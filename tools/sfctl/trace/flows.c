@@ -1,4 +1,4 @@
-/* Which message was received where: see trace.h. The one thread of sfctl. */
+/* Flows: matches messages sent and received, see trace.h. The one thread of sfctl. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "shm/base/room.h"
 #include "tools/sfctl/trace/trace.h"
 
-/* In the order in which a message passes them; ends of flows of the same kind and key belong together. */
+/* In the order of a message's way; ends of flows match by kind and key. */
 typedef enum hop {
   HOP_RANKS,  /* rank to rank of one node */
   HOP_OUT,    /* rank to its daemon */
@@ -48,7 +48,7 @@ static int compare_keys(const end_t *x, const end_t *y)
   return 0;
 }
 
-/* Those that send come first. */
+/* Senders first. */
 static int compare_ends(const void *a, const void *b)
 {
   const end_t *x = a, *y = b;
@@ -70,8 +70,8 @@ static void add(ends_t *ends, const end_t *end)
     ends->ends[ends->count++] = *end;
 }
 
-/* An event of a rank: its end of a way to another rank, or to the daemon of its node. Graphs have the same numbers on
- * all nodes; the way between nodes is named by the graph alone, since daemons do not write down jobs. */
+/* Adds a rank's end: to another rank, or the daemon of its node. Ids of graphs are the same on all nodes; flows between
+ * nodes are keyed by graph only, as daemons do not record jobs. */
 static void add_of_rank(ends_t *ends, const sfctl_source_t *source, end_t end)
 {
   const sfshm_trace_record_t *record = end.end.record;
@@ -125,13 +125,13 @@ static void add_source(ends_t *ends, const sfctl_trace_t *trace, uint32_t number
   }
 }
 
-/* From each that sends to each that receives. Only one side of a way can have several. */
+/* From each sender to each receiver; only one side can have several. */
 static size_t pair(const end_t ends[], size_t n, sfctl_flow_t flows[])
 {
   size_t nsenders = 0, nflows = 0;
   while (nsenders < n && ends[nsenders].sends)
     nsenders++;
-  if (nsenders > 1 && n - nsenders > 1) /* the numbers have come twice: of a rank or daemon that was started anew */
+  if (nsenders > 1 && n - nsenders > 1) /* repeated numbers: of a rank or daemon that was started again */
     return 0;
   for (size_t s = 0; s < nsenders; s++)
     for (size_t r = nsenders; r < n; r++)

@@ -1,8 +1,6 @@
-/* Trace Event JSON: see trace.h. The one thread of sfctl.
- *
- * Each rank and each daemon is a process of the trace. What threads do are complete events ("X"), which lie within each
- * other. Operations overlap as they like and are asynchronous events ("b" and "e"). Messages are flows ("s" and "f")
- * from the event that sends to the one that receives. */
+/* Trace Event JSON: see trace.h. The one thread of sfctl. Each rank and each daemon is a process of the trace. Work of
+ * threads is complete events ("X"), which are nested. Operations overlap, and are asynchronous events ("b" and "e").
+ * Messages are flows ("s" and "f") from the sending to the receiving event. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +11,16 @@
 #include "tools/sfctl/trace/trace.h"
 
 #define MESSAGES_THREAD 1
-#define FRAMES_THREAD 100      /* and the number of the node */
-#define DEVICE_THREAD 100000u  /* and the number of the device */
-#define STREAMS_THREAD 200000u /* and the number of the graph, below */
+#define FRAMES_THREAD 100      /* plus number of the node */
+#define DEVICE_THREAD 100000u  /* plus number of the device */
+#define STREAMS_THREAD 200000u /* plus number of the graph, below */
 #define STREAMS_THREADS UINT64_C(1000000)
 #define THREADS_NAMED 256 /* of a process */
 
 /* One line of the file. */
 typedef struct line {
-  uint64_t ns; /* on the clock of the node that was asked */
-  int order;   /* of lines of the same time */
+  uint64_t ns; /* on the clock of the queried node */
+  int order;   /* of lines with the same time */
   uint64_t length_ns;
   enum { LINE_SLICE, LINE_BEGIN, LINE_END, LINE_IN_FLIGHT, LINE_FLOW_FROM, LINE_FLOW_TO } kind;
   uint32_t source;
@@ -40,7 +38,7 @@ typedef struct lines {
 
 static void add(lines_t *lines, const line_t *line)
 {
-  lines->lines[lines->count++] = *line; /* there is room: see count_lines */
+  lines->lines[lines->count++] = *line; /* room: see count_lines */
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -48,14 +46,14 @@ static int compare_lines(const void *a, const void *b)
   const line_t *x = a, *y = b;
   if (x->ns != y->ns)
     return x->ns < y->ns ? -1 : 1;
-  if (x->length_ns != y->length_ns) /* what lies around comes first */
+  if (x->length_ns != y->length_ns) /* outer events first */
     return x->length_ns > y->length_ns ? -1 : 1;
   if (x->order != y->order)
     return x->order - y->order;
   return (x->source > y->source) - (x->source < y->source);
 }
 
-/* Those of a graph have numbers of their own. */
+/* Operations of a graph on streams have their own numbers. */
 static bool on_stream(const sfshm_trace_record_t *record)
 {
   return (record->flags & SFSHM_TRACE_ON_STREAM) != 0;
@@ -70,10 +68,10 @@ static int compare_sequences(const void *a, const void *b)
     return on_stream(x) ? 1 : -1;
   if (x->sequence != y->sequence)
     return x->sequence < y->sequence ? -1 : 1;
-  return x->kind - y->kind; /* the beginning first */
+  return x->kind - y->kind; /* begins first */
 }
 
-/* An operation as an event that begins and one that ends; one that has not ended ends when it was looked at. */
+/* A begin and an end event; an operation without end ends when the trace was read. */
 static void add_operation(lines_t *lines, uint32_t number, const sfshm_trace_record_t *record, bool ended)
 {
   const sfctl_source_t *source = &lines->trace->sources[number];
@@ -89,8 +87,8 @@ static void add_operation(lines_t *lines, uint32_t number, const sfshm_trace_rec
   add(lines, &line);
 }
 
-/* Beginnings and ends of the operations of a rank are matched: an end tells when it began, so one whose beginning has
- * been overwritten is whole; a beginning without end is still under way. */
+/* Matches begins and ends of a rank's operations. An end has the begin's time, so an operation with overwritten begin
+ * is complete; a begin without end is in flight. */
 static sf_status_t add_operations(lines_t *lines, uint32_t number)
 {
   const sfctl_source_t *source = &lines->trace->sources[number];
@@ -144,14 +142,14 @@ static void add_flow(lines_t *lines, size_t number, const sfctl_flow_t *flow)
   line.source = flow->to.source;
   line.record = flow->to.record;
   line.ns = sfctl_trace_time(trace, trace->sources[flow->to.source].node, flow->to.record->begin_ns);
-  if (line.ns < from_ns) /* clocks that can't be put right: better a crooked arrow than one that points backwards */
+  if (line.ns < from_ns) /* clocks could not be adjusted: no arrow points backwards */
     line.ns = from_ns;
   add(lines, &line);
 }
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
-/* The text as the inside of a JSON string. */
+/* As content of a JSON string. */
 static const char *escaped(const char *text, char buffer[256])
 {
   size_t n = 0;
@@ -164,8 +162,8 @@ static const char *escaped(const char *text, char buffer[256])
   return buffer;
 }
 
-/* The thread of an event in the file: daemons have one for messages, and one for frames to each node; what devices do
- * for a rank has one for each device, and one for each graph with operations on streams. */
+/* Thread of an event: daemons have one for messages, and one per node for frames; devices of a rank have one per
+ * device, and one per graph with operations on streams. */
 static uint32_t thread_of(const sfctl_source_t *source, const sfshm_trace_record_t *record)
 {
   if (record->kind == SFSHM_TRACE_DEVICE)
@@ -307,7 +305,7 @@ static void print_thread(FILE *file, size_t process, const sfctl_source_t *sourc
   print_name(file, "thread_name", process, thread, name);
 }
 
-/* Threads are named as they are met. */
+/* Names threads at their first event. */
 static void print_threads(FILE *file, size_t process, const sfctl_source_t *source)
 {
   uint32_t seen[THREADS_NAMED];
@@ -324,7 +322,7 @@ static void print_threads(FILE *file, size_t process, const sfctl_source_t *sour
   }
 }
 
-/* Viewers sort processes by number otherwise: ranks of a job stand by rank, behind the daemons by node. */
+/* Order of processes, by which viewers sort: daemons by node, then ranks of a job. */
 static bool stands_before(const sfctl_source_t *a, const sfctl_source_t *b)
 {
   if ((a->rank < 0) != (b->rank < 0))
@@ -358,7 +356,7 @@ static void print_process(FILE *file, const sfctl_trace_t *trace, size_t number,
   print_threads(file, number, source);
 }
 
-/* The format wants no comma behind the last event: what was lost stands there. */
+/* The last event has no comma: prints the number of lost events there. */
 static void print_end(FILE *file, const sfctl_trace_t *trace)
 {
   uint64_t lost = 0;

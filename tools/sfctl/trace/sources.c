@@ -1,4 +1,4 @@
-/* What a trace is made of: see trace.h. The one thread of sfctl. */
+/* Sources of a trace: see trace.h. The one thread of sfctl. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +135,7 @@ static sfctl_clock_t *find_clock(const sfctl_trace_t *trace, int32_t node)
   return NULL;
 }
 
-/* Of several answers of a node the one that took the shortest time counts. */
+/* Of several answers of a node the fastest counts. */
 sf_status_t sfctl_trace_add_clock(sfctl_trace_t *trace, const sfctl_clock_t *clock)
 {
   sfctl_clock_t *known = find_clock(trace, clock->node);
@@ -158,10 +158,10 @@ uint64_t sfctl_trace_time(const sfctl_trace_t *trace, int32_t node, uint64_t ns)
 }
 
 typedef struct bounds {
-  int64_t low, high; /* of the offset of a node */
+  int64_t low, high; /* of a node's offset */
 } bounds_t;
 
-/* What a message between the node that was asked and that node says. */
+/* Limits of a node's offset by a message between it and the queried node. */
 static void tighten(const sfctl_trace_t *trace, const sfctl_flow_t *flow, int32_t asked, int32_t node, bounds_t *bounds)
 {
   int32_t from = trace->sources[flow->from.source].node, to = trace->sources[flow->to.source].node;
@@ -184,7 +184,7 @@ void sfctl_trace_adjust_clocks(sfctl_trace_t *trace, int32_t asked)
     for (size_t f = 0; f < nflows && clock->node != asked; f++)
       tighten(trace, &flows[f], asked, clock->node, &bounds);
     if (bounds.low > bounds.high)
-      continue; /* one of the clocks was set, or does not run evenly */
+      continue; /* a clock was set, or drifts */
     if (clock->offset_ns < bounds.low)
       clock->offset_ns = bounds.low;
     if (clock->offset_ns > bounds.high)

@@ -1,4 +1,4 @@
-/* sfctl trace start, stop, dump: see trace.h. The one thread of sfctl. */
+/* sfctl trace: see trace.h. The one thread of sfctl. */
 #include "tools/sfctl/trace/trace.h"
 
 #include <errno.h>
@@ -23,9 +23,9 @@ static void set_target(sfctl_connection_t *connection, const sfctl_options_t *op
 
 typedef struct dump {
   sfctl_trace_t trace;
-  int32_t node;      /* the one that is asked */
-  bool started;      /* some node has been told to trace */
-  uint64_t asked_ns; /* when the clock was asked for */
+  int32_t node;      /* queried node */
+  bool started;      /* some node traces */
+  uint64_t asked_ns; /* of the clock query */
 } dump_t;
 
 static sf_status_t take_info(void *context, sfproto_incoming_t *incoming)
@@ -36,7 +36,7 @@ static sf_status_t take_info(void *context, sfproto_incoming_t *incoming)
   return sfctl_trace_add(&dump->trace, info);
 }
 
-/* The node's clock was read about in the middle between question and answer. */
+/* The node read its clock about halfway between query and answer. */
 static sf_status_t take_clock(void *context, sfproto_incoming_t *incoming)
 {
   dump_t *dump = context;
@@ -44,7 +44,7 @@ static sf_status_t take_clock(void *context, sfproto_incoming_t *incoming)
   uint64_t now_ns = sfshm_trace_now_ns();
   int64_t half_ns = (int64_t)(now_ns - dump->asked_ns) / 2;
   sfctl_clock_t clock = {info->node, (int64_t)(info->now_ns - dump->asked_ns) - half_ns, half_ns};
-  if (dump->node < 0) { /* the one that is asked has the clock by which all is told, which is this one's, too */
+  if (dump->node < 0) { /* the queried node's clock is this process's, too */
     dump->node = info->node;
     clock.offset_ns = clock.error_ns = 0;
   }
@@ -59,7 +59,7 @@ static sf_status_t ask(sfctl_connection_t *connection, Sfproto__Query__What what
   return sfctl_query(connection, &query, take, dump);
 }
 
-/* The daemon that is asked first, to know which one it is; then all that are meant. */
+/* First the queried daemon, to learn its node; then all. */
 static sf_status_t collect(sfctl_connection_t *connection, const sfctl_options_t *options, dump_t *dump)
 {
   sf_status_t status = ask(connection, SFPROTO__QUERY__WHAT__CLOCK, take_clock, dump);
@@ -114,7 +114,7 @@ typedef struct switched {
   bool start;
 } switched_t;
 
-/* A line, or an object, for each node. */
+/* A line, or an object, per node. */
 static sf_status_t print_done(void *context, sfproto_incoming_t *incoming)
 {
   switched_t *switched = context;

@@ -1,4 +1,4 @@
-/* sfctl trace: what ranks and daemons have done, as a file that Perfetto and chrome://tracing open. */
+/* sfctl trace: events of ranks and daemons, as a file for Perfetto and chrome://tracing. */
 #ifndef SFCTL_TRACE_TRACE_H
 #define SFCTL_TRACE_TRACE_H
 
@@ -13,25 +13,25 @@
 #include "shm/observe/trace.h"
 #include "tools/sfctl/options.h"
 
-/* Who has written events: a rank, or a daemon (rank -1). */
+/* Source of events: a rank, or a daemon (rank -1). */
 typedef struct sfctl_source {
   uint64_t job_id;
   int32_t rank, node, pid;
   char *job, *program;
-  uint64_t now_ns; /* when it was read, on its node's clock */
-  uint64_t lost;   /* events that had been overwritten */
+  uint64_t now_ns; /* time of reading, on its node's clock */
+  uint64_t lost;   /* overwritten events */
   sfshm_trace_record_t *records;
   size_t nrecords, capacity;
 } sfctl_source_t;
 
-/* How far a node's clock is ahead of that of the node that was asked. */
+/* Offset of a node's clock from the queried node's. */
 typedef struct sfctl_clock {
   int32_t node;
   int64_t offset_ns;
-  int64_t error_ns; /* at most, if messages take as long there as back */
+  int64_t error_ns; /* at most, if both ways take equally long */
 } sfctl_clock_t;
 
-/* Where a graph was made. */
+/* Call site of a graph. */
 typedef struct sfctl_made {
   uint64_t graph;
   char *place;
@@ -47,8 +47,7 @@ typedef struct sfctl_trace {
   size_t nmade;
 } sfctl_trace_t;
 
-/* SF_ERR_ARG: the first of options->words is not start, stop or dump, or what stands beside it goes with another one.
- */
+/* SF_ERR_ARG: the first of options->words is not start, stop or dump, or options don't go with it. */
 sf_status_t sfctl_trace_check(const sfctl_options_t *options);
 
 /* trace start, stop, dump, once checked. */
@@ -56,17 +55,16 @@ sf_status_t sfctl_trace(const sfctl_options_t *options, FILE *file);
 
 /* ---- Putting together: pure functions ---------------------------------------------------------------------------- */
 
-/* Adds what one message tells. SF_ERR_PROTO: its events are no events. SF_ERR_NOMEM. */
+/* Adds a message. SF_ERR_PROTO: malformed events. SF_ERR_NOMEM. */
 sf_status_t sfctl_trace_add(sfctl_trace_t *trace, const Sfproto__TraceInfo *info);
 sf_status_t sfctl_trace_add_clock(sfctl_trace_t *trace, const sfctl_clock_t *clock);
 void sfctl_trace_clear(sfctl_trace_t *trace);
 
-/* Time on the clock of the node that was asked. */
+/* Time on the clock of the queried node. */
 uint64_t sfctl_trace_time(const sfctl_trace_t *trace, int32_t node, uint64_t ns);
 const char *sfctl_trace_place(const sfctl_trace_t *trace, uint64_t graph); /* "": not known */
 
-/* Moves clocks, as little as need be, so that no message between two nodes arrives before it departs; those to and from
- * the node that was asked count. */
+/* Moves clocks as little as needed, so that no message between a node and the queried one arrives before it departs. */
 void sfctl_trace_adjust_clocks(sfctl_trace_t *trace, int32_t asked);
 
 /* An arrow from one event to another. */
@@ -79,11 +77,11 @@ typedef struct sfctl_flow {
   sfctl_end_t from, to;
 } sfctl_flow_t;
 
-/* Finds which message was received where: between ranks; from rank to daemon, daemon to daemon, daemon to rank; and
- * frames. Every flow has both ends. To be freed by the caller. SF_ERR_NOMEM. */
+/* Finds the flows: rank to rank; rank to daemon, daemon to daemon, daemon to rank; and frames. Each has both ends. Free
+ * *flows_p. SF_ERR_NOMEM. */
 sf_status_t sfctl_trace_flows(const sfctl_trace_t *trace, sfctl_flow_t **flows_p, size_t *nflows_p);
 
-/* Writes Trace Event JSON, in the order of time. SF_ERR_NOMEM. */
+/* Writes Trace Event JSON in order of time. SF_ERR_NOMEM. */
 sf_status_t sfctl_trace_print(const sfctl_trace_t *trace, FILE *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* Making and removing the private directory. Single-threaded. */
+/* Private directory: see directory.h. Single-threaded. */
 #include "tools/sfrun/hosts/directory.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* The private directory of one sfrun: sockets, key, lists. */
+/* Private directory of sfrun: sockets, key, lists. */
 #ifndef SFRUN_HOSTS_DIRECTORY_H
 #define SFRUN_HOSTS_DIRECTORY_H
 
@@ -8,11 +8,11 @@
 
 #include "tools/sfrun/mpi/place.h"
 
-/* Makes a directory that only this user can look into, below XDG_RUNTIME_DIR, TMPDIR or /tmp: the first in which the
- * path of a socket is short enough and that can be written. SF_ERR_SYS. */
+/* Creates a directory for this user only, in the first of XDG_RUNTIME_DIR, TMPDIR and /tmp that is writable, and short
+ * enough for the path of a socket. SF_ERR_SYS. */
 sf_status_t sfrun_directory_make(char path_p[SFRUN_SOCKET_BYTES]);
 
-/* Removes it with the files in it, and says on standard error if that can't be done. */
+/* Removes it with its files; prints errors. */
 void sfrun_directory_remove(const char *path);
 
 /* Writes a new file that only this user can read. SF_ERR_SYS. */

@@ -1,4 +1,4 @@
-/* Reading and writing lists of hosts. Single-threaded. */
+/* Lists of hosts: see hosts.h. Single-threaded. */
 #include "tools/sfrun/hosts/hosts.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static sf_status_t parse_slots(const char *text, int32_t *slots_p)
   return SF_OK;
 }
 
-/* What stands behind the host's name. Open MPI's max_slots doesn't concern us. */
+/* A word after the host's name. max_slots of Open MPI is ignored. */
 static sf_status_t parse_word(const char *word, int32_t *slots_p)
 {
   if (strncmp(word, "slots=", 6) == 0)
@@ -49,7 +49,7 @@ static sf_status_t parse_name(char *word, sfrun_host_t *host)
   return word[len_bytes] ? parse_slots(word + len_bytes + 1, &host->slots) : SF_OK;
 }
 
-/* Whether there is a host on the line: *found_p. Overwrites the line. */
+/* *found_p: the line has a host. Overwrites the line. */
 static sf_status_t parse_line(char *line, sfrun_host_t *host, bool *found_p)
 {
   char *state = NULL;
@@ -68,7 +68,7 @@ static sf_status_t add(sfrun_hosts_t *hosts, const sfrun_host_t *host)
 {
   for (int32_t i = 0; i < hosts->count; i++)
     if (strcasecmp(hosts->hosts[i].name, host->name) == 0) {
-      /* A host without a number counts once for each time that it is named. */
+      /* Without number a host counts once per line. */
       hosts->hosts[i].slots = (hosts->hosts[i].slots ? hosts->hosts[i].slots : 1) + (host->slots ? host->slots : 1);
       return SF_OK;
     }
@@ -82,7 +82,7 @@ static sf_status_t add(sfrun_hosts_t *hosts, const sfrun_host_t *host)
   return SF_OK;
 }
 
-/* A name of the loopback interface leads from each host to itself. */
+/* Names of the loopback interface lead from each host to itself. */
 static sf_status_t check_loopback(const sfrun_hosts_t *hosts)
 {
   for (int32_t i = 0; i < hosts->count && hosts->count > 1; i++) {

@@ -59,7 +59,7 @@ static void key_place(const char *directory, char path[SFRUN_KEY_PATH_BYTES])
 
 /* ---- The remote shell ---- */
 
-/* The value of an option of mpirun, --mca NAME VALUE or -NAME VALUE; NULL: it is not there. */
+/* Value of mpirun's option --mca NAME VALUE or -NAME VALUE; NULL: none. */
 static const char *find_option(const sfrun_options_t *options, const char *name)
 {
   const char *const *args = options->mpirun_args;
@@ -92,7 +92,7 @@ static const char *shell_of(const sfrun_launch_t *launch)
   return "ssh";
 }
 
-/* Its words; of several shells, separated by colons, the first. The executable must be found. */
+/* Adds the words of the shell; of several, separated by colons, the first. The executable must be found. */
 static sf_status_t add_shell(const sfrun_launch_t *launch, sfrun_words_t *words, char path[PATH_MAX])
 {
   char *shells = strdup(shell_of(launch)), *state = NULL;
@@ -126,7 +126,7 @@ static sf_status_t describe(const sfrun_launch_t *launch, const char *host, cons
                      host, shell_of(launch), reason);
 }
 
-/* Starts the command on a host; it reads the input. */
+/* Starts the command on a host, with input. */
 static sf_status_t begin_on(const sfrun_launch_t *launch, const char *host, const char *command, const void *input,
                             size_t len_bytes, pid_t *pid_p)
 {
@@ -168,7 +168,7 @@ static sf_status_t end_on(const sfrun_launch_t *launch, const char *host, pid_t 
   return wait_status ? describe(launch, host, sfrun_describe_end(wait_status)) : SF_OK;
 }
 
-/* Runs the command on all hosts but this, some at a time; goes on after errors, of which the first is returned. */
+/* Runs the command on all other hosts, some at a time; continues after errors, and returns the first. */
 static sf_status_t run_everywhere(const sfrun_launch_t *launch, const char *command, const void *input,
                                   size_t len_bytes)
 {
@@ -177,7 +177,7 @@ static sf_status_t run_everywhere(const sfrun_launch_t *launch, const char *comm
   char detail[1024] = "";
   for (int32_t begin = 0; begin < hosts->count; begin += AT_A_TIME) {
     pid_t pids[AT_A_TIME] = {0};
-    int64_t deadline_ms = sfshm_now_ms() + HOST_TIMEOUT_MS; /* of all of them: they are reached side by side */
+    int64_t deadline_ms = sfshm_now_ms() + HOST_TIMEOUT_MS; /* of all: they are reached side by side */
     for (int32_t i = 0; i < 2 * AT_A_TIME; i++) {
       int32_t place = begin + i % AT_A_TIME;
       pid_t *pid = &pids[i % AT_A_TIME];
@@ -211,7 +211,7 @@ static sf_status_t write_here(const sfrun_hosts_t *hosts, const char *path, cons
   return status;
 }
 
-/* Hosts may share the place, and one of them may be this one by another name: then the file is there already. */
+/* Hosts may share the directory, and one may be this host by another name: then the file exists. */
 sf_status_t sfrun_keys_hand_over(const sfrun_launch_t *launch, const char *directory)
 {
   uint8_t key[SFRUN_KEY_BYTES];

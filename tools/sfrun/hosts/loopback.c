@@ -1,5 +1,5 @@
-/* Sockets, list of peers and key for daemons on one host. The kernel chooses the ports, and the daemons inherit the
- * sockets: nobody can take a port in between. Single-threaded. */
+/* Loopback: see loopback.h. The kernel chooses the ports, and daemons inherit the sockets, so that no port can be taken
+ * in between. Single-threaded. */
 #include "tools/sfrun/hosts/loopback.h"
 
 #include <arpa/inet.h>

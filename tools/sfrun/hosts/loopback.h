@@ -1,4 +1,4 @@
-/* What several daemons on one host need to talk to each other over the loopback interface. */
+/* Sockets, list of peers and key of several daemons on one host. */
 #ifndef SFRUN_HOSTS_LOOPBACK_H
 #define SFRUN_HOSTS_LOOPBACK_H
 
@@ -17,8 +17,8 @@ typedef struct sfrun_loopback {
   char key[PATH_MAX];   /* file with a random key */
 } sfrun_loopback_t;
 
-/* Opens a socket for each node and writes list and key into the private directory. Also after an error
- * sfrun_loopback_close must be called. SF_ERR_SYS, SF_ERR_NOMEM. */
+/* Opens a socket per node, and writes list and key into the private directory. Call sfrun_loopback_close also after an
+ * error. SF_ERR_SYS, SF_ERR_NOMEM. */
 sf_status_t sfrun_loopback_open(const char *directory, int32_t nnodes, sfrun_loopback_t *loopback);
 void sfrun_loopback_close(sfrun_loopback_t *loopback);
 

@@ -1,5 +1,5 @@
-/* Starting daemons by mpirun, as "sfrun --as-daemon". Their list of peers is on the command line; the key goes another
- * way (keys.h). Single-threaded; blocks while the daemons start. */
+/* Remote daemons: see remote.h. "sfrun --as-daemon" gets its list of peers on the command line; for the key see keys.h.
+ * Single-threaded; blocks while daemons start. */
 #include "tools/sfrun/hosts/remote.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define END_TIMEOUT_MS 5000
 #define LINE_BYTES 1024
 #define SFD_VARIABLE "SFD_"
-/* Below the ports that Linux gives to outgoing connections. */
+/* below Linux' ports of outgoing connections */
 #define FIRST_PORT 20000
 #define PORTS 12000
 
@@ -37,13 +37,13 @@ typedef struct remote {
 
 /* ---- What identifies these daemons ---- */
 
-/* Shells need not quote it. */
+/* Whether shells need not quote it. */
 static bool is_plain(const char *path)
 {
   return path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-")] == '\0';
 }
 
-/* The same on all hosts, and nobody can have made it before. */
+/* The same on all hosts, and not predictable. */
 static sf_status_t choose_directory(sfrun_daemons_t *daemons)
 {
   const char *base = getenv("TMPDIR");
@@ -67,7 +67,7 @@ static sf_status_t choose_port(const sfrun_options_t *options, unsigned *port_p)
 
 /* ---- The command ---- */
 
-/* What the user said about how mpirun starts processes on hosts holds for the daemons too. */
+/* The user's options on how mpirun starts processes on hosts. */
 static void add_users_options(remote_t *remote)
 {
   static const char *const about_starting[] = {"mca",   "gmca",      "prefix", "launcher", "launcher-exec",
@@ -87,7 +87,7 @@ static void add_users_options(remote_t *remote)
 static void add_open_mpi_options(remote_t *remote, const char *hostfile)
 {
   sfrun_words_t *words = &remote->words;
-  sfrun_words_add(words, "--quiet"); /* it would tell of the signal that ends the daemons */
+  sfrun_words_add(words, "--quiet"); /* it would report the signal that ends the daemons */
   if (remote->launch->additions.as_root)
     sfrun_words_add(words, "--allow-run-as-root");
   for (char *const *variable = environ; *variable; variable++)
@@ -106,7 +106,7 @@ static void add_open_mpi_options(remote_t *remote, const char *hostfile)
     sfrun_words_add(words, "--oversubscribe");
 }
 
-/* Hydra passes the whole environment on, by its own connections. */
+/* Hydra passes the whole environment by its own connections. */
 static void add_hydra_options(remote_t *remote, const char *hostfile)
 {
   if (!hostfile)
@@ -219,7 +219,7 @@ static sf_status_t spawn_mpirun(const remote_t *remote, int out_fd, sfrun_daemon
   return status;
 }
 
-/* Once mpirun has ended all has been said that hosts had to say. host: of the daemon that failed, or NULL. */
+/* After mpirun has ended its output is complete. host: of the daemon that failed, or NULL. */
 static sf_status_t describe_failure(const remote_t *remote, const char *host, sfrun_daemons_t *daemons)
 {
   bool killed = false, mpi = remote->options->fabric == SFRUN_FABRIC_MPI;
@@ -240,10 +240,10 @@ static sf_status_t describe_failure(const remote_t *remote, const char *host, sf
       remote->launch->hosts.count > 1 ? ", if any: Open MPI gives none where two of the names are one host" : "");
 }
 
-/* Who has said that its daemon is ready. */
+/* Hosts whose daemons are ready. */
 typedef struct readiness {
   int32_t nready;
-  bool *hosts; /* by place in the list */
+  bool *hosts; /* by index in the list */
 } readiness_t;
 
 static sf_status_t describe_timeout(const remote_t *remote, int32_t ndaemons, const readiness_t *readiness)
@@ -259,7 +259,7 @@ static sf_status_t describe_timeout(const remote_t *remote, int32_t ndaemons, co
                      READY_TIMEOUT_MS / 1000, missing);
 }
 
-/* A line of a daemon's, or of what hosts do at a login. */
+/* A line of a daemon, or of a host's login. */
 static sf_status_t take_line(const remote_t *remote, const char *line, readiness_t *readiness, sfrun_daemons_t *daemons)
 {
   static const char ready[] = SFRUN_READY_LINE, failed[] = SFRUN_FAILED_LINE;
@@ -328,7 +328,7 @@ static sf_status_t start(remote_t *remote, int32_t ndaemons, int signal_fd, sfru
   return status ? status : wait_for_all(remote, ndaemons, signal_fd, daemons, interrupted_p);
 }
 
-/* The directory on this host holds the list of hosts, and without hosts the sockets too. */
+/* The directory on this host has the list of hosts, and without hosts the sockets, too. */
 static sf_status_t prepare(remote_t *remote, sfrun_daemons_t *daemons)
 {
   const sfrun_launch_t *launch = remote->launch;
@@ -351,7 +351,7 @@ static sf_status_t prepare(remote_t *remote, sfrun_daemons_t *daemons)
   return !status && remote->hand_over ? sfrun_keys_hand_over(launch, daemons->socket_directory) : status;
 }
 
-/* In a Slurm job the hosts have MUNGE, and mpirun needs no remote shell. */
+/* In a Slurm job hosts have MUNGE, and mpirun needs no remote shell. */
 static bool needs_key(const sfrun_launch_t *launch)
 {
   return launch->hosts.count > 1 && launch->options->fabric == SFRUN_FABRIC_TCP && launch->options->hostfile &&

@@ -1,4 +1,4 @@
-/* Daemons that mpirun starts: on other hosts, or as an MPI job of their own. */
+/* Daemons started by mpirun: on other hosts, or as an MPI job. */
 #ifndef SFRUN_HOSTS_REMOTE_H
 #define SFRUN_HOSTS_REMOTE_H
 
@@ -7,8 +7,8 @@
 #include "tools/sfrun/daemon.h"
 #include "tools/sfrun/launch.h"
 
-/* Starts one daemon on each host of the launch, or if it has none, --nodes of them here, and waits until all are ready.
- * The rest as for sfrun_daemons_start. */
+/* Starts a daemon on each host, or --nodes of them here, and waits until all are ready. Otherwise as
+ * sfrun_daemons_start. */
 sf_status_t sfrun_remote_start(const sfrun_launch_t *launch, int signal_fd, sfrun_daemons_t *daemons,
                                int *interrupted_p);
 

@@ -1,15 +1,14 @@
-/* Counts the processors in the affinity mask. Cores are counted apart from hardware threads because Open MPI's slots
- * are cores. */
+/* Processors: see cpus.h. Counts cores besides hardware threads, as Open MPI's slots are cores. */
 #include "tools/sfrun/mpi/cpus.h"
 
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-#define MAX_CPUS 8192 /* the most that Linux is built for */
+#define MAX_CPUS 8192 /* the most that Linux supports */
 
-/* A hardware thread stands for its core if it is the first of the core's threads that the mask has. The kernel lists
- * a core's threads in ascending order; without such a list each is taken for a core. */
+/* A hardware thread counts as a core if it is the core's first one in the mask. The kernel lists threads in ascending
+ * order; without a list each counts. */
 static bool stands_for_core(int cpu, const cpu_set_t *set, size_t set_bytes)
 {
   char path[80];

@@ -1,4 +1,4 @@
-/* Which MPI an mpirun belongs to, and what that needs here. Single-threaded. */
+/* MPI of an mpirun: see mpi.h. Single-threaded. */
 #include "tools/sfrun/mpi/mpi.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Which MPI an mpirun belongs to, and what that needs here besides the user's options. */
+/* Which MPI an mpirun belongs to, and the options and variables that it needs. */
 #ifndef SFRUN_MPI_MPI_H
 #define SFRUN_MPI_MPI_H
 
@@ -15,11 +15,11 @@
 typedef enum sfrun_mpi {
   SFRUN_MPI_UNKNOWN = 0,
   SFRUN_MPI_OPEN_MPI,
-  SFRUN_MPI_HYDRA, /* MPICH and its relatives */
+  SFRUN_MPI_HYDRA, /* MPICH and relatives */
   SFRUN_MPI_INTEL,
 } sfrun_mpi_t;
 
-/* What is added to the user's command line and environment, and why. */
+/* Additions to command line and environment, with reasons. */
 typedef struct sfrun_mpi_additions {
   const char *args[SFRUN_MPI_MAX_ADDED];
   int nargs;
@@ -27,18 +27,18 @@ typedef struct sfrun_mpi_additions {
   bool as_root, oversubscribed;
 } sfrun_mpi_additions_t;
 
-/* Finds the mpirun to use: --mpirun, else SFRUN_MPIRUN, else mpirun. SF_ERR_NOT_FOUND with what to do. */
+/* Finds --mpirun, else SFRUN_MPIRUN, else mpirun. SF_ERR_NOT_FOUND with advice. */
 sf_status_t sfrun_mpi_find(const sfrun_options_t *options, char path_p[PATH_MAX]);
 
-/* Recognises the MPI by what its "mpirun --version" prints. */
+/* By the output of "mpirun --version". */
 sfrun_mpi_t sfrun_mpi_recognise(const char *version_text);
 const char *sfrun_mpi_name(sfrun_mpi_t mpi);
 
-/* Runs path --version and recognises its MPI; SFRUN_MPI_UNKNOWN also when it says nothing within 30 s. */
+/* Runs path --version; SFRUN_MPI_UNKNOWN also without output within 30 s. */
 sf_status_t sfrun_mpi_detect(const char *path, sfrun_mpi_t *mpi_p);
 
-/* What is to be added. root: whether sfrun runs as root. More ranks than cores need nothing when the user's options or
- * a batch system name the nodes (their cores are not these), and no option is added that the user has given. */
+/* root: sfrun runs as root. More ranks than cores need nothing if options or a batch system name the nodes, and no
+ * option is added that the user gave. */
 sfrun_mpi_additions_t sfrun_mpi_additions(sfrun_mpi_t mpi, const sfrun_options_t *options, bool root,
                                           sfrun_cpus_t cpus);
 

@@ -1,5 +1,5 @@
-/* The options of Open MPI's, MPICH's and Intel MPI's mpirun that take arguments, and the commonest that don't. No
- * option takes different numbers of arguments in two of them. Single-threaded. */
+/* Options of Open MPI's, MPICH's and Intel MPI's mpirun that take arguments, and the most common others. Each takes the
+ * same number of arguments in all. Single-threaded. */
 #include "tools/sfrun/mpi/mpirun_options.h"
 
 #include <stddef.h>

@@ -1,11 +1,10 @@
-/* What sfrun knows of mpirun's own options: which take arguments, so that the program's name can be found. */
+/* Options of mpirun: which take arguments, so that the program's name can be found. */
 #ifndef SFRUN_MPI_MPIRUN_OPTIONS_H
 #define SFRUN_MPI_MPIRUN_OPTIONS_H
 
 #include <stdbool.h>
 
-/* How many of the following words belong to the option arg (leading dashes included): 0 for --name=value. -1: unknown
- * to sfrun. */
+/* Number of words that follow the option arg (with dashes): 0 for --name=value; -1: unknown. */
 int sfrun_mpirun_option_arguments(const char *arg);
 
 /* Whether arg is -name or --name, with or without =value. */

@@ -1,4 +1,4 @@
-/* Dealing ranks to the daemons of one host. No state. */
+/* Distribution of ranks: see place.h. No state. */
 #include "tools/sfrun/mpi/place.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Which rank goes to which of several daemons on one host, and where that daemon's socket is. */
+/* Distribution of ranks over the daemons of one host, and the daemons' sockets. */
 #ifndef SFRUN_MPI_PLACE_H
 #define SFRUN_MPI_PLACE_H
 
@@ -23,7 +23,7 @@ const char *sfrun_distribution_name(sfrun_distribution_t distribution);
 /* 0..nnodes-1, for 0 <= rank < nranks. */
 int32_t sfrun_node_of_rank(sfrun_distribution_t distribution, int32_t rank, int32_t nranks, int32_t nnodes);
 
-/* The socket of a node's daemon in the private directory, whose name is short enough for it. */
+/* Socket of a node's daemon in the private directory. */
 void sfrun_socket_path(const char *directory, int32_t node, int32_t nnodes, char path_p[SFRUN_SOCKET_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading the output of a command. Single-threaded; blocks for as long as the command takes. */
+/* Output of commands: see capture.h. Single-threaded; blocks as long as the command takes. */
 #include "tools/sfrun/process/capture.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define TIMEOUT_MS 30000
 #define END_TIMEOUT_MS 1000
 
-/* Reads until end of file, a full buffer, or the time-out; always ends the text. */
+/* Reads until end of file, a full buffer, or the time-out; ends the text. */
 static void read_text(int fd, char *text, size_t limit_bytes)
 {
   int64_t deadline_ms = sfshm_now_ms() + TIMEOUT_MS;

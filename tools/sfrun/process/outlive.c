@@ -28,7 +28,7 @@ _Noreturn static void stand_in(pid_t child, int signal_fd)
 sf_status_t sfrun_outlive(int *signal_fd_p)
 {
   pid_t parent = getpid();
-  prctl(PR_SET_PDEATHSIG, SIGTERM); /* when MPI's own process on this host is killed */
+  prctl(PR_SET_PDEATHSIG, SIGTERM); /* if MPI's process on this host is killed */
   sf_status_t status = sfrun_signals_open(signal_fd_p);
   if (status)
     return status;
@@ -40,6 +40,6 @@ sf_status_t sfrun_outlive(int *signal_fd_p)
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent)
-    raise(SIGTERM); /* it was killed before this one would have been told */
+    raise(SIGTERM); /* it was killed before prctl */
   return SF_OK;
 }

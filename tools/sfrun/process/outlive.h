@@ -4,10 +4,10 @@
 
 #include <sf/sf_status.h>
 
-/* Goes on in a child with a process group of its own: where a job fails, mpirun kills what it started soon after
- * SIGTERM (Open MPI after a second, Hydra at once), and stopping a daemon and removing its files may take longer.
- * Returns there with *signal_fd_p, see sfrun_signals_open. The first process stays, passes each signal that asks to
- * end, and exits as the child does; if it is killed, the child gets SIGTERM. */
+/* Continues in a child with its own process group: when a job fails, mpirun kills its processes soon after SIGTERM
+ * (Open MPI after a second, Hydra at once), and ending a daemon may take longer. Returns there with *signal_fd_p, see
+ * sfrun_signals_open. The first process forwards signals that ask to end, and exits like the child; if it is killed,
+ * the child gets SIGTERM. */
 sf_status_t sfrun_outlive(int *signal_fd_p);
 
 #endif

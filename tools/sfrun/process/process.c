@@ -18,7 +18,7 @@
 #include "tools/sfrun/process/signals.h"
 
 #define NS_PER_MS 1000000
-#define ROUNDS 5 /* of telling */
+#define ROUNDS 5 /* of signalling */
 #define TERM_TIMEOUT_MS 2000
 
 static bool is_executable_file(const char *path)
@@ -37,7 +37,7 @@ static sf_status_t check_executable(const char *path)
   return SF_OK;
 }
 
-/* One entry of PATH; an empty one is the current directory. */
+/* One entry of PATH; empty: the current directory. */
 static bool try_directory(const char *directory, size_t len_bytes, const char *name, char path[PATH_MAX])
 {
   int length = len_bytes ? snprintf(path, PATH_MAX, "%.*s/%s", (int)len_bytes, directory, name)
@@ -79,7 +79,7 @@ static int redirect(int from, int to)
   return from < 0 ? 0 : dup2(from, to) < 0 ? -1 : 0;
 }
 
-/* In the child: everything up to execve. Returns only if something failed, with errno. */
+/* In the child, up to execve. Returns only on errors, with errno. */
 static void become(const sfrun_command_t *command, pid_t parent)
 {
   if (prctl(PR_SET_PDEATHSIG, command->death_signal) != 0)
@@ -100,7 +100,7 @@ static void become(const sfrun_command_t *command, pid_t parent)
   execv(command->path, (char *const *)(uintptr_t)command->argv);
 }
 
-/* Reads the errno that a child reports when execve failed; 0 when the pipe closed because it succeeded. */
+/* errno of a failed execve in the child; 0: execve succeeded. */
 static int read_failure(int fd)
 {
   int failure = 0;
@@ -174,7 +174,7 @@ int sfrun_end_child(pid_t pid, int64_t timeout_ms, bool *killed_p)
   return wait_status;
 }
 
-/* Returns how many are left when the time is over. */
+/* Returns the number of children left at the time-out. */
 static int32_t tell_and_wait(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
 {
   int64_t deadline_ms = sfshm_now_ms() + timeout_ms;
@@ -191,7 +191,7 @@ static int32_t tell_and_wait(pid_t pids[], int32_t nchildren, int signal, int64_
   return nleft;
 }
 
-/* mpirun drops a signal that it should pass on if there is nobody yet to pass it on to: it is told again. */
+/* mpirun drops a signal before it has processes to forward it to, so the signal is repeated. */
 int sfrun_end_children(pid_t pids[], int32_t nchildren, int signal, int64_t timeout_ms)
 {
   int64_t round_ms = signal == SIGTERM ? timeout_ms : timeout_ms / ROUNDS;

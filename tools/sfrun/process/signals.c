@@ -1,5 +1,4 @@
-/* The signals that sfrun waits for. Signals that sfrun was started with ignored stay ignored, also in its children
- * (nohup); only SIGCHLD is always wanted. */
+/* Signals: see signals.h. Ignored signals stay ignored, also in children (nohup), except SIGCHLD. */
 #include "tools/sfrun/process/signals.h"
 
 #include <signal.h>

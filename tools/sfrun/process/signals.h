@@ -1,4 +1,4 @@
-/* The signals that sfrun waits for: all are blocked and read from one descriptor. */
+/* Signals that sfrun waits for: blocked, and read from one descriptor. */
 #ifndef SFRUN_PROCESS_SIGNALS_H
 #define SFRUN_PROCESS_SIGNALS_H
 
@@ -7,17 +7,17 @@
 
 #include <sf/sf_status.h>
 
-/* Blocks SIGCHLD and the signals that are forwarded (INT, TERM, HUP, USR1, USR2) and opens a descriptor that they are
- * read from, which stays open until sfrun ends. */
+/* Blocks SIGCHLD and forwarded signals (INT, TERM, HUP, USR1, USR2), and opens a descriptor for them, until sfrun ends.
+ * */
 sf_status_t sfrun_signals_open(int *fd_p);
 
-/* Takes one signal, false if there is none. Never blocks. */
+/* False: none. Never blocks. */
 bool sfrun_signals_take(int fd, struct signalfd_siginfo *info_p);
 
 /* Whether the signal asks sfrun to end. */
 bool sfrun_signals_ends(int signal);
 
-/* In a child before execve: the mask that sfrun was started with. */
+/* In a child before execve: the original mask. */
 void sfrun_signals_restore(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Watching over the started processes: one loop that sleeps until a signal comes. Single-threaded. */
+/* Supervision: see supervise.h. Sleeps until a signal comes. Single-threaded. */
 #include "tools/sfrun/process/supervise.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ void sfrun_kill_children(sfrun_children_t *children)
     }
 }
 
-/* In a shared group a signal that the kernel made (Ctrl-C, hang-up) has reached the children already. */
+/* In a shared group signals of the kernel (Ctrl-C, hang-up) have reached the children. */
 static void forward(const sfrun_children_t *children, const struct signalfd_siginfo *info)
 {
   if (children->own_groups || info->ssi_code != SI_KERNEL)
@@ -59,7 +59,7 @@ static void note_end(sfrun_children_t *children, int32_t rank, int wait_status)
     fprintf(stderr, "sfrun: rank %d ended with %s\n", rank, sfrun_describe_end(wait_status));
 }
 
-/* Reaps whoever has ended; returns how many children are left. */
+/* Reaps processes; returns the number of children left. */
 static int32_t reap(sfrun_children_t *children, sfrun_daemons_t *daemons)
 {
   int wait_status = 0;
@@ -75,9 +75,8 @@ static int32_t reap(sfrun_children_t *children, sfrun_daemons_t *daemons)
   return nleft;
 }
 
-/* What mpirun returns because it was told to end, and not because of what its ranks returned: Open MPI's 1, Hydra's 0,
- * the bare number of the signal, its bits and those of SIGKILL, by which it ended others, or what it gives when it
- * writes to processes that have gone. */
+/* Exit codes of an mpirun that was told to end: Open MPI's 1, Hydra's 0, the signal's number, its bits with those of
+ * SIGKILL, by which it ended others, or that of writing to processes that have gone. */
 static bool is_told_to_end(int code, int signal)
 {
   return code == 0 || code == 1 || code == signal || code == (signal | SIGKILL) || code == 128 + SIGPIPE;
