@@ -1,5 +1,4 @@
-/* Joining and leaving a job: sf_init puts the parts of a context together step by step, and sf_finalize takes them
- * apart in reverse. */
+/* Joining and leaving a job: sf_init builds a context step by step, sf_finalize takes it apart in reverse. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +12,11 @@
 #include "client/setup.h"
 #include "shm/base/error.h"
 
-/* Addresses only: pages are allocated as blocks are taken. Room for the lanes of thousands of neighbours. */
+/* Address space only: pages are allocated with blocks. Enough for lanes to thousands of neighbours. */
 #define INBOX_BYTES ((size_t)16 << 20)
 #define ALLOC_BYTES ((size_t)4 << 20)
 
-/* When others do not come in time the daemon says which, over nodes up to a second late. If it has not said so by then
- * it does not answer at all. */
+/* The daemon reports missing ranks, over nodes up to a second late. If it has not by then it does not answer at all. */
 #define LATE_ANSWER_MS 2000
 
 static void count_generation(void)
@@ -52,7 +50,7 @@ static sf_status_t make_regions(sf_context_t *context, const sfc_identity_t *ide
   return SF_OK;
 }
 
-/* Which rank is on which node, if there are several. */
+/* Takes the node of each rank, if there are several nodes. */
 static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *welcome)
 {
   context->node = welcome->node;
@@ -72,7 +70,7 @@ static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *wel
   return SF_OK;
 }
 
-/* Says who this is and waits until all ranks have done so. */
+/* Sends Hello and waits until all ranks have joined. */
 static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, const sfshm_region_t *inbox)
 {
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
@@ -83,7 +81,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   snprintf(software, sizeof software, "libsfclient %s", sf_version());
   hello.role = SFPROTO__HELLO__ROLE__CLIENT;
   hello.software = software;
-  hello.job = (char *)(uintptr_t)identity->job; /* protobuf-c has no const strings */
+  hello.job = (char *)(uintptr_t)identity->job;
   hello.key = (char *)(uintptr_t)identity->key;
   hello.has_rank = hello.has_size = hello.has_pid = hello.has_probe_address = hello.has_probe_value = true;
   hello.rank = identity->rank;
@@ -121,8 +119,7 @@ static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, c
   return status;
 }
 
-/* Tries the memory of the next rank on the node. Permissions are mutual in practice; each pair that shares edges is
- * tried again when a graph is made. */
+/* Tests the next rank of the node. Permissions are usually mutual; each pair with edges is tested again at set-up. */
 static void probe_neighbour(sf_context_t *context)
 {
   for (int32_t i = 0; i < context->peers.n; i++) {
@@ -134,7 +131,7 @@ static void probe_neighbour(sf_context_t *context)
 
 static void free_context(sf_context_t *context)
 {
-  sfc_listener_close(&context->listener); /* first: the listener uses the rest */
+  sfc_listener_close(&context->listener);
   while (context->graphs != NULL) {
     sf_graph_t *graph = context->graphs;
     context->graphs = graph->next;
@@ -185,7 +182,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   sfc_claim_pool_init(&context->claims);
   sfc_trunk_regions_init(&context->trunk_regions);
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
-    context->probe_value = (uint64_t)(uintptr_t)context; /* only has to differ from what others have there */
+    context->probe_value = (uint64_t)(uintptr_t)context; /* any value that others are unlikely to have */
   context->retired_graphs = sfc_retired_new();
   status = sfc_listener_open(&context->listener, &sfc_graph_listener_ops);
   if (status == SF_OK && context->retired_graphs == NULL)
@@ -214,7 +211,7 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   return SF_OK;
 }
 
-/* Whether some graph still has operations in flight that have not failed. */
+/* Whether a graph that has not failed has operations in flight. */
 static bool is_busy(const sf_context_t *context)
 {
   for (const sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
@@ -242,7 +239,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   status = sfc_daemon_tell(&context->control, &message, NULL, 0);
   if (status == SF_OK)
     status = sfc_context_failure(context);
-  sfc_context_fail(context, SF_ERR_STATE, "sf_finalize has been called"); /* for threads that go on all the same */
+  sfc_context_fail(context, SF_ERR_STATE, "sf_finalize has been called"); /* for threads that continue nevertheless */
   free_context(context);
   return status;
 }

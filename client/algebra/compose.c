@@ -7,7 +7,7 @@
 
 /* ---- Roots of a, leaves of b ------------------------------------------------------------------------------------- */
 
-/* Where the leaves of a graph lead, by leaf index, for the first n indices. */
+/* Roots of a graph's leaves, by leaf index, for the first n indices. */
 static sfc_vertex_t *find_roots(sfc_derive_t *derive, const sf_graph_t *graph, int64_t n)
 {
   sfc_derive_edges_t edges;
@@ -42,8 +42,8 @@ sf_status_t sf_graph_compose(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 
 /* ---- Roots of a, roots of b -------------------------------------------------------------------------------------- */
 
-/* The highest and lowest rank and index that leaves of a root lead to; the lowest ones negated, so that all four are
- * the result of SF_MAX. */
+/* Highest and lowest rank and index that a root's leaves lead to; the lowest ones negated, so that SF_MAX computes all
+ * four. */
 typedef struct reach {
   int64_t rank, index;
   int64_t minus_rank, minus_index;
@@ -75,7 +75,7 @@ static void add_root(sfc_derive_t *derive, int64_t root, const reach_t *reach)
   sfc_derive_note(derive, status, root);
 }
 
-/* Connects the roots of b with where their leaves lead. */
+/* Connects the roots of b with the vertices that their leaves lead to. */
 static void connect_roots(sfc_derive_t *derive, sf_graph_t *b, const reach_t *leaves)
 {
   reach_t *roots = new_reaches(derive, b->nroots);

@@ -1,4 +1,4 @@
-/* Deriving graphs: see derive.h. */
+/* Derivations: see derive.h. */
 #include "client/algebra/derive.h"
 
 #include <assert.h>
@@ -184,12 +184,12 @@ sf_status_t sfc_derive_end(sfc_derive_t *derive, sf_graph_t **graph_p)
   return status;
 }
 
-sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_t flags, sf_status_t before,
+sf_status_t sfc_derive_copy(const char *caller, const sf_graph_t *graph, uint32_t flags, sf_status_t local_error,
                             sf_graph_t **copy_p)
 {
   sfc_derive_t derive;
   sfc_derive_begin(&derive, caller, graph->group, flags);
-  sfc_derive_note(&derive, before, -1);
+  sfc_derive_note(&derive, local_error, -1);
   derive.nroots = graph->nroots;
   sfc_derive_read_edges(&derive, graph, &derive.edges);
   return sfc_derive_end(&derive, copy_p);
@@ -211,12 +211,12 @@ sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_de
   sf_status_t status = make(derive, nroots, edges, SF_GRAPH_DEFAULT, &graph);
   derive->agreed = status != SF_OK;
   if (derive->agreed)
-    derive->status = SF_OK; /* what was noted here is in it */
+    derive->status = SF_OK; /* included in the agreed error */
   sfc_derive_note(derive, status, -1);
   return graph;
 }
 
-/* The cheapest agreement that there is: the set-up of a graph without edges. */
+/* The cheapest agreement: the set-up of a graph without edges. */
 sf_status_t sfc_derive_agree(sfc_derive_t *derive)
 {
   const sfc_derive_edges_t none = {.n = 0};

@@ -1,4 +1,4 @@
-/* Graphs with the edges of others: copied, in another order, compared. */
+/* Copies, reordered copies, and comparison of graphs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_leaf[], sf_graph_
   sort_edges(&derive, &derive.edges);
   if (old_leaf != NULL && derive.status == SF_OK)
     memcpy(old_leaf, derive.edges.leaf, (size_t)derive.edges.n * sizeof *old_leaf);
-  derive.edges.leaf = NULL; /* in order */
+  derive.edges.leaf = NULL;
   return sfc_derive_end(&derive, ordered_p);
 }
 

@@ -1,11 +1,11 @@
-/* Graphs with some of the edges of others. */
+/* Subgraphs: graphs with selected edges of others. */
 #include <stdint.h>
 
 #include "client/algebra/derive.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* Marks what is selected of 0..n-1. An index beyond them is refused, or ignored, as it says; a negative one refused. */
+/* Marks selected indices of 0..n-1. Negative ones are errors; larger ones are errors if refuse, else ignored. */
 static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const int64_t selected[], bool refuse)
 {
   uint8_t *marks = sfc_derive_array(derive, n, sizeof *marks);
@@ -26,7 +26,7 @@ static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const i
   return marks;
 }
 
-/* Adds the edges of the graph whose leaves are marked, and makes the new graph. */
+/* Creates the graph of the edges with marked leaves. */
 static sf_status_t make_of_marked(sfc_derive_t *derive, const sf_graph_t *graph, const uint8_t leaf_marks[],
                                   sf_graph_t **embedded_p)
 {

@@ -1,4 +1,4 @@
-/* Several graphs in one. */
+/* Concatenation and merging of graphs. */
 #include <stdint.h>
 
 #include "client/algebra/derive.h"
@@ -34,7 +34,7 @@ static int64_t count_roots(sfc_joining_t *joining)
   return joining->graphs[0]->nroots;
 }
 
-/* What all ranks must know for roots in global order. */
+/* Gathers all numbers of roots, for roots in global order. */
 static void gather_layout(sfc_joining_t *joining)
 {
   sfc_derive_t *derive = &joining->derive;
@@ -57,7 +57,7 @@ static int64_t first_global(const sfc_joining_t *joining, int32_t k)
   return first;
 }
 
-/* Where the roots of graph k go that are here. local: how many of this rank come before them. */
+/* Finds the new vertices of the roots of graph k on this rank. local: number of its roots before them. */
 static void place_roots(const sfc_joining_t *joining, int32_t k, int64_t local, sfc_vertex_t places[])
 {
   int64_t n = joining->graphs[k]->nroots;
@@ -115,8 +115,8 @@ static sf_status_t check_list(const char *caller, int32_t n, sf_graph_t *const g
   return status;
 }
 
-/* What the others do next, on the way to the set-up, depends on the mode. Without one this rank takes part in nothing
- * of that. */
+/* The mode determines the exchanges before the set-up. Without a valid mode this rank takes part in none and fails the
+ * graphs. */
 static bool has_mode(sfc_joining_t *joining)
 {
   sf_root_mode_t mode = joining->mode;

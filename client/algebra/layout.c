@@ -1,4 +1,4 @@
-/* Global numbers, and graphs between them. */
+/* Layouts, and graphs from global numbers. */
 #include "client/algebra/layout.h"
 
 #include "client/graph.h"
@@ -41,7 +41,7 @@ sfc_vertex_t sfc_layout_find(const sfc_layout_t *layout, int64_t number, int32_t
 
 /* ---- Global numbers of roots ------------------------------------------------------------------------------------- */
 
-/* A size that an application gives; 0 if it is bad, which is noted. */
+/* Returns a size from the application, or notes an error and returns 0. */
 static int64_t checked(sfc_derive_t *derive, const char *name, int64_t n)
 {
   if (n >= 0)

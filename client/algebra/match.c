@@ -1,12 +1,12 @@
-/* Graphs between roots and leaves that have the same names: ranks meet at a directory of names. */
+/* Matching of roots and leaves by name: ranks meet at a distributed directory of names. */
 #include "client/algebra/derive.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* The directory is dealt out in blocks of names. */
+/* The directory is distributed in blocks of names. */
 typedef struct sfc_directory {
-  int64_t block; /* names on a rank; on the last ones perhaps fewer */
-  int64_t n;     /* on this one */
+  int64_t block; /* names per rank; fewer on the last ones */
+  int64_t n;     /* on this rank */
 } sfc_directory_t;
 
 static sfc_directory_t open_directory(const sf_group_t *group, int64_t nnames)
@@ -36,7 +36,7 @@ static sf_status_t check_lists(const sf_match_t *match)
   return SF_OK;
 }
 
-/* Finds the number of roots. */
+/* Checks offers and finds the number of roots. */
 static sf_status_t check_offers(const sf_match_t *match, int64_t *root_space_p)
 {
   *root_space_p = match->root_space;
@@ -67,7 +67,7 @@ static sf_status_t check_wants(const sf_match_t *match, int64_t *bad_leaf_p)
   return SF_OK;
 }
 
-/* The match without what is bad, so that this rank can go on with the others until they agree on the error. */
+/* The match without invalid parts, so that this rank can continue until all ranks agree on the error. */
 static sf_match_t check_match(sfc_derive_t *derive, const sf_match_t *match)
 {
   static const sf_match_t nothing;
@@ -81,7 +81,7 @@ static sf_match_t check_match(sfc_derive_t *derive, const sf_match_t *match)
   return status == SF_OK ? *match : nothing;
 }
 
-/* A graph from this rank's list of names to the directory. */
+/* Creates a graph from this rank's names to the directory. */
 static sf_graph_t *reach_directory(sfc_derive_t *derive, const sfc_directory_t *directory, int64_t n,
                                    const int64_t names[])
 {
@@ -98,7 +98,7 @@ static sf_graph_t *reach_directory(sfc_derive_t *derive, const sfc_directory_t *
   return sfc_derive_helper(derive, directory->n, &edges);
 }
 
-/* All ranks must mean the same names. */
+/* All ranks must use the same number of names. */
 static void check_names(sfc_derive_t *derive, int64_t nnames)
 {
   const int64_t *all = sfc_derive_allgather(derive, 1, &nnames);
@@ -110,7 +110,7 @@ static void check_names(sfc_derive_t *derive, int64_t nnames)
                       -1);
 }
 
-/* What the directory knows when all have offered: the one that is listed last of the highest rank. */
+/* Collects offers in the directory: the last one of the highest rank counts. */
 static sfc_vertex_t *collect_offers(sfc_derive_t *derive, const sfc_directory_t *directory, const sf_match_t *match)
 {
   sfc_vertex_t *offers = sfc_derive_vertices(derive, match->nroots);

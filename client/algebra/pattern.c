@@ -1,4 +1,4 @@
-/* Graphs that do what collectives do. */
+/* Patterns: graphs equivalent to collective operations. */
 #include <string.h>
 
 #include "client/algebra/derive.h"
@@ -6,15 +6,15 @@
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* What makes a pattern on one group. */
+/* A pattern on a group. */
 typedef struct sfc_shape {
   sf_pattern_t pattern;
-  int64_t n; /* in a block of ALLTOALL */
+  int64_t n; /* block size of ALLTOALL */
   int32_t root_rank;
   sfc_layout_t roots;
 } sfc_shape_t;
 
-/* How many leaves this rank has; negative: too many. */
+/* Number of leaves on this rank; negative: overflow. */
 static int64_t count_leaves(const sfc_shape_t *shape, const sf_group_t *group)
 {
   if (shape->pattern == SF_PATTERN_ALLTOALL)
@@ -24,7 +24,7 @@ static int64_t count_leaves(const sfc_shape_t *shape, const sf_group_t *group)
   return sfc_layout_total(&shape->roots);
 }
 
-/* Edges in the order of leaves, which are numbered from 0 on. */
+/* Adds the edges by leaf, from leaf 0 on. */
 static void add_edges(sfc_derive_t *derive, const sfc_shape_t *shape)
 {
   int64_t nleaves = count_leaves(shape, derive->group), leaf = 0;
@@ -43,7 +43,7 @@ static void add_edges(sfc_derive_t *derive, const sfc_shape_t *shape)
 
 /* ---- Asked for --------------------------------------------------------------------------------------------------- */
 
-/* What each rank tells the others of what it asks for. */
+/* Values that each rank gathers from all. */
 enum { TOLD_N, TOLD_PATTERN, TOLD_ROOT, TOLD };
 
 static void check_same(sfc_derive_t *derive, const int64_t told[])
@@ -113,8 +113,7 @@ static bool has_shape(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_d
   return same;
 }
 
-/* The patterns that this rank's part may be of, as bits. With GATHER the ranks must also agree on who has the leaves.
- */
+/* Bit set of the patterns that this rank's part may belong to. For GATHER ranks also agree on the root rank. */
 static int64_t find_shapes(sfc_derive_t *derive, const sf_graph_t *graph, const sfc_layout_t *roots, int32_t root_rank)
 {
   sfc_derive_edges_t edges;
@@ -130,7 +129,7 @@ static int64_t find_shapes(sfc_derive_t *derive, const sf_graph_t *graph, const 
   return shapes;
 }
 
-/* The ranks tell each other their numbers of roots and leaves, and then what their parts look like. */
+/* Ranks exchange their numbers of roots and leaves, then their bit sets. */
 sf_status_t sf_graph_find_pattern(sf_graph_t *graph, sf_pattern_t *pattern_p)
 {
   sfc_derive_t derive;

@@ -12,8 +12,8 @@ static int64_t size_at(const sf_section_t *section, int64_t point)
   return section->size != NULL ? section->size[point] : 1;
 }
 
-/* Checks a section and finds its extent; *bad_point_p: the point that an error concerns. offset, if it is not NULL,
- * gets the offset of each point. */
+/* Checks a section and finds its extent; *bad_point_p: point of an error. offset: receives offsets of points, or NULL.
+ */
 static sf_status_t walk(const sf_section_t *section, int64_t offset[], int64_t *nunits_p, int64_t *bad_point_p)
 {
   int64_t next = 0, nunits = 0;
@@ -52,7 +52,8 @@ sf_status_t sf_section_extent(const sf_section_t *section, int64_t *nunits_p)
   return status == SF_OK ? walk(section, NULL, nunits_p, &bad_point) : status;
 }
 
-/* The offsets of a section of at least n points, and its extent; bad ones are noted, with the leaf if it is one. */
+/* Returns the offsets of a section of at least npoints points, and its extent; notes errors, with the leaf if leaves.
+ */
 static int64_t *find_offsets(sfc_derive_t *derive, const sf_section_t *section, const char *name, bool leaves,
                              int64_t npoints, int64_t *nunits_p)
 {
@@ -69,7 +70,7 @@ static int64_t *find_offsets(sfc_derive_t *derive, const sf_section_t *section, 
 
 /* ---- Migration --------------------------------------------------------------------------------------------------- */
 
-/* Sizes of points as they travel; those of a bad section are not looked at by anybody. */
+/* Sizes of points to send; those of an invalid section are not read. */
 static int64_t *copy_sizes(sfc_derive_t *derive, const sf_section_t *section, int64_t n)
 {
   int64_t *sizes = sfc_derive_array(derive, n, sizeof *sizes);
@@ -113,9 +114,9 @@ sf_status_t sf_section_migrate(sf_graph_t *graph, const sf_section_t *roots, int
 
 /* ---- The graph of units ------------------------------------------------------------------------------------------ */
 
-/* What a root tells its leaves. */
+/* Extent of a root, sent to its leaves. */
 typedef struct extent {
-  int64_t offset, size; /* size -1: the section there is bad, of which all will hear */
+  int64_t offset, size; /* size -1: invalid section; all ranks will return that error */
 } extent_t;
 
 static extent_t *describe_roots(sfc_derive_t *derive, const sf_section_t *section, const int64_t offsets[], int64_t n)
@@ -126,7 +127,7 @@ static extent_t *describe_roots(sfc_derive_t *derive, const sf_section_t *sectio
   return extents;
 }
 
-/* Counts the edges of units; a leaf of another size than its root is noted. */
+/* Counts edges of units; notes a leaf whose size differs from its root's. */
 static int64_t count_edges(sfc_derive_t *derive, const sfc_derive_edges_t *points, const sf_section_t *leaves,
                            const extent_t roots[])
 {

@@ -1,9 +1,9 @@
-/* A graph for arrays of several columns. */
+/* Graphs for arrays of several columns. */
 #include "client/algebra/derive.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* A stride as the application gives it, which must be at least n; that n columns of it fit. Bad ones become 0. */
+/* Checks a stride: at least n, and n columns do not overflow. Returns 0 if invalid. */
 static int64_t check_stride(sfc_derive_t *derive, const char *name, int64_t stride, int64_t n, int64_t count)
 {
   if (stride == 0)
@@ -17,7 +17,7 @@ static int64_t check_stride(sfc_derive_t *derive, const char *name, int64_t stri
   return 0;
 }
 
-/* What a root tells its leaves of the columns on its rank. */
+/* Columns on a root's rank, sent to its leaves. */
 typedef struct columns {
   int64_t count, stride;
 } columns_t;

@@ -1,4 +1,4 @@
-/* Graphs as text. */
+/* Views: graphs as text or JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 /* ---- One part ---------------------------------------------------------------------------------------------------- */
 
-/* How many edges from i on go on by one leaf and one root. */
+/* Number of edges from i on that advance by one leaf and one root. */
 static int64_t run_length(const sfc_derive_edges_t *edges, int64_t i)
 {
   int64_t n = 1;
@@ -45,7 +45,7 @@ static void write_json(FILE *out, const sf_graph_t *graph, const sfc_derive_edge
   fputs("]}", out);
 }
 
-/* The text of this rank's part, from malloc; NULL: no memory, which is noted. */
+/* Returns this rank's text, malloc'ed; NULL: no memory, noted. */
 static char *make_text(sfc_derive_t *derive, const sf_graph_t *graph, sf_view_format_t format, size_t *length_p)
 {
   sfc_derive_edges_t edges;
@@ -105,7 +105,7 @@ sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_format_t format,
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-/* Collects texts of these lengths on rank 0, one after the other. */
+/* Collects the texts on rank 0, concatenated. */
 static char *collect(sfc_derive_t *derive, const int64_t lengths[], const char *mine)
 {
   sfc_derive_edges_t edges = {.n = 0};

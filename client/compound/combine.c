@@ -1,11 +1,11 @@
-/* What composite operations do where contributions, or values, have come: see composite.h. */
+/* Local step of composite operations: see composite.h. */
 #include "client/compound/composite.h"
 #include "client/compound/multigraph.h"
 #include "shm/base/error.h"
 
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
 
-/* Kernels for where the target is. */
+/* Chooses kernels for the target's place. */
 static sf_status_t choose_kernels(sfc_composite_t *composite)
 {
   sfshm_unit_t unit = composite->combine.unit;
@@ -19,7 +19,7 @@ static sf_status_t choose_kernels(sfc_composite_t *composite)
   return SF_OK;
 }
 
-/* How contributions meet the roots, which depends on the kernels. */
+/* Chooses the order in which roots take contributions, which depends on the kernels. */
 static sf_status_t choose_order(sfc_composite_t *composite)
 {
   const sfshm_kernels_t *kernels = composite->combine.kernels;
@@ -41,15 +41,14 @@ sf_status_t sfc_composite_choose(sfc_composite_t *composite)
 
 /* ---- Meeting ----------------------------------------------------------------------------------------------------- */
 
-/* n of a round's contributions, from number first on. */
+/* Part of a round: n contributions from number first on. */
 typedef struct sfc_piece {
   const sfc_slot_round_t *round;
   int64_t first;
   int64_t n;
 } sfc_piece_t;
 
-/* The target's vertices take the contributions in; with a fetch_op each contribution is replaced by what was there
- * before. */
+/* Combines contributions into the target; a fetch_op replaces each contribution by the previous value. */
 static void combine_kernel(const sfc_composite_t *composite, const sfc_piece_t *piece, bool fetch)
 {
   const sfc_combine_t *combine = &composite->combine;
@@ -76,7 +75,7 @@ static void combine_function(const sfc_composite_t *composite, const sfc_piece_t
   composite->move->unpack(unit, vertex, piece->first, piece->n, present, composite->target);
 }
 
-/* Slots are in the order of roots and contributions: each root is met by its contributions one after the other. */
+/* Slots are ordered by root and contribution: the kernel combines a root's contributions one by one. */
 static void fetch_all(const sfc_composite_t *composite)
 {
   const sfc_combine_t *combine = &composite->combine;

@@ -14,14 +14,9 @@
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-static void free_own_round(sfc_composite_t *composite)
-{
-  sfc_device_free_array(composite->own_round);
-}
-
 static void free_composite(sfc_composite_t *composite)
 {
-  free_own_round(composite);
+  sfc_device_free_array(composite->own_round);
   free(composite->scratch);
   free(composite);
 }
@@ -63,7 +58,7 @@ static void set_free(sfc_composite_t *composite)
   composites->unused = composite;
 }
 
-/* Room for nunits contributions. */
+/* Allocates for nunits contributions. */
 static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 {
   size_t unit_bytes = composite->combine.unit_bytes, contributions, chunk;
@@ -89,7 +84,7 @@ static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
-/* Lets the contributions that have come meet the target, and the second request go. */
+/* Runs the local step and lets the second request go. */
 static void combine(sfc_composite_t *composite)
 {
   sfc_composite_combine(composite);
@@ -126,14 +121,14 @@ static composites_t *find_composites(sf_graph_t *graph)
   return composites;
 }
 
-/* A composite with nothing but its memory; NULL: there is no memory. */
+/* A composite with nothing but its memory; NULL: no memory. */
 static sfc_composite_t *take_free(sf_graph_t *graph)
 {
   composites_t *composites = find_composites(graph);
   sfc_composite_t *composite = composites != NULL ? composites->unused : NULL;
   if (composite != NULL) {
     composites->unused = composite->next;
-    free_own_round(composite);
+    sfc_device_free_array(composite->own_round);
     *composite = (sfc_composite_t){
         .sibling = composite->sibling, .scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
   } else if (composites != NULL && (composite = calloc(1, sizeof *composite)) != NULL) {
@@ -141,11 +136,6 @@ static sfc_composite_t *take_free(sf_graph_t *graph)
     composites->all = composite;
   }
   return composite;
-}
-
-static const char *target_name(const sfc_composite_t *composite)
-{
-  return composite->call == SFSHM_CALL_BCAST ? "leafdata" : "rootdata";
 }
 
 /* The engine checks the other buffers. */
@@ -157,16 +147,17 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   if (composite->memory_epoch == epoch)
     return SF_OK;
   sfc_memory_ref_t ref = sfc_memory_find(memory, composite->target);
-  int64_t last = composite->call == SFSHM_CALL_BCAST ? graph->plan.leaf_max : graph->plan.root_max;
-  sf_status_t status = sfc_buffer_check(sfshm_call_name(composite->call), target_name(composite), composite->target,
-                                        last, composite->combine.unit_bytes, &ref);
+  bool bcast = composite->call == SFSHM_CALL_BCAST;
+  const char *name = sfshm_call_name(composite->call), *target = bcast ? "leafdata" : "rootdata";
+  sf_status_t status =
+      sfc_buffer_check(name, target, composite->target, bcast ? graph->plan.leaf_max : graph->plan.root_max,
+                       composite->combine.unit_bytes, &ref);
   const void *const addresses[] = {composite->target};
   const sfc_memory_ref_t *const refs[] = {&ref};
   if (status == SF_OK)
-    status = sfc_devices_choose(sfshm_call_name(composite->call), addresses, refs, 1, &composite->devices);
+    status = sfc_devices_choose(name, addresses, refs, 1, &composite->devices);
   if (status == SF_OK && ref.class == SFC_MEMORY_DEVICE && composite->op.function == NULL)
-    status = sfc_device_check_aligned(sfshm_call_name(composite->call), target_name(composite), composite->target,
-                                      composite->combine.unit, composite->op.op);
+    status = sfc_device_check_aligned(name, target, composite->target, composite->combine.unit, composite->op.op);
   if (status == SF_OK)
     status = sfc_composite_choose(composite);
   if (status == SF_OK)
@@ -174,7 +165,7 @@ static sf_status_t look_up_target(sfc_composite_t *composite)
   return status;
 }
 
-/* A bcast's values arrive where the leaves are in the leaf buffer: one round. */
+/* One round for a bcast: values have the positions of the leaves. */
 static sf_status_t make_leaf_round(sfc_composite_t *composite)
 {
   sf_graph_t *graph = composite->graph;
@@ -191,7 +182,7 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
   return status;
 }
 
-/* The engine's request: op is what it does, the call and its op are what the messages say. */
+/* Makes an engine request. It replaces; its messages name the call and its op. */
 static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
                              const void *root, const void *leaf, sf_request_t **request_p)
 {
@@ -212,7 +203,7 @@ static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfsh
   return status;
 }
 
-/* Gives the parts back, none of which is in flight. */
+/* Frees the parts; none is in flight. */
 static void free_parts(sfc_composite_t *composite)
 {
   sf_request_t *parts[] = {composite->first, composite->second};
@@ -226,7 +217,7 @@ static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_ca
   sf_status_t status = make_leaf_round(composite);
   if (status == SF_OK)
     status = make_room(composite, call->graph->plan.leaf_max + 1);
-  composite->target = (void *)(uintptr_t)call->leaf; /* the caller lets it be written */
+  composite->target = (void *)(uintptr_t)call->leaf; /* the caller permits writing */
   if (status == SF_OK)
     status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
   return status;
@@ -241,7 +232,7 @@ static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_c
   if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
     status = make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate, &composite->second);
   if (composite->second != NULL)
-    composite->second->send.lane = NULL; /* what is held does not go the straight way */
+    composite->second->send.lane = NULL; /* held requests do not use the fast path */
   return status;
 }
 
@@ -257,7 +248,7 @@ static sf_status_t check_buffers(const sfc_composite_call_t *call)
   return status;
 }
 
-/* first: the call makes the multi-graph, with all other ranks, who are told; else its parts check the buffers. */
+/* first: the call creates the multi-graph with all ranks, which are told of errors; else the parts check buffers. */
 static sf_status_t check(const sfc_composite_call_t *call, bool first, sf_request_t **request_p)
 {
   const char *name = sfshm_call_name(call->call);
@@ -278,7 +269,7 @@ static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *
   return status == SF_OK ? look_up_target(composite) : status;
 }
 
-/* Checks the call, and finds the graph of its contributions; that stays NULL for a bcast. */
+/* Checks the call and finds the multi-graph; NULL for a bcast. */
 static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **request_p, sf_graph_t **multi_p)
 {
   bool bcast = call->call == SFSHM_CALL_BCAST;
@@ -293,7 +284,7 @@ static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **r
 
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
-/* The second right behind the first. */
+/* Begins the second immediately after the first. */
 static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *thread)
 {
   sf_request_t *first = composite->first, *second = composite->second;
@@ -307,7 +298,7 @@ static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *t
     return status;
   first->failures = devices != NULL ? devices->failures() : 0;
   sfc_start(first, thread, false);
-  first->receives_left++; /* the composite */
+  first->receives_left++; /* counts the composite */
   first->awaited = first;
   if (second == NULL)
     return SF_OK;
@@ -328,7 +319,7 @@ static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
   composite->thread = thread;
   composite->combined = false;
   sfc_thread_add(thread, &composite->continuation);
-  (void)advance(&composite->continuation); /* what is all here already */
+  (void)advance(&composite->continuation); /* everything may be here already */
   (void)sfc_thread_send_eagerly(thread);
   return SF_OK;
 }

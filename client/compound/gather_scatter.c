@@ -1,51 +1,41 @@
-/* Gather, scatter and fetch_op: see sf.h. The first two are operations on the multi-graph, the last one is composite.
- * The thread that uses the graph. */
+/* Gather and scatter are operations on the multi-graph; fetch_op is composite: see sf.h. The thread that uses the
+ * graph. */
 #include "client/compound/composite.h"
 
 #include "client/compound/multigraph.h"
 #include "shm/base/error.h"
 
-/* What gather or scatter is called with. */
-typedef struct gathering {
-  sfshm_call_t call;
-  sf_graph_t *graph;
-  const sf_type_t *unit;
-  const void *leaf;
-  const void *slots;
-} gathering_t;
-
-/* How many slots there are is not known yet. */
-static sf_status_t check_first(const gathering_t *asked, sf_request_t **request_p)
+/* Checks a call when the number of slots is not known yet. */
+static sf_status_t check_first(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const void *leaf,
+                               const void *slots, sf_request_t **request_p)
 {
-  const char *name = sfshm_call_name(asked->call);
-  const sf_graph_t *graph = asked->graph;
-  sf_status_t status = sfc_call_check(name, graph, asked->unit, SF_REPLACE, request_p);
+  sf_status_t status = sfc_call_check(name, graph, unit, SF_REPLACE, request_p);
   if (status == SF_OK)
-    status = sfc_call_check_buffer(name, graph, "leafdata", asked->leaf, graph->plan.leaf_max, asked->unit);
+    status = sfc_call_check_buffer(name, graph, "leafdata", leaf, graph->plan.leaf_max, unit);
   if (status == SF_OK)
-    status =
-        sfc_call_check_buffer(name, graph, "slotdata", asked->slots, graph->plan.root_max < 0 ? -1 : 0, asked->unit);
+    status = sfc_call_check_buffer(name, graph, "slotdata", slots, graph->plan.root_max < 0 ? -1 : 0, unit);
   return status;
 }
 
-/* Where the operation takes place. The call is checked there, unless it is the first: what is wrong with that all ranks
- * are told, who make the multi-graph now. */
-static sf_status_t find_multi(const gathering_t *asked, sf_request_t **request_p, sf_graph_t **multi_p)
+/* Finds the graph of the operation, which checks the call. The first call is checked here: all ranks, which create the
+ * multi-graph now, are told of errors. */
+static sf_status_t find_multi(sfshm_call_t call, sf_graph_t *graph, const sf_type_t *unit, const void *leaf,
+                              const void *slots, sf_request_t **request_p, sf_graph_t **multi_p)
 {
-  sf_status_t status = sfc_call_check_graph(sfshm_call_name(asked->call), asked->graph);
+  const char *name = sfshm_call_name(call);
+  sf_status_t status = sfc_call_check_graph(name, graph);
   if (status != SF_OK)
     return status;
-  if (asked->graph->multi == NULL)
-    status = check_first(asked, request_p);
-  return sfc_multigraph_get(status, asked->graph, multi_p);
+  if (graph->multi == NULL)
+    status = check_first(name, graph, unit, leaf, slots, request_p);
+  return sfc_multigraph_get(status, graph, multi_p);
 }
 
 sf_status_t sf_gather_begin(sf_graph_t *graph, const sf_type_t *unit, const void *leafdata, void *slotdata,
                             sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status =
-      find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, request_p, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata, request_p, &multi);
   return status == SF_OK ? sf_reduce_begin(multi, unit, leafdata, slotdata, SF_REPLACE, request_p) : status;
 }
 
@@ -53,8 +43,7 @@ sf_status_t sf_gather_init(sf_graph_t *graph, const sf_type_t *unit, const void 
                            sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status =
-      find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, request_p, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata, request_p, &multi);
   return status == SF_OK ? sf_reduce_init(multi, unit, leafdata, slotdata, SF_REPLACE, request_p) : status;
 }
 
@@ -62,7 +51,7 @@ sf_status_t sf_gather(sf_graph_t *graph, const sf_type_t *unit, const void *leaf
 {
   sf_graph_t *multi;
   sf_request_t *unused;
-  sf_status_t status = find_multi(&(gathering_t){SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata}, &unused, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_GATHER, graph, unit, leafdata, slotdata, &unused, &multi);
   return status == SF_OK ? sf_reduce(multi, unit, leafdata, slotdata, SF_REPLACE) : status;
 }
 
@@ -70,8 +59,7 @@ sf_status_t sf_scatter_begin(sf_graph_t *graph, const sf_type_t *unit, const voi
                              sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status =
-      find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, request_p, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata, request_p, &multi);
   return status == SF_OK ? sf_bcast_begin(multi, unit, slotdata, leafdata, SF_REPLACE, request_p) : status;
 }
 
@@ -79,8 +67,7 @@ sf_status_t sf_scatter_init(sf_graph_t *graph, const sf_type_t *unit, const void
                             sf_request_t **request_p)
 {
   sf_graph_t *multi;
-  sf_status_t status =
-      find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, request_p, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata, request_p, &multi);
   return status == SF_OK ? sf_bcast_init(multi, unit, slotdata, leafdata, SF_REPLACE, request_p) : status;
 }
 
@@ -88,7 +75,7 @@ sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit, const void *slo
 {
   sf_graph_t *multi;
   sf_request_t *unused;
-  sf_status_t status = find_multi(&(gathering_t){SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata}, &unused, &multi);
+  sf_status_t status = find_multi(SFSHM_CALL_SCATTER, graph, unit, leafdata, slotdata, &unused, &multi);
   return status == SF_OK ? sf_bcast(multi, unit, slotdata, leafdata, SF_REPLACE) : status;
 }
 

@@ -1,4 +1,4 @@
-/* What the interface tells of a graph's edges: see sf_edges.h. The thread that uses the graph. */
+/* Public queries on edges: see sf_edges.h. The thread that uses the graph. */
 
 #include "client/compound/multigraph.h"
 #include "client/core.h"
@@ -60,7 +60,7 @@ sf_status_t sf_graph_root_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
   return status;
 }
 
-/* The other ranks have to come also if the graph has failed, and so has this one if its call is wrong. */
+/* Other ranks take part also if the graph has failed, and so does this one after an argument error. */
 sf_status_t sf_graph_leaf_ranks(sf_graph_t *graph, sf_graph_ranks_t *ranks_p)
 {
   const sfc_neighbor_edges_t *ranks;

@@ -11,11 +11,11 @@
 #include "client/setup.h"
 #include "shm/base/error.h"
 
-#define EDGES_MAX (INT64_MAX / 64) /* whose arrays can be counted in bytes */
+#define EDGES_MAX (INT64_MAX / 64) /* arrays of more edges would overflow */
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */
 
-/* What becomes of the multi-graph: see attachment.h. */
+/* The multi-graph ends with its graph: see attachment.h. */
 static bool is_busy(const sfc_attachment_t *attachment)
 {
   return attachment->graph->multi != NULL && sfc_graph_is_busy(attachment->graph->multi);
@@ -39,12 +39,12 @@ static void destroy(sfc_attachment_t *attachment)
   sf_graph_t *multi = attachment->graph->multi;
   if (multi != NULL)
     sfc_graph_set_parent(multi, NULL);
-  (void)sf_graph_destroy(multi); /* nothing is in flight */
+  (void)sf_graph_destroy(multi);
   attachment->graph->multi = NULL;
   (void)drop_edges((sfc_multigraph_t *)attachment);
 }
 
-/* The graphs are in the context's list. */
+/* The context's list has the graphs. */
 static void free_multi(sfc_attachment_t *attachment)
 {
   sfc_multigraph_t *multi = (sfc_multigraph_t *)attachment;
@@ -62,7 +62,7 @@ sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph)
   return sfc_graph_attachment(graph, &multi_ops);
 }
 
-/* Without it this rank can't take part in what others wait for. */
+/* Without memory this rank cannot take part in what others wait for. */
 static sf_status_t need_multi(sf_graph_t *graph)
 {
   sfc_multigraph_t *multi = sfc_multigraph_find(graph);
@@ -75,7 +75,7 @@ static sf_status_t need_multi(sf_graph_t *graph)
   return SF_OK;
 }
 
-/* What has failed before a collective use of the graph begins. local_error: of this call. */
+/* Error before a collective use of the graph. local_error: of this call. */
 static sf_status_t begin_use(sf_status_t local_error, sf_graph_t *graph)
 {
   sf_status_t made = need_multi(graph), failed = sfc_graph_failure(graph);
@@ -99,15 +99,14 @@ sf_status_t sfc_multigraph_root_ranks(sf_graph_t *graph, const sfc_neighbor_edge
 
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
 
-/* What is made by all ranks together, after they have met. Every rank takes all steps in the same order, also a rank on
- * which a step has failed: its error is noted in the derivation and makes the next exchange, or the next set-up, fail
- * for all ranks. */
+/* State of a collective creation after a barrier. Every rank takes all steps in the same order, also after an error:
+ * the derivation notes it, and the next exchange or set-up fails for all ranks. */
 typedef struct making {
   sfc_derive_t derive;
   sf_graph_t *graph;
   sfc_multigraph_t *multi;
-  sf_graph_t *directory; /* what ranks tell each other before they know the edges: */
-  int64_t *by_root_rank; /* at its leaves, by number in root_ranks */
+  sf_graph_t *directory; /* helper graph for exchanges before the edges are known: */
+  int64_t *by_root_rank; /* at its leaves, by index in root_ranks */
   int64_t *by_rank;      /* at its roots */
 } making_t;
 
@@ -120,7 +119,7 @@ static void begin_making(making_t *making, sf_graph_t *graph)
 static void note(making_t *making, sf_status_t status)
 {
   sfc_derive_note(&making->derive, status, -1);
-  making->derive.starved |= status != SF_OK; /* then the rank has no values for others */
+  making->derive.starved |= status != SF_OK; /* this rank has no values for others */
 }
 
 static bool goes_well(const making_t *making)
@@ -128,7 +127,7 @@ static bool goes_well(const making_t *making)
   return making->derive.status == SF_OK;
 }
 
-/* For a making that does not end with a set-up. */
+/* For a creation without a set-up at its end. */
 static sf_status_t end_making(making_t *making)
 {
   sfc_derive_drop(&making->derive);
@@ -149,7 +148,7 @@ static void open_directory(making_t *making)
   making->directory = sfc_derive_helper(derive, size, &edges);
 }
 
-/* What other ranks tell is of another graph where they don't use the multi-graphs in the same order. */
+/* Values belong to another graph if ranks use multi-graphs in different orders. */
 static sf_status_t refuse(const sf_graph_t *graph, int32_t rank, const char *what, int64_t found, int64_t limit)
 {
   return sfshm_error(SF_ERR_MISMATCH,
@@ -163,7 +162,7 @@ static bool fits(int64_t value, int64_t limit)
   return value >= 0 && value <= limit;
 }
 
-/* Learns how many edges each leaf rank has, and makes room for them. */
+/* Checks the number of edges of each leaf rank, and allocates for them. */
 static sf_status_t count_leaf_ranks(const making_t *making)
 {
   sfc_neighbor_edges_t *leaves = &making->multi->leaf_ranks;
@@ -197,7 +196,7 @@ static void exchange_leaf_ranks(making_t *making)
     note(making, count_leaf_ranks(making));
 }
 
-/* The edges of the graph of edges: the numbers of this rank's leaves at the owners of their roots. */
+/* Edges of the graph of edges: numbers of this rank's leaves at the owners of their roots. */
 static void list_edges(making_t *making, sfc_derive_edges_t *edges)
 {
   const sfc_neighbor_edges_t *roots = &making->multi->root_ranks;
@@ -215,7 +214,7 @@ static void list_edges(making_t *making, sfc_derive_edges_t *edges)
   }
 }
 
-/* Makes the graph of edges. local: all ranks are on one node, and the leaf ranks are known. */
+/* Creates the graph of edges. local: all ranks are on one node, and leaf ranks are known. */
 static void make_edges(making_t *making, bool local)
 {
   const sfc_neighbor_edges_t *leaves = &making->multi->leaf_ranks;
@@ -232,7 +231,7 @@ static void make_edges(making_t *making, bool local)
   note(making, sf_graph_destroy(making->directory));
 }
 
-/* Arrays are going to be indexed with them. */
+/* Checks roots before they index arrays. */
 static sf_status_t check_roots(const sf_graph_t *graph)
 {
   const sfc_neighbor_edges_t *leaves = &sfc_multigraph_find(graph)->leaf_ranks;
@@ -243,8 +242,8 @@ static sf_status_t check_roots(const sf_graph_t *graph)
   return SF_OK;
 }
 
-/* Tells the owners of roots about their edges. Other ranks may be done when something fails here: the graph itself
- * tells them, since this rank may call nothing else on it that they call. */
+/* Tells owners of roots about their edges. After an error the graph itself is failed: other ranks may be done, and this
+ * rank calls nothing else on the graph. */
 static void exchange_edges(making_t *making)
 {
   sfc_multigraph_t *multi = making->multi;
@@ -257,8 +256,7 @@ static void exchange_edges(making_t *making)
     (void)sfc_derive_give_up(making->graph, sfshm_error(making->derive.status, "%s", making->derive.detail));
 }
 
-/* Over nodes. Once the ranks have the graph of edges all of them go on with it: what fails later is an error of that
- * graph. */
+/* Over nodes. Once the ranks have the graph of edges all continue with it: later failures belong to that graph. */
 static sf_status_t find_leaf_ranks_together(sf_status_t local_error, sf_graph_t *graph)
 {
   making_t making;
@@ -292,7 +290,7 @@ static sf_status_t find_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
   return status;
 }
 
-/* On one node that takes nobody else. */
+/* Local if all ranks are on one node. */
 static sf_status_t have_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
 {
   const sfc_multigraph_t *multi = sfc_multigraph_find(graph);
@@ -319,7 +317,7 @@ sf_status_t sfc_multigraph_leaf_ranks(sf_status_t local_error, sf_graph_t *graph
 
 /* ---- The multi-graph --------------------------------------------------------------------------------------------- */
 
-/* Finds the slots of the edges, tells the leaf ranks, and connects their leaves with these slots. */
+/* Computes the edges' slots, sends them to leaf ranks, and connects leaves with slots. */
 static sf_status_t connect_slots(making_t *making, sf_graph_t **multi_p)
 {
   sfc_derive_t *derive = &making->derive;

@@ -1,13 +1,12 @@
-/* The multi-graph of a graph: each root split into as many roots as it has leaves, in the order of (rank, leaf). Made
- * together with the other ranks at first use, out of operations on graphs that are made for this purpose:
+/* Multi-graph of a graph: each root split into one root per leaf, in the order of (rank, leaf). Created collectively at
+ * first use, with helper graphs:
  *
- *   directory   rank p has a root for each rank r, connected with a leaf of r if r has leaves on roots of p. A reduce
- *               tells p how many, a bcast tells r behind how many edges of lower ranks its own ones come.
- *   edges       rank p has a root for each edge to one of its roots, in the order of (rank, leaf). Reduces tell p the
- *               root and the leaf of each; a bcast tells the leaf ranks the slot of each edge.
- *   multi       rank p has a root for each slot: a leaf is connected directly with its own slot.
+ *   directory   rank p has a root for each rank r, connected to a leaf of r if r has leaves on roots of p. A reduce
+ * gives p their number, a bcast gives r the number of edges of lower ranks. edges       rank p has a root for each edge
+ * to its roots, in the order of (rank, leaf). Reduces give p the root and the leaf of each; a bcast gives leaf ranks
+ * the slot of each edge. multi       rank p has a root for each slot, connected to the slot's leaf.
  *
- * Where all ranks are on one node their edge lists tell what the reduces would. The thread that uses the graph. */
+ * If all ranks are on one node their edge lists replace the reduces. The thread that uses the graph. */
 #ifndef SFC_COMPOUND_MULTIGRAPH_H
 #define SFC_COMPOUND_MULTIGRAPH_H
 
@@ -20,21 +19,21 @@ typedef struct sfc_multigraph {
   bool has_leaf_ranks;
   sfc_neighbor_edges_t root_ranks;
   sfc_neighbor_edges_t leaf_ranks;
-  sf_graph_t *edges;        /* until the multi-graph has been made */
-  sfc_slot_rounds_t rounds; /* as soon as leaf_ranks are known */
+  sf_graph_t *edges;        /* until the multi-graph is there */
+  sfc_slot_rounds_t rounds; /* once leaf_ranks are known */
 } sfc_multigraph_t;
 
-/* What has been found out about the edges of a graph; NULL: nothing yet. */
+/* Returns what is known of the graph's edges; NULL: nothing yet. */
 sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph);
 
-/* This rank's leaves by the rank of their roots. Local. */
+/* This rank's leaves by rank of their roots. Local. */
 sf_status_t sfc_multigraph_root_ranks(sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p);
 
-/* This rank's roots by the rank of their leaves. Collective and blocking at first use: over nodes ranks meet before
- * (barrier.h). local_error: of this rank's call; where ranks meet it becomes the error of all. */
+/* This rank's roots by rank of their leaves. Collective and blocking at first use; over nodes after a barrier
+ * (barrier.h). local_error: of this rank's call; in a barrier it becomes the error of all. */
 sf_status_t sfc_multigraph_leaf_ranks(sf_status_t local_error, sf_graph_t *graph, const sfc_neighbor_edges_t **ranks_p);
 
-/* The multi-graph. Collective and blocking at first use, before which ranks meet, likewise. */
+/* The multi-graph. Likewise collective and blocking at first use, after a barrier. */
 sf_status_t sfc_multigraph_get(sf_status_t local_error, sf_graph_t *graph, sf_graph_t **multi_p);
 
 #endif

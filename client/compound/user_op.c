@@ -1,4 +1,4 @@
-/* Ops of the application: functions that composite requests call. Immutable once made; any thread. */
+/* Ops of the application, which composite requests call. Immutable; any thread. */
 #include <stdlib.h>
 
 #include "client/compound/composite.h"
@@ -31,6 +31,6 @@ sf_status_t sf_op_create(sf_op_function_t function, void *context, const sf_op_t
 sf_status_t sf_op_destroy(const sf_op_t *op)
 {
   if (op != NULL && op->make_request != NULL)
-    free((void *)(uintptr_t)op); /* made by sf_op_create, where it was not const yet */
+    free((void *)(uintptr_t)op); /* created without const */
   return SF_OK;
 }

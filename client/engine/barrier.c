@@ -11,7 +11,7 @@
 #include "shm/base/error.h"
 #include "shm/observe/calls.h"
 
-/* Gives the call its place among the operations: its number is not in the table of those in flight. */
+/* Numbers the call like an operation; it is not in the table of operations in flight. */
 static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
 {
   if (!sfc_in_flight_has_room(graph, 1)) {
@@ -31,7 +31,7 @@ static sf_status_t take_number(sf_graph_t *graph, sfshm_make_t what)
   return SF_OK;
 }
 
-/* The listener looks at this behind having failed a graph. */
+/* Read by the listener after it has failed a graph. */
 static void set_in_barrier(sf_graph_t *graph, bool in_barrier)
 {
   pthread_mutex_lock(&graph->context->lock);
@@ -39,7 +39,7 @@ static void set_in_barrier(sf_graph_t *graph, bool in_barrier)
   pthread_mutex_unlock(&graph->context->lock);
 }
 
-/* wrong: with the call, if that is so. */
+/* wrong: this rank's error, if any. */
 static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wrong, sfproto_incoming_t *met)
 {
   sf_context_t *context = graph->context;
@@ -54,7 +54,7 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wron
   return status;
 }
 
-/* All have come. */
+/* All ranks have entered. */
 static sf_status_t take_answer(sfproto_incoming_t *met)
 {
   const Sfproto__SetupError *error = met->message->graph_met->error;
@@ -63,16 +63,16 @@ static sf_status_t take_answer(sfproto_incoming_t *met)
   return status;
 }
 
-sf_status_t sfc_graph_barrier(sf_status_t before, sf_graph_t *graph, sfshm_make_t what)
+sf_status_t sfc_graph_barrier(sf_status_t local_error, sf_graph_t *graph, sfshm_make_t what)
 {
   char detail[sizeof graph->failure.detail];
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
   sfproto_incoming_t met;
   sf_status_t status = sfc_graph_failure(graph);
   if (graph->size == 1)
-    return status == SF_OK ? before : status;
+    return status == SF_OK ? local_error : status;
   snprintf(detail, sizeof detail, "rank %d: %s", graph->rank, sfshm_error_detail());
-  wrong.status = before;
+  wrong.status = local_error;
   wrong.rank = graph->rank;
   wrong.leaf = -1;
   wrong.detail = detail;
@@ -88,6 +88,6 @@ sf_status_t sfc_graph_barrier(sf_status_t before, sf_graph_t *graph, sfshm_make_
   if (status == SF_OK)
     return take_answer(&met);
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
-  sfc_graph_fail_everywhere(graph, status, detail); /* also what has failed here because of another graph */
+  sfc_graph_fail_everywhere(graph, status, detail); /* also if a related graph's failure has failed the graph here */
   return sfc_graph_failure(graph);
 }

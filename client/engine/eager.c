@@ -13,14 +13,13 @@
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* Values of one message. */
+/* Packed values of one message. */
 typedef struct sfc_eager_values {
   uint64_t message;
   sfc_block_t block;
 } sfc_eager_values_t;
 
-/* What this end of a lane has in its inbox: the eager slots, and values that may not have been read yet, from the
- * oldest on. There are no more of them than slots. */
+/* Eager memory of a lane: eager slots, and values perhaps unread, oldest first, at most one per slot. */
 struct sfc_eager {
   sfc_block_t slots;
   sfc_eager_values_t values[SFSHM_EAGER_SLOTS];
@@ -34,7 +33,6 @@ static sfc_eager_values_t *values_at(struct sfc_eager *eager, uint64_t i)
   return &eager->values[i % SFSHM_EAGER_SLOTS];
 }
 
-/* Makes the lane's eager slots, if it has none. */
 static bool have_slots(sfc_lane_t *lane)
 {
   if (lane->eager != NULL)
@@ -62,7 +60,7 @@ void sfc_eager_settle(sfc_lane_t *lane)
   }
 }
 
-/* Packs the rest of the request, bytes in length, into an inbox block that the next message names. */
+/* Packs the rest of the request into an inbox block that the next message names. */
 static bool pack_block(sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes, sfshm_slot_t *slot)
 {
   struct sfc_eager *eager = lane->eager;
@@ -72,7 +70,7 @@ static bool pack_block(sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes
   sfc_outgoing_pack_rest(out, lane->tx_cursor, block.address);
   sfshm_eager_block_t where = {block.segment, block.offset};
   memcpy(slot->payload, &where, sizeof where);
-  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* the others are of messages in other eager slots */
+  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* others are inline in other eager slots */
   *values_at(eager, eager->end++) = (sfc_eager_values_t){lane->tx.posted + 1, block};
   eager->bytes += block.length_bytes;
   return true;
@@ -100,7 +98,7 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
   sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
   if (slot == NULL)
     return false;
-  sfc_eager_settle(lane); /* after the claim, which may have learnt that the oldest values have been taken */
+  sfc_eager_settle(lane); /* the claim may have seen more values taken */
   if (all_bytes <= SFSHM_INLINE_BYTES) {
     sfc_outgoing_pack(&out, slot->payload);
     post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
@@ -115,11 +113,11 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
 
 /* ---- The reader -------------------------------------------------------------------------------------------------- */
 
-/* Finds the other end's eager slots, at their first use. */
+/* Finds the peer's eager slots, at first use. */
 static sf_status_t find_slots(sfc_lane_t *lane)
 {
   const sfshm_lane_control_t *control = lane->rx.control;
-  uint64_t segment = control->eager_segment, offset = control->eager_offset; /* once: the other end could change them */
+  uint64_t segment = control->eager_segment, offset = control->eager_offset; /* read once: the peer could change it */
   size_t length, need = SFSHM_EAGER_SLOTS * sizeof(sfshm_slot_t);
   void *base;
   sf_status_t status = sfc_peer_segment(&lane->graph->context->peers, lane->peer, segment, &base, &length);

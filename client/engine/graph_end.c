@@ -1,4 +1,4 @@
-/* What the engine keeps for a graph ends with it: requests, and what has been sent eagerly or offered to workers. */
+/* The engine's attachment to a graph: frees requests, eager memory and offers. */
 #include "client/engine/graph_end.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "client/graph.h"
 
-/* Before the first request of a graph is made: what the engine keeps for the graph ends with it. */
+/* Attaches the engine, before the first request of a graph. */
 void sfc_graph_begin_operations(sf_graph_t *graph);
 
 #endif

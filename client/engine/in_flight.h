@@ -1,5 +1,5 @@
-/* The operations of a graph that are in flight: their table, and the thread that makes progress on them. Of the thread
- * that owns the graph. */
+/* Operations of a graph in flight: their table, and the thread that makes progress on them. The thread that uses the
+ * graph. */
 #ifndef SFC_ENGINE_IN_FLIGHT_H
 #define SFC_ENGINE_IN_FLIGHT_H
 
@@ -7,7 +7,7 @@
 #include "client/engine/thread.h"
 #include "client/graph.h"
 
-/* Whether the table has room for more operations. */
+/* Whether the table has room for noperations more. */
 static inline bool sfc_in_flight_has_room(const sf_graph_t *graph, uint64_t noperations)
 {
   return graph->flight.last_sequence - graph->flight.first_sequence + noperations <= graph->flight.table_mask;
@@ -16,7 +16,7 @@ static inline bool sfc_in_flight_has_room(const sf_graph_t *graph, uint64_t nope
 /* Doubles the table. */
 sf_status_t sfc_in_flight_make_room(sf_graph_t *graph);
 
-/* Makes the graph one of those on which the thread makes progress. */
+/* Adds the graph to those on which the thread makes progress; removes it. */
 static inline void sfc_in_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
 {
   graph->user.thread = thread;
@@ -56,7 +56,7 @@ static inline void sfc_in_flight_remove(sf_graph_t *graph)
   sfc_in_flight_detach(graph);
 }
 
-/* The request in flight behind that operation for which the lane has something to receive; NULL: none yet. */
+/* Next request after that sequence number that receives on the lane; NULL: none begun. */
 sf_request_t *sfc_lane_next_request(const sfc_lane_t *lane, uint64_t sequence);
 
 #endif

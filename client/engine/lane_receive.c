@@ -1,8 +1,7 @@
-/* Receiving from lanes: see lane_send.h. */
+/* Receives from lanes: see lane_send.h. */
 #include "client/core.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
-#include "client/engine/lane_send.h"
 #include "client/engine/lane_take.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
@@ -24,7 +23,7 @@ static void finish_receive(sfc_lane_t *lane, bool turn_is_over)
     sfc_request_end_turn(request);
 }
 
-/* A message of the lane's request that has come, if it is its turn; *desc_p: its descriptor. NULL: none. */
+/* Finds a message for rx_request, if it is the lane's turn; *desc_p: its descriptor. NULL: none. */
 static const sfshm_slot_t *find_message(sfc_lane_t *lane, uint64_t *desc_p)
 {
   const sf_request_t *request = lane->rx_request;
@@ -32,11 +31,11 @@ static const sfshm_slot_t *find_message(sfc_lane_t *lane, uint64_t *desc_p)
     return NULL;
   const sfshm_slot_t *slot = sfc_lane_peek(lane);
   if (slot != NULL)
-    *desc_p = slot->desc; /* once: the other end could change it */
+    *desc_p = slot->desc; /* read once: the peer could change it */
   return slot;
 }
 
-/* Takes a message that has come. False: nothing more can be taken now. */
+/* Takes a message. false: nothing more can be taken now. */
 static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t desc, bool *moved_p)
 {
   sf_request_t *request = lane->rx_request;
@@ -47,10 +46,10 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
     sfc_op_trace_mark(request);
   sf_status_t status = sfc_lane_take(lane, request, slot, desc, &how);
   if (status == SF_ERR_RANK_FAILED)
-    return false; /* perhaps because of another rank that died first: which one the daemon will say */
+    return false; /* another rank may have died first: the daemon reports which one */
   if (status != SF_OK)
     sfc_graph_fail_everywhere(lane->graph, status, sfshm_error_detail());
-  /* What a device reads is done when the lane is looked at again soon, and nobody else would wake this rank. */
+  /* A device's read ends when the lane is looked at again; nobody else would wake this rank. */
   *moved_p |= status != SF_OK || how != SFC_TAKEN_LATER || lane->rx_reading;
   if (status != SF_OK || how == SFC_TAKEN_LATER)
     return false;

@@ -1,4 +1,4 @@
-/* Sending over lanes: see lane_send.h. Receiving is in lane_receive.c. */
+/* Sends over lanes: see lane_send.h. */
 #include "client/engine/lane_send.h"
 
 #include <string.h>
@@ -14,12 +14,12 @@
 #include "shm/base/error.h"
 #include "shm/kernels/kernels_dense.h"
 
-/* Values gathered before they go to a cell: see pack_into_cell. */
+/* Sizes for gathering values before they go to a cell: see pack_into_cell. */
 #define STAGE_BYTES ((size_t)16 << 10)
 #define STAGED_MIN ((size_t)8 << 10)
 #define STAGED_UNIT_MAX ((size_t)64)
 
-/* What was brought from devices for all lanes at once. */
+/* Uses values staged from the device for all lanes. */
 static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
                         sfc_outgoing_t *out)
 {
@@ -72,8 +72,7 @@ static size_t write_reference(const sfc_field_t *field, sfshm_method_t method, u
   return sizeof where;
 }
 
-/* Says where the data are, in the slot, or in its cell if there are many fields. The request ends when the other end
- * has read them. */
+/* Sends a reference to the data; the request ends when the peer has read them. */
 static bool send_references(sfc_lane_t *lane, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
   size_t list_bytes = (size_t)request->nfields * sfshm_reference_bytes(method);
@@ -93,7 +92,7 @@ static bool send_references(sfc_lane_t *lane, sf_request_t *request, sfshm_metho
   return true;
 }
 
-/* Whether the other end has said whether it can open this rank's devices; asks at first use. */
+/* Whether the peer has said if it can open this rank's devices; asks at first use. */
 static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
 {
   if (!lane->tx_devices_asked) {
@@ -108,22 +107,21 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
-/* Cells that the lane lacks for such a payload; 0: none. What has been asked for is lacking until it is there: the
- * operation that asked comes back for it. Within an operation cells stay as they are: what has been sent of it says
- * where its pieces end. */
+/* Size of the cells that the lane lacks for the payload; 0: none. A requested size is lacking until granted. Cells do
+ * not change within an operation, because the pieces sent depend on them. */
 static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
 {
   if (lane->tx_cells_asked != 0)
     return lane->tx_cells_asked;
   if (payload_bytes <= lane->tx.cell_bytes && payload_bytes < SFSHM_PIECE_MOVES_FROM)
-    return 0; /* without looking further: on a small message it shows */
+    return 0; /* fast exit for small messages */
   if (lane->tx_cursor.field != 0 || lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
   size_t wanted = sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 
-/* Makes sure that the lane has cells large enough, asking the other end for larger ones if need be. */
+/* Ensures large enough cells; asks the peer for larger ones if necessary. */
 static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
 {
   size_t wanted = lacking_cells(lane, payload_bytes);
@@ -156,18 +154,18 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
   lane->tx_cells_asked = 0;
   lane->tx_cells_tried = wanted;
   if (lane->eager != NULL)
-    sfc_eager_settle(lane); /* most often these cells were what lacked */
+    sfc_eager_settle(lane); /* these cells usually freed them */
   return true;
 }
 
-/* Whether the lines of a piece are no more in the reader's cache, since the lane's pieces go round through more. */
+/* Whether the piece's cache lines have left the reader's cache, because the lane's pieces cycle through more memory. */
 static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
 {
   return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
 }
 
-/* Packs n values into a cell. Where its lines were last in the reader's cache, stores to them are slow one by one and
- * fast in a stream, and scattered loads among them make it worse: then values are gathered in lines of our own. */
+/* Packs n values into a cell. If its lines were last in the reader's cache, single stores are slow and streams are
+ * fast, and scattered loads between them are worse: then values are gathered in local lines first. */
 static void pack_field(const sfc_outgoing_t *out, const sfc_field_t *field, bool fresh, int64_t first, int64_t n,
                        uint8_t *cell)
 {
@@ -189,7 +187,7 @@ static void pack_field(const sfc_outgoing_t *out, const sfc_field_t *field, bool
   }
 }
 
-/* Copies a part of one value that is larger than a cell. */
+/* Copies part of a value larger than a cell. */
 static void pack_part(const sfc_outgoing_t *out, const sfc_field_t *field, const sfc_cursor_t *at, size_t bytes,
                       void *packed)
 {
@@ -214,7 +212,7 @@ void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *pa
   }
 }
 
-/* Packs the piece at the cursor into a cell and moves the cursor on. */
+/* Packs the piece at the cursor into a cell and advances the cursor. */
 static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
 {
   sfc_cursor_t *at = &lane->tx_cursor;
@@ -238,7 +236,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
 {
   if (!have_cells(lane, request, bytes))
     return false;
-  /* With a reader that keeps up there would be no end, and what comes from there would have to wait. */
+  /* A reader that keeps up would never end this loop, and received data would wait. */
   uint32_t most = lane->tx_stalled ? SFSHM_LANE_SLOTS / 2 : SFSHM_LANE_SLOTS;
   for (uint32_t pieces = 0; lane->tx_cursor.field < out->nfields; pieces++) {
     sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
@@ -272,8 +270,7 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
       take_staged(lane, request, &consecutive, &out);
     return send_inline(lane, request, &out, bytes);
   }
-  /* A request that has begun in pieces goes on in pieces: the choice is the same each time, as nothing that it depends
-   * on changes while the request is in flight. */
+  /* A request sent in pieces continues in pieces: the choice depends on nothing that changes while it is in flight. */
   const sfshm_costs_t *costs = &lane->graph->context->board->costs;
   sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_protocol_suits_worker(costs, out.runs, bytes)
                               ? SFSHM_METHOD_IN_PLACE
@@ -303,7 +300,7 @@ bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
          choose_method(lane, request, &out, bytes) == SFSHM_METHOD_DEVICE;
 }
 
-/* The values of the pattern, if they are consecutive and few enough. */
+/* The pattern's values, if they are consecutive and few. */
 static sfc_fast_path_t find_fast_path(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
                                       int64_t n, const char *buffer)
 {
@@ -376,7 +373,7 @@ bool sfc_lane_check_read(sfc_lane_t *lane)
     if (!consumed && lane->offers == NULL)
       break;
     if (!consumed && !sfc_offload_source_done(lane, message))
-      continue; /* but others behind it may be */
+      continue; /* later entries may be done */
     sfc_lane_settle(lane, entry);
     moved = true;
   }

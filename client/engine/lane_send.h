@@ -1,4 +1,5 @@
-/* Moving one operation's data over one lane: choosing the method, packing, posting, taking, unpacking. */
+/* Data of one operation over one lane between ranks of a node: choice of protocol, packing, posting; the fast path. The
+ * thread that uses the graph. */
 #ifndef SFC_ENGINE_LANE_SEND_H
 #define SFC_ENGINE_LANE_SEND_H
 
@@ -8,7 +9,7 @@
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
-/* What a lane sends in an operation. */
+/* Data that a lane sends in an operation. */
 typedef struct sfc_outgoing {
   const sfshm_pattern_t *pattern; /* in each source */
   int64_t n;
@@ -107,10 +108,10 @@ static inline size_t sfc_message_left(const sf_request_t *request, const sfc_cur
          at->bytes;
 }
 
-/* Whether the other end reads what the request sends from the device itself, once it has said that it can. */
+/* Whether the peer reads the request's data from the device, once it has said that it can. */
 bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request);
 
-/* The other end has read what that entry of awaiting stands for. */
+/* The peer has read the data of that entry of awaiting. */
 static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
 {
   if (lane->offers != NULL)
@@ -122,7 +123,7 @@ static inline void sfc_lane_settle(sfc_lane_t *lane, sf_request_t **entry)
   lane->graph->progress.nunread--;
 }
 
-/* The slot for the next message, if there is one. The message before in that slot has been consumed then. */
+/* Claims the slot for the next message; NULL: none is free. The slot's previous message has been consumed. */
 static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
 {
   sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
@@ -134,25 +135,23 @@ static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
   return slot;
 }
 
-/* The functions of lanes between ranks of one node: see lane_ops.h. */
+/* Functions of lanes between ranks of a node: see lane_ops.h. */
 
-/* Sends as much of the request as the lane takes, from lane->tx_cursor on. True when everything has been posted; unless
- * it will be read in place, that ends the lane's part in the request's sends. */
 bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request);
 
-/* The most that goes the straight way: what is packed and unpacked sooner than its lines come from the other core. */
+/* Upper bound of the fast path: packed and unpacked faster than its cache lines travel. */
 #define SFC_FAST_PATH_BYTES_MAX ((size_t)4 << 10)
 _Static_assert(SFC_FAST_PATH_BYTES_MAX < SFSHM_PIECE_MOVES_FROM, "one piece, at the beginning of its cell");
 
-/* Finds out whether the request can go the straight way: a small message costs a few dozen instructions and the way of
- * one cache line. A larger one, in a cell, costs a few dozen more: so few that the processor asks for the lines of the
- * cell while that of the slot is still on its way. */
+/* Finds whether the request can take the fast path: one lane, consecutive values, in a slot or a small cell. An inline
+ * message costs a few dozen instructions and one cache line; a message in a cell a few dozen more, few enough to
+ * prefetch the cell while the slot travels. */
 void sfc_fast_path_find(sf_request_t *request);
 
-/* What does not fit into a slot. False: the lane takes nothing now, or lacks such cells. */
+/* For data larger than a slot. false: the lane takes nothing now, or has no such cells. */
 bool sfc_fast_path_send_cell(sf_request_t *request, sfc_thread_t *thread);
 
-/* The straight way to send, where there is one. False if the lane takes nothing now. */
+/* Sends on the fast path. false: the lane takes nothing now. */
 static inline bool sfc_fast_path_send(sf_request_t *request, sfc_thread_t *thread)
 {
   const sfc_fast_path_t *send = &request->send;
@@ -171,7 +170,7 @@ static inline bool sfc_fast_path_send(sf_request_t *request, sfc_thread_t *threa
   return true;
 }
 
-/* Ends the parts of requests that the other end has finished reading in place. Whether there were any. */
+/* Ends parts of requests that the peer has finished reading in place. Returns whether there were any. */
 bool sfc_lane_check_read(sfc_lane_t *lane);
 
 static inline const sfc_link_t *sfc_lane_outgoing(const sfc_lane_t *lane, sfshm_operation_t operation)
@@ -186,26 +185,24 @@ static inline const sfc_link_t *sfc_lane_incoming(const sfc_lane_t *lane, sfshm_
   return operation == SFSHM_BCAST ? &lane->as_leaf : &lane->as_root;
 }
 
-/* Takes what has arrived for lane->rx_request, and for the requests behind it, but not without end. Whether anything
- * moved. */
 bool sfc_lane_receive_shared(sfc_lane_t *lane);
 
-/* Lets go of other ranks' devices that lanes of a failed graph were reading, which has ended. */
+/* Closes the peers' device regions that lanes of a failed graph were reading. */
 void sfc_graph_end_reading(sf_graph_t *graph);
 
-/* Gives the slot of the message just taken back; tell: at once, since the writer waits for that. */
+/* Returns the slot of the message just taken; tell: at once, because the writer waits. */
 static inline void sfc_lane_end_message(sfc_lane_t *lane, bool tell)
 {
   if (sfshm_lane_consume(&lane->rx, tell))
     sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_received, 1);
-  if (lane->rx_awaited != 0) { /* the message that was waited for has come */
+  if (lane->rx_awaited != 0) { /* the awaited message has arrived */
     sfshm_lane_await(&lane->rx, 0);
     lane->rx_awaited = 0;
   }
 }
 
-/* Ends the lane's part in its request and turns to the next one. */
+/* Ends the lane's part in rx_request and turns to the next request. */
 static inline void sfc_lane_end_request(sfc_lane_t *lane)
 {
   sf_request_t *request = lane->rx_request;
@@ -215,10 +212,10 @@ static inline void sfc_lane_end_request(sfc_lane_t *lane)
   lane->rx_request = is_last ? NULL : sfc_lane_next_request(lane, request->sequence);
 }
 
-/* What does not fit into a slot: whether it has come in one piece. */
+/* For data larger than a slot: takes it if it came in one piece. */
 bool sfc_fast_path_take_cell(sfc_lane_t *lane, const sfshm_slot_t *slot);
 
-/* The straight way to receive, for the message that has come in that slot. Whether it was one to go that way. */
+/* Receives the message in the slot on the fast path. false: it has to take the general path. */
 static inline bool sfc_fast_path_receive(sfc_lane_t *lane, const sfshm_slot_t *slot)
 {
   sf_request_t *request = lane->rx_request;

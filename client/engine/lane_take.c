@@ -1,4 +1,4 @@
-/* Taking one message out of a lane, by its form: see lane_take.h. */
+/* Takes one message from a lane: see lane_take.h. */
 #include "client/engine/lane_take.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sf
   }
 }
 
-/* Pins the segment of the writer that a reference names, with an offset. */
+/* Pins the writer's segment that the slot names. */
 static sf_status_t pin_segment(sfc_lane_t *lane, const uint8_t *reference, sfc_pinned_t *pinned, uint64_t *offset_p)
 {
   sfshm_in_place_t where;
@@ -74,7 +74,7 @@ static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc
   return SF_OK;
 }
 
-/* Takes all that is left of the message, which the other end has packed into a block of its inbox. */
+/* Takes the rest of the data from a block of the writer's inbox. */
 static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
                               const sfshm_slot_t *slot, size_t *bytes_p)
 {
@@ -114,8 +114,7 @@ static sf_status_t take_buffered(sfc_lane_t *lane, sf_request_t *request, const 
 
 /* ---- Cells ------------------------------------------------------------------------------------------------------- */
 
-/* Takes cells for the lane, in place of those that there were: all messages in them have been taken. These stay if
- * there is no memory for others, since larger ones are only faster. */
+/* Replaces the lane's cells by larger ones; all messages in them have been taken. Without memory the old cells stay. */
 static sf_status_t take_cells(sfc_lane_t *lane, size_t cell_bytes)
 {
   sfc_heap_t *heap = &lane->graph->context->inbox;
@@ -132,8 +131,7 @@ static sf_status_t take_cells(sfc_lane_t *lane, size_t cell_bytes)
   return SF_OK;
 }
 
-/* Grants cells of the size asked for, or smaller ones: the lanes to this rank share what large ones may hold together,
- * too. */
+/* Grants cells of the requested size, or smaller ones: lanes to this rank share a limit. */
 static sf_status_t grant(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
                          sfc_taken_t *taken)
 {
@@ -169,13 +167,13 @@ static const uint8_t *find_references(const sfc_lane_t *lane, const sf_request_t
   return NULL;
 }
 
-/* Checks that the other end's buffer, in its sf_alloc memory, holds all that will be read. */
+/* Checks that the peer's sf_alloc buffer holds everything that will be read. */
 static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
                                 const sfc_link_t *link, uint64_t offset, size_t length_bytes)
 {
   uint64_t need;
   int64_t last = request->operation == SFSHM_BCAST ? link->root_max : link->leaf_max;
-  if (last < 0) /* the leaves of a list of the other end: see shm/edges/edges.h */
+  if (last < 0) /* unknown for the peer's list: see shm/edges/edges.h */
     last = sfshm_pattern_max(&link->leaf);
   if (__builtin_mul_overflow((uint64_t)last + 1, (uint64_t)field->combine.unit_bytes, &need) || offset > length_bytes ||
       length_bytes - offset < need)
@@ -198,7 +196,7 @@ static sf_status_t read_field(sfc_lane_t *lane, const sf_request_t *request, con
   if (status == SF_OK && offer == NULL)
     sfc_link_apply(link, request->operation, &field->combine, source, field->target);
   else if (status == SF_OK && !sfc_offload_share(lane, request, offer, source))
-    taken->how = SFC_TAKEN_LATER; /* workers of the daemon are in the middle of their pieces */
+    taken->how = SFC_TAKEN_LATER; /* workers copy their pieces */
   unpin(lane, &pinned);
   return status;
 }
@@ -217,7 +215,7 @@ static sf_status_t read_in_place(sfc_lane_t *lane, sf_request_t *request, const 
   return status;
 }
 
-/* Tries to open a region, for the writer to know. That it can't is no error: then its values come in pieces. */
+/* Tests whether this rank can open the region and tells the writer. If not, its values come in pieces. */
 static sf_status_t answer_devices(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
                                   const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
@@ -254,8 +252,8 @@ static sf_status_t await_devices(const sfshm_device_ops_t *devices, uint64_t sin
   return status == SF_OK ? SF_OK : sfshm_error(status, "%s", devices->detail());
 }
 
-/* Has the other end's device read, by the device's own kernels: into memory of the host before this returns; into a
- * device's it is under way then, so that those of all neighbours are waited for together. */
+/* Reads the peer's device by kernels. Into host memory: done on return. Into a device: in progress, so that reads from
+ * all neighbours are awaited together. */
 static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
                                  const sfshm_slot_t *slot)
 {
@@ -290,9 +288,8 @@ static sf_status_t begin_reading(sfc_lane_t *lane, const sf_request_t *request, 
   return status;
 }
 
-/* The kernels of a device run in the order in which they were started: the next contribution need not wait for the end
- * of this one. So the turn ends when the kernels have been started, and the message when the lane is looked at again.
- */
+/* Kernels run in the order of their start, so the next contribution need not wait for this one: the turn ends when the
+ * kernels have started, the message when the lane is looked at again. */
 static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
                                const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
@@ -329,8 +326,8 @@ static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, s
   return SF_OK;
 }
 
-/* Reads private memory of the other end: its values are consecutive there. Straight into the target if they are to
- * replace consecutive values there, else by way of a buffer that stays in the cache. */
+/* Reads consecutive values from the peer's private memory: directly into the target if they replace consecutive values,
+ * else through a buffer that stays in the cache. */
 static sf_status_t read_private_field(const sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
                                       const sfc_link_t *link, const uint8_t *reference)
 {
@@ -373,7 +370,7 @@ static sf_status_t read_private(sfc_lane_t *lane, sf_request_t *request, const s
 typedef sf_status_t take_fn_t(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
                               sfc_taken_t *taken);
 
-/* By method. answers: the writer waits to hear that the message has been taken, and is woken. */
+/* By protocol. answers: the writer waits for the message to be taken, and is woken. */
 static const struct form {
   take_fn_t *take;
   bool answers;
@@ -400,7 +397,7 @@ sf_status_t sfc_lane_take(sfc_lane_t *lane, sf_request_t *request, const sfshm_s
   if (status != SF_OK || taken.how == SFC_TAKEN_LATER)
     return status;
   sfshm_count(&lane->counts->bytes_received, taken.bytes);
-  /* The block that an eager slot names is free again when the writer hears of it. */
+  /* The writer may reuse an eager block when it sees the message consumed. */
   sfc_lane_end_message(lane, forms[method].answers || sfshm_lane_is_eager(&lane->rx, slot));
   return SF_OK;
 }

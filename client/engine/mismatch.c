@@ -12,7 +12,7 @@
 
 /* ---- What was called here ---------------------------------------------------------------------------------------- */
 
-/* The latest operation begun here whose number ends like the descriptor's; 0 if that one is still to come. */
+/* The latest operation begun here with the descriptor's number modulo 2^24; 0: not begun yet. */
 static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
 {
   uint64_t behind = (graph->flight.last_sequence - desc) & SFSHM_DESC_SEQUENCE_MASK;
@@ -21,7 +21,7 @@ static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
              : 0;
 }
 
-/* The operation's descriptor; 0: it is still to come, or is not known any more. */
+/* Descriptor of the operation; 0: not begun yet, or unknown. */
 static uint64_t called_as(const sf_graph_t *graph, uint64_t sequence)
 {
   const sf_request_t *request =
@@ -75,7 +75,7 @@ void sfc_mismatch_fail(sfc_lane_t *lane, uint64_t mine, uint64_t sequence, uint6
   sfc_graph_fail_everywhere(graph, SF_ERR_MISMATCH, detail);
 }
 
-/* Fails the graph if the operation was called in another way here. One that is still to come here is compared later. */
+/* Fails the graph if the operation was called differently here. An operation not begun here is compared later. */
 static void compare(sfc_lane_t *lane, uint64_t desc)
 {
   uint64_t theirs = desc & SFSHM_DESC_MATCH_MASK, sequence = find_sequence(lane->graph, theirs);
@@ -108,12 +108,11 @@ void sfc_mismatch_check_begun(sf_graph_t *graph, uint64_t mine)
 
 /* ---- Multi-graphs ------------------------------------------------------------------------------------------------ */
 
-/* An operation of a multi-graph and one of its graph wait for each other in vain when ranks have called them in
- * different order, and neither graph sees both. So a rank that waits on a multi-graph also tells on the lanes of the
- * graph how many operations of each it has begun. A rank that waits on the graph compares these numbers with its own.
- */
+/* Operations of a multi-graph and of its graph wait for each other in vain if ranks call them in different order, and
+ * neither graph sees both. Therefore a rank waiting on a multi-graph also announces on the graph's lanes how many
+ * operations of each it has begun; a rank waiting on the graph compares these numbers with its own. */
 
-/* Whether a is ahead of b; both count up to the mask, and are close to each other. */
+/* Whether a is ahead of b; both count modulo mask + 1 and are close. */
 static bool is_ahead(uint64_t a, uint64_t b, uint64_t mask)
 {
   uint64_t by = (a - b) & mask;
@@ -126,7 +125,7 @@ static uint64_t multi_awaited(const sf_graph_t *multi)
   return sfshm_desc_of_multi(multi->flight.history[last % SFC_HISTORY], last, multi->parent->flight.last_sequence);
 }
 
-/* The lane of the parent graph that leads where this one does, NULL if there is none. */
+/* The parent graph's lane to the same peer; NULL: none. */
 static sfc_lane_t *lane_of_parent(const sfc_lane_t *lane)
 {
   const sf_graph_t *graph = lane->graph, *parent = graph->parent;
@@ -137,8 +136,8 @@ static sfc_lane_t *lane_of_parent(const sfc_lane_t *lane)
   return &parent->lanes[i];
 }
 
-/* Whether the other end has begun an operation of the multi-graph that was not begun here, before one of the graph that
- * was not begun there. */
+/* Fails the graph if the peer has begun a multi-graph operation not begun here before a graph operation not begun
+ * there. */
 static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
 {
   char who[48];
@@ -156,7 +155,7 @@ static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
 
 /* ---- What is waited for ------------------------------------------------------------------------------------------ */
 
-/* Tells the other end, once. Whether it had not been told before. */
+/* Announces to the peer, once. Returns whether it is new. */
 static bool announce(sfc_lane_t *lane, uint64_t awaited)
 {
   if (lane->rx_awaited == awaited)
@@ -167,7 +166,7 @@ static bool announce(sfc_lane_t *lane, uint64_t awaited)
     return true;
   }
   const sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, sfshm_desc_direction(awaited));
-  if (!side->in_use) /* of a multi-graph, which may wait for the other end's reading */
+  if (!side->in_use) /* a multi-graph may wait for the peer's reading */
     side = side == &lane->trunk->as_leaf ? &lane->trunk->as_root : &lane->trunk->as_leaf;
   sfc_submit_ring_write_trunk(&lane->graph->context->submit_ring, SFSHM_SUBMIT_AWAIT, lane->graph->number, side->number,
                               0, awaited, 0, false);
@@ -181,7 +180,7 @@ static void tell(sfc_lane_t *lane)
     announce(lane, lane->rx_request->match);
   if (of_parent != NULL && of_parent->rx_request == NULL && announce(of_parent, multi_awaited(lane->graph)) &&
       of_parent->trunk == NULL)
-    sfc_thread_note(lane->graph->user.thread, lane->peer->wake); /* the other end may have looked before */
+    sfc_thread_note(lane->graph->user.thread, lane->peer->wake); /* the peer may have looked before */
 }
 
 void sfc_mismatch_ask_nodes(sf_graph_t *graph)

@@ -1,4 +1,4 @@
-/* Offers to the daemon's workers: see offload.h. */
+/* Offloading: see offload.h. */
 #include "client/engine/offload.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void end_offer(const sfc_lane_t *lane, sfc_offer_t *offer)
   sfc_claim_pool_give(&lane->graph->context->claims, offer->claim);
 }
 
-/* Takes the offer back, and ends it. A worker may be in the middle of a piece; if the daemon is gone, nobody is. */
+/* Withdraws and ends the offer. Waits for a worker's current piece, unless the daemon is lost. */
 static void retract(const sfc_lane_t *lane, sfc_offer_t *offer, uint32_t npieces)
 {
   const sf_context_t *context = lane->graph->context;
@@ -41,7 +41,7 @@ static void retract(const sfc_lane_t *lane, sfc_offer_t *offer, uint32_t npieces
   end_offer(lane, offer);
 }
 
-/* Room for the offers of a lane, made at first use. */
+/* The lane's offers, allocated at first use; NULL: no memory. */
 static sfc_offers_t *offers_of(sfc_lane_t *lane)
 {
   if (lane->offers == NULL)
@@ -92,22 +92,19 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
 static bool give_edges(const sf_graph_t *graph)
 {
   size_t nparts = (size_t)graph->plan.readback->nparts;
-  Sfproto__EdgeBlock *blocks = calloc(nparts, sizeof *blocks);
-  Sfproto__EdgeBlock **pointers = calloc(nparts, sizeof(Sfproto__EdgeBlock *));
-  sf_status_t status = SF_ERR_NOMEM;
-  if (blocks != NULL && pointers != NULL) {
-    pthread_mutex_lock(&graph->context->lock);
-    status = sfc_edge_readback_seal(graph->plan.readback);
-    pthread_mutex_unlock(&graph->context->lock);
-  }
+  Sfproto__EdgeBlock **pointers = calloc(nparts, sizeof *pointers + sizeof(Sfproto__EdgeBlock));
+  if (pointers == NULL)
+    return false;
+  pthread_mutex_lock(&graph->context->lock);
+  sf_status_t status = sfc_edge_readback_seal(graph->plan.readback);
+  pthread_mutex_unlock(&graph->context->lock);
   if (status == SF_OK)
-    status = tell_edges(graph, blocks, pointers);
-  free(blocks);
+    status = tell_edges(graph, (Sfproto__EdgeBlock *)(pointers + nparts), pointers);
   free(pointers);
   return status == SF_OK;
 }
 
-/* Whether the daemon has this rank's edge list of the graph. */
+/* Whether the daemon has this rank's edge list; gives it at first use. */
 static bool has_given_edges(sf_graph_t *graph)
 {
   if (graph->edges_given == 0)
@@ -117,7 +114,7 @@ static bool has_given_edges(sf_graph_t *graph)
 
 /* ---- What is offered --------------------------------------------------------------------------------------------- */
 
-/* With shared roots contributions are combined one after the other, by their owner. */
+/* With shared roots the owner combines contributions one by one. */
 uint32_t sfc_offload_parts(const sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;

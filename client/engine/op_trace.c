@@ -1,4 +1,4 @@
-/* Watched operations: see op_trace.h. */
+/* Operation trace: see op_trace.h. */
 #include "client/engine/op_trace.h"
 
 #include "client/graph.h"
@@ -33,8 +33,7 @@ static void write_message(const sf_request_t *request, sfshm_trace_kind_t kind, 
   sfc_trace_write(request->graph, &record);
 }
 
-/* What devices do for the request follows. */
-static void watch_devices(const sf_request_t *request)
+void sfc_op_trace_devices(const sf_request_t *request)
 {
   if (request->devices == NULL || (request->trace & SFC_TRACED) == 0)
     return;
@@ -43,7 +42,7 @@ static void watch_devices(const sf_request_t *request)
   sfc_trace_device(request->graph, request->devices, &record);
 }
 
-static void forget_devices(const sf_request_t *request)
+static void end_devices(const sf_request_t *request)
 {
   if (request->devices != NULL && (request->trace & SFC_TRACED) != 0)
     sfc_trace_device(request->graph, request->devices, NULL);
@@ -59,7 +58,7 @@ void sfc_op_trace_begin(sf_request_t *request)
     graph->flight.next_sample = sfc_trace_sample_after(request->sequence);
   request->trace = (sampled ? SFC_SAMPLED : 0) | (sfc_trace_is_on(graph->context) ? SFC_TRACED : 0);
   request->began_ns = request->traced_ns = sfshm_trace_now_ns();
-  watch_devices(request);
+  sfc_op_trace_devices(request);
 }
 
 void sfc_op_trace_begun(sf_request_t *request, bool sent)
@@ -68,7 +67,7 @@ void sfc_op_trace_begun(sf_request_t *request, bool sent)
     sfc_op_trace_sent(request, request->send.lane, request->send.lane->tx.posted, request->send.bytes);
   if ((request->trace & SFC_TRACED) == 0)
     return;
-  forget_devices(request);
+  end_devices(request);
   if (request->traced_ns == request->began_ns) /* nothing was sent */
     request->traced_ns = sfshm_trace_now_ns();
   sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_BEGIN, request->began_ns, request->traced_ns);
@@ -78,12 +77,7 @@ void sfc_op_trace_begun(sf_request_t *request, bool sent)
 void sfc_op_trace_mark(sf_request_t *request)
 {
   request->traced_ns = sfshm_trace_now_ns();
-  watch_devices(request);
-}
-
-void sfc_op_trace_lift(const sf_request_t *request)
-{
-  watch_devices(request);
+  sfc_op_trace_devices(request);
 }
 
 void sfc_op_trace_sent(sf_request_t *request, const sfc_lane_t *lane, uint64_t message, size_t bytes)
@@ -124,12 +118,12 @@ void sfc_op_trace_end(sf_request_t *request)
     sfshm_count_one32(&counts->latency[request->kind][bucket_of(took_ns)]);
   }
   if ((request->trace & SFC_TRACED) != 0) {
-    if (request->devices != NULL) /* which have been waited for */
+    if (request->devices != NULL) /* devices have been awaited */
       request->traced_ns = sfshm_trace_now_ns();
     sfshm_trace_record_t record = event_of(request, SFSHM_TRACE_END, request->began_ns, request->traced_ns);
     sfc_trace_write(graph, &record);
   }
-  forget_devices(request);
+  end_devices(request);
   request->trace = 0;
 }
 

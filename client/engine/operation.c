@@ -1,4 +1,4 @@
-/* The operations of the public interface: checking, beginning, ending. */
+/* Operations of the public interface: checks, begins and ends them. */
 #include "client/engine/operation.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-/* The recent request of the graph if this call has the same arguments. Everything has been checked then. */
+/* The graph's recent request, if the call has the same arguments; everything has been checked then. */
 static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_t *graph, sfshm_operation_t operation,
                                                                        const sf_type_t *unit, const void *rootdata,
                                                                        const void *leafdata, const sf_op_t *op)
@@ -42,7 +42,7 @@ __attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const
   return status == SF_OK && !sfc_in_flight_has_room(graph, noperations) ? sfc_in_flight_make_room(graph) : status;
 }
 
-/* Nobody must read memory that is not there any more. */
+/* No rank may read freed device memory. */
 static __attribute__((noinline)) sf_status_t check_alive(sf_request_t *request)
 {
   request->failures = request->devices->failures();
@@ -81,7 +81,7 @@ void sfc_request_lift(sf_request_t *request)
 {
   request->held = false;
   if (request->trace != 0)
-    sfc_op_trace_lift(request);
+    sfc_op_trace_devices(request);
   if (request->graph->plan.self.nedges > 0)
     sfc_request_do_self(request);
 }
@@ -93,7 +93,7 @@ sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation,
   return operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE;
 }
 
-/* Checks the arguments and makes a call of them. */
+/* Checks the arguments and fills in a call. */
 static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, const sf_field_t *field, bool persistent,
                               sf_request_t **request_p, sfc_call_t *call_p)
 {
@@ -116,7 +116,7 @@ static sf_field_t field_of(const sf_type_t *unit, const void *rootdata, const vo
   return (sf_field_t){unit, (void *)(uintptr_t)rootdata, (void *)(uintptr_t)leafdata, op};
 }
 
-/* A request for a call that is not like the last one. Its arguments are checked before the graph. */
+/* Makes a request for a call unlike the last one. Checks the arguments before the graph. */
 static __attribute__((noinline)) sf_status_t make_fresh(sf_graph_t *graph, sfshm_operation_t operation,
                                                         const sf_type_t *unit, const void *rootdata, void *leafdata,
                                                         const sf_op_t *op, sf_request_t **asked_p,
@@ -142,7 +142,7 @@ sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p)
   return status;
 }
 
-/* Operations with an op of the application. */
+/* Begins an operation with an op of the application. */
 static __attribute__((noinline)) sf_status_t make_by_op(const sfc_op_call_t *call, sf_request_t **request_p)
 {
   sf_request_t *request;
@@ -246,7 +246,7 @@ static inline __attribute__((always_inline)) sf_status_t end_plain(sf_request_t 
   return status;
 }
 
-/* Takes the operation with the application's handle out of flight. Returns what it has come to. */
+/* Takes the operation out of flight. Returns its status. */
 static inline __attribute__((always_inline)) sf_status_t end(sf_request_t **request_p, sf_status_t status)
 {
   sf_request_t *request = *request_p;
@@ -256,7 +256,7 @@ static inline __attribute__((always_inline)) sf_status_t end(sf_request_t **requ
                                                         : request->ops->end(request, status);
 }
 
-/* Waits for a request that this thread has begun, and ends it. */
+/* Waits for a request of this thread, and ends it. */
 static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
 {
   return end(request, sfc_thread_wait(thread, *request, -1));
@@ -312,7 +312,7 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
 sf_status_t sf_wait_all(int32_t count, sf_request_t *requests[])
 {
   sf_status_t first = SF_OK;
-  char detail[SFSHM_DETAIL_BYTES]; /* of the first */
+  char detail[SFSHM_DETAIL_BYTES]; /* of the first error */
   if (count < 0 || (count > 0 && requests == NULL))
     return sfshm_error(SF_ERR_ARG, "sf_wait_all: count %d, requests %p", count, (void *)requests);
   for (int32_t i = 0; i < count; i++) {
@@ -364,7 +364,7 @@ const sfc_request_ops_t sfc_plain_request_ops = {plain_begin, plain_end, sfc_req
 
 /* ---- Blocking ---------------------------------------------------------------------------------------------------- */
 
-/* Flattened: on small data a blocking operation takes little more than a line between two cores, and calls show. */
+/* Flattened: a small blocking operation takes little longer than a cache line between two cores, so calls show. */
 __attribute__((flatten)) sf_status_t sf_bcast(sf_graph_t *graph, const sf_type_t *unit, const void *rootdata,
                                               void *leafdata, const sf_op_t *op)
 {

@@ -13,19 +13,19 @@
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* Some 100 us of spinning; whoever has not come by then is not about to. */
+/* About 100 us of spinning. */
 #define SPINS 400
 #define LOOKS_AT_ONCE 100
 
-/* How long to wait for other nodes before asking what they called: at first, and at last. */
+/* Waiting time before asking other nodes what they called: at first, and repeatedly. */
 #define ASK_AFTER_NS INT64_C(100000000)
 #define ASK_AGAIN_NS INT64_C(1000000000)
 
-/* Tests in vain after which a mismatch is looked for. */
+/* Unsuccessful tests before looking for a mismatch. */
 #define IDLE_TESTS 1024
 
-/* Goes on with what a stalled lane could not send, and with the requests begun since. eagerly: whether the reader takes
- * it or not. */
+/* Continues the sends of a stalled lane, and of the requests begun since. eagerly: also eagerly, if the lane takes
+ * nothing. */
 static bool resume_sends(sfc_lane_t *lane, bool eagerly)
 {
   sf_graph_t *graph = lane->graph;
@@ -107,15 +107,15 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   return moved;
 }
 
-/* Looks for a moment at where the next message will most likely arrive, more closely than progress can, and takes it if
- * it goes the straight way: whether it did. All others are for progress, which gives everybody a turn. */
+/* Spins on the lane where the next message is most likely, and takes it if it is on the fast path. Returns whether it
+ * did. General progress takes all others and is fair. */
 static bool take_next(sf_graph_t *graph)
 {
   if (graph->progress.nexpecting == 0 || graph->progress.nstalled > 0 || sfc_graph_is_failed(graph))
     return false;
   sfc_lane_t *lane = graph->progress.expecting[0];
   if (lane->ops != &sfc_shared_lane_ops)
-    return false; /* nobody spins for messages of other nodes */
+    return false; /* no spinning for other nodes */
   const sfshm_slot_t *slot;
   for (int looks = 0; (slot = sfshm_lane_peek(&lane->rx, &lane->tx)) == NULL; looks++) {
     if (looks == LOOKS_AT_ONCE || (lane->rx.eager != NULL && sfshm_lane_peek_eager(&lane->rx) != NULL))
@@ -129,7 +129,7 @@ static bool take_next(sf_graph_t *graph)
   return true;
 }
 
-/* Nothing has come for a while: perhaps because somebody called something else. */
+/* Nothing has arrived for a while: perhaps a rank called something else. */
 static void check_matches(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
@@ -137,7 +137,7 @@ static void check_matches(const sfc_thread_t *thread)
       sfc_mismatch_check_lane(&graph->lanes[i]);
 }
 
-/* A thread that tests in vain waits as well: for the oldest operation of each of its graphs. */
+/* A thread that tests in vain also waits: for the oldest operation of each graph. */
 static void show_testing(const sfc_thread_t *thread)
 {
   for (sf_graph_t *graph = thread->graphs; graph != NULL; graph = graph->user.next)
@@ -152,7 +152,7 @@ static void end_testing(sfc_thread_t *thread)
   thread->idle_ns = 0;
 }
 
-/* Other nodes are asked when nothing has come from them for long; for each message only once. */
+/* Asks other nodes after a long time without messages, once per message. */
 static void ask_after_tests(sfc_thread_t *thread)
 {
   if (thread->idle_ns == 0)
@@ -179,15 +179,15 @@ void sfc_thread_test(sfc_thread_t *thread)
 
 /* ---- Waiting ---- */
 
-/* One call that waits. The times are set when the thread first sleeps. */
+/* One waiting call. Times are set when the thread first sleeps. */
 typedef struct wait {
   sfc_thread_t *thread;
   sf_request_t *request;
   int64_t timeout_ns; /* < 0: none */
   sfc_idle_t idle;
-  sfc_lane_t *turn; /* whose contribution to an ordered reduce was last missing; NULL: none */
-  int64_t end_ns;   /* when the time is up; 0: not known yet */
-  int64_t ask_ns;   /* when to ask other nodes what they have called; 0: not known yet */
+  sfc_lane_t *turn; /* lane whose turn is missing in an ordered reduce; NULL: none */
+  int64_t end_ns;   /* end of the time limit; 0: not set */
+  int64_t ask_ns;   /* time to ask other nodes; 0: not set */
 } wait_t;
 
 static bool is_over(const sf_request_t *request)
@@ -195,7 +195,7 @@ static bool is_over(const sf_request_t *request)
   return sfc_request_is_complete(request) || sfc_graph_is_failed(request->graph);
 }
 
-/* For how long to sleep, < 0: until woken, 0: time is up. Other nodes are asked when nothing has come for long. */
+/* Time to sleep; < 0: until woken; 0: time is over. Asks other nodes if necessary. */
 static int64_t sleep_limit_ns(wait_t *wait)
 {
   bool asks = wait->request->graph->trunks != NULL;
@@ -218,18 +218,18 @@ static int64_t sleep_limit_ns(wait_t *wait)
   return limit_ns;
 }
 
-/* Sleeps until another rank or the daemon wakes the thread. false: time is up. */
+/* Sleeps until another rank or the daemon wakes the thread. false: time is over. */
 static bool sleep_now(wait_t *wait)
 {
   sf_graph_t *graph = wait->request->graph;
   sf_context_t *context = graph->context;
   int64_t limit_ns = sleep_limit_ns(wait), since_ns = wait->idle.since_ns, idle_ns = wait->thread->idle_ns;
   if (limit_ns == 0) {
-    ask_after_tests(wait->thread); /* so that who always waits for moments only finds out, too */
+    ask_after_tests(wait->thread); /* so that a caller with short limits finds mismatches too */
     return false;
   }
   uint32_t ticket = sfshm_wake_arm(context->wake);
-  check_matches(wait->thread); /* part of the last look: what comes later wakes */
+  check_matches(wait->thread); /* part of the last look: later changes wake the thread */
   if (sfc_thread_progress(wait->thread) || is_over(wait->request))
     return true;
   sfshm_count(&context->counters.shared->sleeps, 1);
@@ -238,7 +238,7 @@ static bool sleep_now(wait_t *wait)
   return true;
 }
 
-/* After a look in vain. false: time is up. */
+/* After an unsuccessful look. false: time is over. */
 static bool idle(wait_t *wait)
 {
   if (wait->idle.spins_left == 0 && wait->request->ordered)
@@ -266,7 +266,7 @@ static sf_status_t wait_for(wait_t *wait)
   }
 }
 
-/* Counts a wait that went beyond spinning. A wait that ran out of time goes on to be shown. */
+/* Counts a wait that went beyond spinning. A wait that ran out of time continues to be shown. */
 static void end_waiting(const wait_t *wait, sf_status_t status)
 {
   sf_graph_t *graph = wait->request->graph;
@@ -281,10 +281,10 @@ static void end_waiting(const wait_t *wait, sf_status_t status)
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
 {
   const sf_graph_t *graph = request->graph;
-  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* else it is the others' chance */
+  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* others get their chance otherwise */
     return SF_OK;
   wait_t wait = {.thread = thread, .request = request, .timeout_ns = timeout_ns};
-  /* What comes from another node comes through the daemon, which may need this core. */
+  /* Messages of other nodes come through the daemon, which may need this core: no spinning. */
   sfc_idle_start(&wait.idle, graph->context->board, graph->trunks == NULL ? SPINS : 0);
   sf_status_t status = wait_for(&wait);
   if (wait.idle.since_ns != 0)

@@ -1,9 +1,9 @@
-/* The planner: see protocol.h. Stateless. */
+/* Protocol selection: see protocol.h. Stateless. */
 #include "client/engine/protocol.h"
 
 #define LINE_BYTES 64u
 
-/* What is read in place, at least: more than a lane's first cells hold together. */
+/* Zero-copy minimum: more than a lane's first cells hold. */
 #define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
 
 size_t sfc_protocol_cell_bytes_most(int32_t nlanes)
@@ -20,7 +20,7 @@ size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t 
   size_t cell_bytes = SFC_CELL_BYTES_MIN,
          most_bytes = used ? sfc_protocol_cell_bytes_most(nlanes) : SFC_CELL_BYTES_FIRST;
   if (used && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
-    return most_bytes; /* pieces of that size go round through all of it */
+    return most_bytes; /* such pieces cycle through all cells */
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;
   return cell_bytes;
@@ -31,7 +31,7 @@ bool sfc_protocol_has_cells_of(size_t cell_bytes)
   return cell_bytes >= SFC_CELL_BYTES_MIN && cell_bytes <= SFC_CELL_BYTES_MAX && (cell_bytes & (cell_bytes - 1)) == 0;
 }
 
-/* Each jump costs a line that nothing has fetched ahead. */
+/* A jump costs a line that is not prefetched. */
 static uint64_t jumps_ps(uint32_t line_ps, int64_t runs)
 {
   return ((uint64_t)runs - 1) * line_ps;
@@ -47,11 +47,10 @@ bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t 
   return bytes >= IN_PLACE_MIN || jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
 
-/* What fits into the cells of a lane is out of its writer's hands when begin returns, and for larger payloads writer
- * and reader work side by side; reading in place keeps the writer waiting for the reader, but saves a copy. So in place
- * is for payloads larger than the first cells together, where that one copy is over sooner than two at a time: not
- * between cores that are far apart, where both wait for lines most of the time. The writer learns of the end through
- * two messages, and each of the ranks has to look for them. */
+/* Cells free the writer when begin returns, and for larger payloads writer and reader overlap. Zero-copy makes the
+ * writer wait, but saves a copy. It is for payloads larger than the first cells, where one copy is faster than two
+ * overlapping ones: not between distant cores, which mostly wait for lines. Its end takes two messages, for which both
+ * ranks have to look. */
 sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane,
                                    const sfc_memory_ref_t *source_ref, const sfshm_pattern_t *pattern, int64_t runs,
                                    size_t bytes)

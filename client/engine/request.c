@@ -1,5 +1,4 @@
-/* Requests: checking what an operation is called with, filling them in, keeping them for the next one. The thread that
- * uses the graph. */
+/* Requests: see request.h. The thread that uses the graph. */
 #include "client/engine/request.h"
 #include "client/engine/graph_end.h"
 
@@ -55,8 +54,7 @@ sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], 
 
 sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, uint64_t since, sf_status_t known)
 {
-  sf_status_t status =
-      devices->check(since); /* in any case: what was told must have ended when the application goes on */
+  sf_status_t status = devices->check(since); /* always: kernels must have ended when the application continues */
   if (known != SF_OK || status != SF_OK)
     sfc_graph_end_reading(graph);
   if (known != SF_OK || status == SF_OK)
@@ -65,7 +63,7 @@ sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devic
   return sfc_graph_failure(graph);
 }
 
-/* What the application calls the buffers. */
+/* Names of the buffers for the application. */
 static const char *root_name(const sf_request_t *request)
 {
   return request->graph->parent != NULL && request->whole == NULL ? "slotdata" : "rootdata";
@@ -90,7 +88,7 @@ static sf_status_t check_aligned(const sf_request_t *request, const sfc_field_t 
   return status;
 }
 
-/* Kernels for where the data are. */
+/* Chooses kernels for the place of the data. */
 static sf_status_t choose_kernels(const sf_graph_t *graph, sfc_field_t *field, const char *name)
 {
   sfshm_unit_t unit = field->combine.unit;
@@ -275,7 +273,7 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
   return SF_OK;
 }
 
-/* Keeps a request for the next operation: filled in, unless it is persistent or part of another one. */
+/* Keeps a request for the next operation: filled in, unless it is persistent or part of another. */
 void sfc_request_recycle(sf_request_t *request)
 {
   sf_request_t **recent = &request->graph->requests.recent[request->operation], *before = *recent;

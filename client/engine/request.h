@@ -1,21 +1,21 @@
-/* Making requests and keeping them: see operation.h for what they are. */
+/* Requests: checking arguments, creating and keeping requests; operation.h has the struct. */
 #ifndef SFC_ENGINE_REQUEST_H
 #define SFC_ENGINE_REQUEST_H
 
 #include "client/core.h"
 #include "client/engine/operation.h"
 
-/* What a request is to do, with arguments that have been checked. */
+/* A call with checked arguments. */
 typedef struct sfc_call {
   sf_graph_t *graph;
   sfshm_operation_t operation;
-  uint64_t signature; /* what the messages say that was called */
+  uint64_t signature; /* descriptor of the call, without number */
   const sf_field_t *fields;
   int32_t nfields;
   bool persistent;
 } sfc_call_t;
 
-/* A call with an op that makes its requests itself (core/type.h), with arguments that have not been checked. */
+/* A call with an op that makes its own requests (core/type.h); arguments are unchecked. */
 typedef struct sfc_op_call {
   sf_graph_t *graph;
   sfshm_operation_t operation;
@@ -26,58 +26,56 @@ typedef struct sfc_op_call {
   bool persistent;
 } sfc_op_call_t;
 
-/* Refuses NULL, and use in a forked child. name: of the function, for the text. */
+/* Checks for NULL and use in a forked child. name: function, for the text. */
 sf_status_t sfc_call_check_graph(const char *name, const sf_graph_t *graph);
 
-/* The same, and refuses NULL where something else is needed. */
+/* The same, and checks the other arguments for NULL. */
 sf_status_t sfc_call_check(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                            sf_request_t **request_p);
 
-/* The operation's name to the application: on a multi-graph some have names of their own. */
+/* Name of the operation for the application: some have another name on a multi-graph. */
 sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation, const sf_op_t *op);
 
-/* The same as sfc_call_check, and refuses an op that is not defined for the unit. */
+/* As sfc_call_check, and checks that the op is defined for the unit. */
 sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                               sf_request_t **request_p);
 
-/* A buffer must be there if a vertex of it takes part, and must not end before the last one (-1: none takes part).
- * name: of the operation; buffer: its name. */
+/* Checks a buffer: present if a vertex takes part, and long enough for the last one (-1: none). name: operation;
+ * buffer: name of the buffer. */
 sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
                              const sfc_memory_ref_t *ref);
 
-/* The same for a buffer of a call on the graph that nothing is known of yet. */
+/* The same for a buffer that has not been looked up. */
 sf_status_t sfc_call_check_buffer(const char *name, const sf_graph_t *graph, const char *buffer, const void *address,
                                   int64_t last, const sf_type_t *unit);
 
-/* The devices' kernels if one of the buffers is on a device, else NULL. SF_ERR_ARG for memory of a device that is not
- * registered. */
+/* Device operations if a buffer is on a device, else NULL. SF_ERR_ARG: unregistered device memory. */
 sf_status_t sfc_devices_choose(const char *name, const void *const addresses[], const sfc_memory_ref_t *const refs[],
                                int n, const sfshm_device_ops_t **devices_p);
 
-/* Kernels of devices can't say that they have failed: then what was sent, or has come, is nothing to go on with, and
- * the graph fails for all ranks. To be called before an operation's end is reported, for they may be at work until
- * then, also if it is known to have failed. */
+/* Fails the graph for all ranks if kernels have failed, since kernels cannot report it. Call before an operation's end
+ * is reported, even if it has failed: kernels may run until then. */
 sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devices, uint64_t since, sf_status_t known);
 
-/* Fills a request in and checks its buffers. */
+/* Creates a request and checks its buffers. */
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);
 
 sf_status_t sfc_request_look_up(sf_request_t *request);
 
-/* Looks both buffers up and checks them, unless nothing has changed since that was done. */
+/* Looks up and checks both buffers, unless nothing has changed. */
 static inline sf_status_t sfc_request_prepare(sf_request_t *request)
 {
   return request->memory_epoch == sfc_memory_epoch(&request->graph->context->memory) ? SF_OK
                                                                                      : sfc_request_look_up(request);
 }
 
-/* Begins a request that was just made, and hands it out; frees it if that fails. */
+/* Begins a new request and returns it; frees it on error. */
 sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p);
 
-/* Gives a request back that is not in flight; a persistent one leaves its graph's list. */
+/* Frees a request not in flight; a persistent one leaves its graph's list. */
 void sfc_request_free(sf_request_t *request);
 
-/* The same for a request that is not in the graph's list of persistent ones. */
+/* The same for a request that is in no list. */
 void sfc_request_recycle(sf_request_t *request);
 
 #endif

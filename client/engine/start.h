@@ -1,5 +1,4 @@
-/* Starting and finishing one operation in flight. Inline: on small data these steps take most of an operation's time.
- */
+/* Start and finish of an operation. Inline: for small data these steps are most of the operation. */
 #ifndef SFC_ENGINE_START_H
 #define SFC_ENGINE_START_H
 
@@ -14,12 +13,12 @@
 #include "client/engine/turns.h"
 #include "shm/observe/calls.h"
 
-/* Steps of the shortest operation. The compiler would make calls of some. */
+/* Steps of the shortest operation: the compiler would not inline all. */
 #define SFC_START_STEP static inline __attribute__((always_inline))
 
 /* ---- The steps --------------------------------------------------------------------------------------------------- */
 
-/* Numbers the operation on its graph, and compares it with what other ranks of the node have called. */
+/* Numbers the operation, and compares it with calls of other ranks of the node. */
 SFC_START_STEP void sfc_start_number(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -41,7 +40,7 @@ static inline void sfc_start_send_lanes(sf_request_t *request)
   for (int32_t i = 0; i < n; i++) {
     sfc_lane_t *lane = graph->routes.senders[request->operation][i];
     if (lane->tx_stalled)
-      continue; /* the operations that stalled the lane are sent first */
+      continue; /* earlier operations go first */
     if (!sfc_lane_send(lane, request)) {
       lane->tx_stalled = true;
       lane->tx_sequence = request->sequence;
@@ -52,8 +51,7 @@ static inline void sfc_start_send_lanes(sf_request_t *request)
   }
 }
 
-/* Sends what can be sent now. Early: another rank waits for it, and for none of the steps behind it. Whether all went
- * the straight way. */
+/* Sends what can be sent now, first, because another rank waits for it. Returns whether all went on the fast path. */
 SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
 {
   bool sent = request->send.lane != NULL && sfc_fast_path_send(request, thread);
@@ -64,7 +62,7 @@ SFC_START_STEP bool sfc_start_send(sf_request_t *request, sfc_thread_t *thread)
   return sent;
 }
 
-/* Makes lanes that receive nothing else receive for the operation. */
+/* Lets idle lanes receive for the operation. */
 SFC_START_STEP void sfc_start_receive(sf_request_t *request)
 {
   sf_graph_t *graph = request->graph;
@@ -79,7 +77,7 @@ SFC_START_STEP void sfc_start_receive(sf_request_t *request)
   }
 }
 
-/* Enters the operation in the tables and counters of operations begun. */
+/* Enters the operation in tables and counters. */
 SFC_START_STEP void sfc_start_account(sf_request_t *request, sfc_thread_t *thread)
 {
   sf_graph_t *graph = request->graph;
@@ -105,8 +103,8 @@ SFC_START_STEP void sfc_start_self(sf_request_t *request)
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-/* Starts an operation; wakes of other ranks are left to the caller. split: begin and end are separate calls, so the
- * daemon's workers may copy between them. */
+/* Starts an operation; the caller flushes wakes. split: begin and end are separate calls, so workers may copy between
+ * them. */
 SFC_START_STEP void sfc_start(sf_request_t *request, sfc_thread_t *thread, bool split)
 {
   sfc_start_number(request);

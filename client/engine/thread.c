@@ -1,4 +1,4 @@
-/* Threads that use the library: see thread.h. */
+/* Thread state: see thread.h. */
 #include "client/engine/thread.h"
 
 _Thread_local sfc_thread_t sfc_thread_state;

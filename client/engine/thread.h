@@ -1,4 +1,4 @@
-/* What a thread has begun and not ended, and the ranks that it has to wake. Of the thread itself. */
+/* Thread state: graphs with operations in flight, continuations, and ranks to wake. Of the thread itself. */
 #ifndef SFC_ENGINE_THREAD_H
 #define SFC_ENGINE_THREAD_H
 
@@ -10,23 +10,23 @@
 
 #define SFC_PENDING_WAKES 32
 
-/* Work that goes on when messages have come: a member of the struct that it belongs to. */
+/* Work that continues with progress: a member of its struct. */
 typedef struct sfc_continuation {
   struct sfc_continuation *next;
-  bool (*advance)(struct sfc_continuation *self); /* whether something could be done */
+  bool (*advance)(struct sfc_continuation *self); /* returns whether anything moved */
 } sfc_continuation_t;
 
 struct sfc_thread {
   sf_graph_t *graphs;                /* with operations in flight */
   uint32_t in_flight;                /* operations, over all graphs */
-  sfc_continuation_t *continuations; /* called with all progress */
-  uint32_t idle_tests;               /* since something moved */
-  int64_t idle_ns;                   /* when that was noticed; 0: not yet */
-  int nwakes;                        /* ranks to which something has been published since the last flush */
+  sfc_continuation_t *continuations; /* called by every progress */
+  uint32_t idle_tests;               /* unsuccessful tests in a row */
+  int64_t idle_ns;                   /* since when tests are unsuccessful; 0: unknown */
+  int nwakes;                        /* ranks to wake at the next flush */
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 
-/* Initial-exec: found without a call also in a shared library. */
+/* Initial-exec: accessed without a call in a shared library too. */
 extern _Thread_local sfc_thread_t sfc_thread_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline sfc_thread_t *sfc_thread_self(void)
@@ -36,14 +36,14 @@ static inline sfc_thread_t *sfc_thread_self(void)
 
 void sfc_thread_flush_slow(sfc_thread_t *thread);
 
-/* Wakes those ranks that sleep among the ones to which something was published. Before every wait and return. */
+/* Wakes noted ranks that sleep. Before every wait and return. */
 static inline void sfc_thread_flush(sfc_thread_t *thread)
 {
   if (thread->nwakes > 0)
     sfc_thread_flush_slow(thread);
 }
 
-/* Notes that something was published to a rank. */
+/* Notes a rank for which something was published. */
 static inline void sfc_thread_note(sfc_thread_t *thread, sfshm_wake_t *wake)
 {
   if (thread->nwakes == SFC_PENDING_WAKES)
@@ -51,7 +51,7 @@ static inline void sfc_thread_note(sfc_thread_t *thread, sfshm_wake_t *wake)
   thread->wakes[thread->nwakes++] = wake;
 }
 
-/* Adds a continuation, and takes it out, which its advance may do. */
+/* Adds a continuation; removes it, also from within its advance. */
 void sfc_thread_add(sfc_thread_t *thread, sfc_continuation_t *continuation);
 void sfc_thread_remove(sfc_thread_t *thread, const sfc_continuation_t *continuation);
 

@@ -7,7 +7,6 @@
 #include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/lane_ops.h"
-#include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/turns.h"
@@ -101,7 +100,7 @@ static void close_gaps(const sfc_trunk_side_t *side, const sf_request_t *request
   }
 }
 
-/* The first contributions of this rank are in the slot, which may be combined with others before they come to roots. */
+/* Starts values that will be combined in the slot before they reach roots. */
 static void start_values(const sfc_trunk_t *trunk, const sfc_field_t *field, char *section)
 {
   if (!trunk->uncombined && (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0))
@@ -123,8 +122,7 @@ static kernels_t packing_kernels(const sfc_field_t *field)
   return (kernels_t){sfshm_kernels_find(unit, SFSHM_OP_REPLACE), sfshm_kernels_find(unit, field->op)};
 }
 
-/* Contributions to roots: the first one of each value is written, further ones of this rank are combined with it, in
- * ascending order of leaves. */
+/* Writes the first contribution of each value and combines further ones of this rank with it, by ascending leaf. */
 static void pack_contributions(const sfc_trunk_t *trunk, const sfc_field_t *field, char *section)
 {
   sfshm_unit_t unit = field->combine.unit;
@@ -164,7 +162,7 @@ static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, c
                     staged->source + (size_t)trunk->nvalues * unit_bytes, section);
 }
 
-/* The layers were checked when the map was opened: their order is that of the contributing ranks. */
+/* The layers were checked when the map was opened; they are ordered by contributing rank. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
                               char *section)
 {
@@ -192,12 +190,12 @@ static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *
   return status;
 }
 
-/* The rank's part is in the slot; whoever is last submits the message. */
+/* Counts this rank's part as written; the last member submits the message. */
 static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot)
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->sent;
-  /* Releases this rank's part and acquires those of the others. */
+  /* Releases this rank's part, acquires the others' parts. */
   uint64_t packed =
       atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
   if (packed % (uint64_t)side->told->nmembers != 0)
@@ -243,7 +241,7 @@ static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
   return (size_t)n * request->value_bytes;
 }
 
-bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
+static bool send_message(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
@@ -266,7 +264,7 @@ bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request)
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
-bool sfc_trunk_has_message(sfc_lane_t *lane)
+static bool has_message(sfc_lane_t *lane)
 {
   sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, lane->rx_request->operation);
   return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
@@ -303,7 +301,7 @@ static void unpack_turn(const sfc_trunk_t *trunk, int32_t number, const sf_reque
   }
 }
 
-/* Combines the turns that have come. The cursor counts those that are done. Whether all are. */
+/* Combines the turns that have come; the cursor counts them. Returns whether all are done. */
 static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char *slot)
 {
   const sfc_trunk_t *trunk = lane->trunk;
@@ -334,8 +332,7 @@ static void count_received(sfc_lane_t *lane, const sf_request_t *request)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->value_bytes);
 }
 
-/* All of this rank's part has been read; whoever is last tells the daemon, which may take its time unless the other
- * node's slots run out. */
+/* Counts this rank's part as read; the last member tells the daemon, lazily unless the other node runs out of slots. */
 static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side)
 {
   sf_graph_t *graph = lane->graph;
@@ -351,10 +348,10 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
                               0, 0, message % SFSHM_TRUNK_CREDIT != 0);
 }
 
-/* How far a message that has come has been taken. */
+/* Progress of taking a message. */
 typedef enum taking {
-  TAKING_WAITS, /* not at all: it is not its turn */
-  TAKING_PART,  /* the rest is to have its turn */
+  TAKING_WAITS, /* not this lane's turn */
+  TAKING_PART,  /* later turns remain */
   TAKING_DONE,
   TAKING_FAILED
 } taking_t;
@@ -382,10 +379,10 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
   return TAKING_DONE;
 }
 
-bool sfc_trunk_receive(sfc_lane_t *lane)
+static bool receive_messages(sfc_lane_t *lane)
 {
   bool moved = false;
-  while (lane->rx_request != NULL && sfc_trunk_has_message(lane)) {
+  while (lane->rx_request != NULL && has_message(lane)) {
     sf_request_t *request = lane->rx_request;
     sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
     taking_t taking = take(lane, request, side);
@@ -403,4 +400,4 @@ bool sfc_trunk_receive(sfc_lane_t *lane)
 }
 
 const sfc_lane_ops_t sfc_trunk_lane_ops = {
-    .send = sfc_trunk_send, .receive = sfc_trunk_receive, .has_message = sfc_trunk_has_message};
+    .send = send_message, .receive = receive_messages, .has_message = has_message};

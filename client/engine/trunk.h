@@ -1,5 +1,4 @@
-/* Operations over the trunks of a graph: sending, receiving, finding calls that do not match. trunk_types.h says what
- * trunks are. The thread that uses the graph. */
+/* Operations over trunks: send and receive; see trunk_types.h. The thread that uses the graph. */
 #ifndef SFC_ENGINE_TRUNK_H
 #define SFC_ENGINE_TRUNK_H
 
@@ -11,10 +10,10 @@
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 
-/* The exchange for units of that size, which the daemon makes at first use of their class. */
+/* Finds the exchange for that unit size; the daemon creates it at first use of its class. */
 sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p);
 
-/* Where a message is in it. */
+/* Offset of a message's slot in the exchange. */
 static inline uint64_t sfc_trunk_send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
                                            uint64_t message)
 {
@@ -27,13 +26,13 @@ static inline uint64_t sfc_trunk_receive_slot(const sfc_exchange_t *exchange, co
   return sfshm_receive_slot(&exchange->slots[side->number], message);
 }
 
-/* What side->flow->granted must have reached before a message of such units may be written. */
+/* Value of side->flow->granted required to write the message. */
 static inline uint64_t sfc_trunk_send_needs(const sfc_trunk_side_t *side, size_t unit_bytes, uint64_t message)
 {
   return sfshm_trunk_needs(message, side->told->send_values, sfshm_exchange_class(unit_bytes));
 }
 
-/* Whether the next one may. */
+/* Whether the next message may be written. */
 static inline bool sfc_trunk_may_send(const sfc_trunk_side_t *side, size_t unit_bytes)
 {
   return atomic_load_explicit(&side->flow->granted, memory_order_acquire) >=
@@ -50,17 +49,8 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
-/* Adds what other members have staged of a section of a reduce's message to its positions. */
+/* Adds staged contributions of other members to their positions in a reduce's message. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
                               char *section);
-
-/* ---- Operations -------------------------------------------------------------------------------------------------- */
-
-/* As sfc_lane_send and sfc_lane_receive. */
-bool sfc_trunk_send(sfc_lane_t *lane, sf_request_t *request);
-bool sfc_trunk_receive(sfc_lane_t *lane);
-
-/* Whether something has arrived for the lane's request. */
-bool sfc_trunk_has_message(sfc_lane_t *lane);
 
 #endif

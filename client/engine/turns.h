@@ -1,5 +1,5 @@
-/* Turns of a reduce: in which order contributions from other ranks, and this rank's own, are combined at its roots. The
- * thread that uses the graph. */
+/* Turns of an ordered reduce: combines contributions, and this rank's own, in the combine order. The thread that uses
+ * the graph. */
 #ifndef SFC_ENGINE_TURNS_H
 #define SFC_ENGINE_TURNS_H
 
@@ -8,16 +8,16 @@
 /* Applies the edges within the rank. */
 void sfc_request_do_self(sf_request_t *request);
 
-/* Moves an ordered reduce on to the next contribution that has to come from another rank. */
+/* Advances an ordered reduce to the next contribution of another rank. */
 void sfc_request_advance(sf_request_t *request);
 
-/* Whether the next contribution to an ordered reduce is that of a lane. */
+/* Whether the next turn is the lane's. */
 static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
 {
   return request->graph->plan.turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
 }
 
-/* It has been combined. */
+/* Ends a turn whose contribution has been combined. */
 static inline void sfc_request_end_turn(sf_request_t *request)
 {
   request->turn++;

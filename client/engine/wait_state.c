@@ -1,4 +1,4 @@
-/* What a rank waits for: see wait_state.h. */
+/* Wait state: see wait_state.h. */
 #include "client/engine/wait_state.h"
 
 #include "client/engine/lane_ops.h"
@@ -13,7 +13,7 @@ sfc_lane_t *sfc_wait_state_turn(const sf_request_t *request)
   return lane >= 0 ? &graph->lanes[lane] : NULL;
 }
 
-/* A contribution that has come before its turn: it is not the lane that is waited for. */
+/* Whether the lane's contribution has arrived before its turn: the lane is not missing. */
 static bool is_early(sfc_lane_t *lane)
 {
   if (!lane->rx_request->ordered || sfc_wait_state_turn(lane->rx_request) == lane)
@@ -21,7 +21,7 @@ static bool is_early(sfc_lane_t *lane)
   return lane->ops->has_message(lane);
 }
 
-/* What of the request is still missing on the lane, or of operations before it. */
+/* What is missing on the lane for the request and operations before it. */
 static uint32_t missing(sfc_lane_t *lane, const sf_request_t *request)
 {
   uint32_t awaiting = 0;
@@ -32,7 +32,7 @@ static uint32_t missing(sfc_lane_t *lane, const sf_request_t *request)
   return awaiting;
 }
 
-/* The entries of the graph's lanes; lanes without entries of their own share two. */
+/* The graph's lane entries; graphs without own entries have two shared ones. */
 static sfshm_lane_counters_t *entries_of(const sf_graph_t *graph, int32_t *n_p)
 {
   bool own = graph->counts->nlanes > 0;
@@ -67,9 +67,8 @@ static uint64_t asleep_since(const sf_graph_t *graph)
   return atomic_load_explicit(&graph->counts->asleep_since_ns, memory_order_relaxed);
 }
 
-/* The lanes that were awaited share the time since the rank fell asleep; if there were none it is that of the other
- * one. Until asleep_since_ns has another value, readers know that lanes are changing. Sequentially consistent: no store
- * of what is charged comes before that. */
+/* Charges the time asleep to the awaited lanes, or to other if there were none. Readers see by asleep_since_ns that
+ * lanes are changing. Sequentially consistent: charges are not stored before that. */
 static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *other)
 {
   int32_t n, left = graph->progress.nawaited;
@@ -85,7 +84,7 @@ static void charge(const sf_graph_t *graph, uint64_t now_ns, const sfc_lane_t *o
     }
 }
 
-/* Pairs with the fence of readers: a reader that sees this time sees what was charged before it. */
+/* Pairs with the fence of readers: they see the charges. */
 static void set_asleep(const sf_graph_t *graph, uint64_t since_ns)
 {
   atomic_store_explicit(&graph->counts->asleep_since_ns, since_ns, memory_order_release);
@@ -124,7 +123,7 @@ void sfc_wait_state_hide(sf_graph_t *graph)
 
 /* ---- Counting ---------------------------------------------------------------------------------------------------- */
 
-/* Of the lanes that were awaited at last the one that is likely, or any. */
+/* The likely lane, if it was awaited, else any awaited lane. */
 static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
 {
   if (graph->progress.nawaited == 0 || (likely != NULL && awaiting_of(likely->counts) != 0))

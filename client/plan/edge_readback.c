@@ -57,6 +57,7 @@ int64_t sfc_edge_readback_count(const sfc_edge_readback_t *readback)
 
 /* Output arrays, and the position of each edge in them. */
 typedef struct sfc_edge_arrays {
+  sfshm_keyed_t *keyed; /* (leaf, number) of each edge, by number */
   const int64_t *place; /* by edge number over all parts; NULL: position is the leaf */
   int64_t *leaf_index;
   int32_t *root_rank;
@@ -74,6 +75,8 @@ static void write_part(const sfshm_edges_t *edges, int32_t rank, int64_t first, 
 {
   for (int64_t i = 0; i < edges->leaf.n; i++) {
     int64_t leaf = sfshm_pattern_at(&edges->leaf, i);
+    if (to->keyed != NULL)
+      to->keyed[first + i] = (sfshm_keyed_t){leaf, first + i};
     int64_t place = to->place == NULL ? leaf : to->place[first + i];
     if (to->leaf_index != NULL)
       to->leaf_index[place] = leaf;
@@ -100,22 +103,6 @@ static sf_status_t write_parts(const sfc_edge_readback_t *readback, const sfc_ed
   return SF_OK;
 }
 
-/* Collects the leaves of all parts. */
-static sf_status_t collect_leaves(const sfc_edge_readback_t *readback, sfshm_keyed_t leaves[])
-{
-  int64_t n = 0;
-  for (int32_t i = 0; i < readback->nparts; i++) {
-    sfshm_edges_t edges = {.memory = NULL};
-    sf_status_t status = sfshm_edges_open_own(readback->base, &readback->parts[i].block, &edges);
-    if (status != SF_OK)
-      return status;
-    for (int64_t k = 0; k < edges.leaf.n; k++, n++)
-      leaves[n] = (sfshm_keyed_t){sfshm_pattern_at(&edges.leaf, k), n};
-    sfshm_edges_close(&edges);
-  }
-  return SF_OK;
-}
-
 /* Position of each edge in the order of leaves. */
 static sf_status_t find_places(const sfc_edge_readback_t *readback, int64_t n, int64_t leaf_space, int64_t place[])
 {
@@ -124,7 +111,7 @@ static sf_status_t find_places(const sfc_edge_readback_t *readback, int64_t n, i
   if (leaves == NULL || scratch == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "%lld edges", (long long)n);
   if (status == SF_OK)
-    status = collect_leaves(readback, leaves);
+    status = write_parts(readback, &(sfc_edge_arrays_t){.keyed = leaves});
   if (status == SF_OK) {
     sfshm_sort(leaves, scratch, n, leaf_space);
     for (int64_t i = 0; i < n; i++)
@@ -139,7 +126,7 @@ sf_status_t sfc_edge_readback_read(const sfc_edge_readback_t *readback, int64_t 
                                    int32_t root_rank[], int64_t root_index[])
 {
   int64_t n = sfc_edge_readback_count(readback);
-  sfc_edge_arrays_t to = {NULL, leaf_index, root_rank, root_index};
+  sfc_edge_arrays_t to = {.leaf_index = leaf_index, .root_rank = root_rank, .root_index = root_index};
   if (leaf_space == n) /* leaves are distinct, so they are 0..n-1 */
     return write_parts(readback, &to);
   int64_t *place = malloc((size_t)n * sizeof *place);

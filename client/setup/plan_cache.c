@@ -93,18 +93,6 @@ static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
   return plan;
 }
 
-/* With the context's lock held: removes the oldest plan beyond that many. */
-static sfc_plan_t *take_oldest(sf_context_t *context, int most)
-{
-  sfc_plan_t **link = &context->plans;
-  for (int n = 0; n < most && *link != NULL; n++)
-    link = &(*link)->next;
-  sfc_plan_t *oldest = *link;
-  if (oldest != NULL)
-    *link = oldest->next;
-  return oldest;
-}
-
 /* Releases an evicted plan, and its snapshot unless a comparison uses it. */
 static void drop(sf_context_t *context, sfc_plan_t *plan)
 {
@@ -119,51 +107,32 @@ static void drop(sf_context_t *context, sfc_plan_t *plan)
   sfc_plan_release(context, plan);
 }
 
-/* With the context's lock held. */
-static sfc_plan_t *take_from(sf_context_t *context, const sf_group_t *group)
-{
-  for (sfc_plan_t **link = &context->plans; *link != NULL; link = &(*link)->next) {
-    sfc_plan_t *plan = *link;
-    if (group != NULL && plan->group != group->number)
-      continue;
-    *link = plan->next;
-    return plan;
-  }
-  return NULL;
-}
-
-static void forget(sf_context_t *context, const sf_group_t *group)
+/* Evicts plans, except the most recent ones up to that many. group NULL: of all groups. */
+static void evict(sf_context_t *context, const sf_group_t *group, int kept)
 {
   sfc_plan_t *plan;
   do {
     pthread_mutex_lock(&context->lock);
-    plan = take_from(context, group);
+    sfc_plan_t **link = &context->plans;
+    for (int n = 0; *link != NULL && (n < kept || (group != NULL && (*link)->group != group->number)); n++)
+      link = &(*link)->next;
+    plan = *link;
+    if (plan != NULL)
+      *link = plan->next;
     pthread_mutex_unlock(&context->lock);
     if (plan != NULL)
       drop(context, plan);
   } while (plan != NULL);
 }
 
-static void forget_group(sf_group_t *group)
+static void evict_group(sf_group_t *group)
 {
-  forget(group->context, group);
+  evict(group->context, group, 0);
 }
 
 void sfc_plans_forget(sf_context_t *context)
 {
-  forget(context, NULL);
-}
-
-static void trim(sf_context_t *context, int most)
-{
-  sfc_plan_t *oldest;
-  do {
-    pthread_mutex_lock(&context->lock);
-    oldest = take_oldest(context, most);
-    pthread_mutex_unlock(&context->lock);
-    if (oldest != NULL)
-      drop(context, oldest);
-  } while (oldest != NULL);
+  evict(context, NULL, 0);
 }
 
 static void keep(sf_group_t *group, sfc_plan_t *plan)
@@ -173,9 +142,9 @@ static void keep(sf_group_t *group, sfc_plan_t *plan)
   plan->next = context->plans;
   context->plans = plan;
   plan->nholders++;
-  group->on_end = forget_group;
+  group->on_end = evict_group;
   pthread_mutex_unlock(&context->lock);
-  trim(context, SFC_PLANS_KEPT);
+  evict(context, NULL, SFC_PLANS_KEPT);
 }
 
 /* Evicts when a graph ends, so that creating one takes no time for it. */
@@ -184,7 +153,7 @@ static void free_use(sfc_attachment_t *attachment)
   sf_context_t *context = attachment->graph->context;
   sfc_plan_release(context, ((sfc_plan_use_t *)attachment)->plan);
   free(attachment);
-  trim(context, SFC_PLANS_KEPT - 1);
+  evict(context, NULL, SFC_PLANS_KEPT - 1);
 }
 
 static void use(sf_graph_t *graph, sfc_plan_t *plan, sfc_plan_use_t *shared)

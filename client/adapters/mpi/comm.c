@@ -11,14 +11,13 @@
 #include "client/adapters/mpi/error.h"
 #include "shm/base/error.h"
 
-/* What rank 0 tells the others. */
+/* Sent by rank 0. */
 typedef struct sfmpi_identity {
   char job[160];
   char key[40];
 } sfmpi_identity_t;
 
-/* Under the mpirun of another MPI, or none, each process is all of its own MPI_COMM_WORLD, and what follows would be so
- * many jobs of one rank. */
+/* Under another MPI's mpirun, or none, MPI_COMM_WORLD is one process, and this call would make jobs of one rank. */
 static sf_status_t check_launcher(void)
 {
   static const char *const sizes[] = {"SF_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -44,7 +43,7 @@ static sf_status_t make_identity(sfmpi_identity_t *identity)
   uint64_t random[3];
   if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
     return sfshm_error_errno(SF_ERR_SYS, "sf_mpi_init: getrandom");
-  /* that of the environment is for sf_init, and there may be several communicators */
+  /* SF_JOB_KEY is for sf_init; there may be several communicators */
   const char *name = getenv("SF_JOB");
   if (name == NULL || *name == '\0')
     name = program_invocation_short_name;
@@ -54,14 +53,14 @@ static sf_status_t make_identity(sfmpi_identity_t *identity)
   return SF_OK;
 }
 
-/* What one process has come to. */
+/* Result of one process. */
 typedef struct sfmpi_outcome {
   int32_t status;
   char detail[508];
 } sfmpi_outcome_t;
 
-/* Everybody learns whether all succeeded; who did while another did not gives up what it has, and returns the error of
- * the lowest process that has one. */
+/* All processes learn whether all succeeded. After a failure each returns its own error, or that of the lowest process
+ * with one. */
 static sf_status_t agree(MPI_Comm comm, sf_status_t status, const char *what)
 {
   int rank = 0, mine, lowest = INT_MAX;
@@ -123,7 +122,7 @@ sf_status_t sf_mpi_init(MPI_Comm comm, const sf_init_options_t *options, sf_cont
   return SF_OK;
 }
 
-/* Tag of the groups made here; sf_group_create's other callers have all others. */
+/* Tag of these groups; callers of sf_group_create use other tags. */
 #define GROUP_TAG (-0x4d5049)
 
 sf_status_t sf_mpi_group(sf_context_t *context, MPI_Comm comm, sf_group_t **group_p)

@@ -1,4 +1,4 @@
-/* Errors of MPI calls. */
+/* Errors of MPI calls as statuses. */
 #ifndef SFC_ADAPTERS_MPI_ERROR_H
 #define SFC_ADAPTERS_MPI_ERROR_H
 
@@ -6,7 +6,7 @@
 
 #include <sf/sf.h>
 
-/* SF_OK for MPI_SUCCESS; else SF_ERR_SYS with what was tried and MPI's own text. */
+/* SF_OK for MPI_SUCCESS; else SF_ERR_SYS with the failed call and MPI's text. */
 sf_status_t sfmpi_check(int code, const char *what);
 
 #endif

@@ -1,6 +1,5 @@
-/* Layouts of MPI datatypes: see layout.h. A datatype is taken apart with MPI_Type_get_envelope and
- * MPI_Type_get_contents; what it is made of is joined to one run first, if that can be, so that few pieces are looked
- * at. */
+/* Layouts of MPI datatypes: see layout.h. Takes datatypes apart with MPI_Type_get_envelope and MPI_Type_get_contents,
+ * and joins their parts to single runs first if possible. */
 #include "client/adapters/mpi/layout.h"
 
 #include <stdlib.h>
@@ -11,23 +10,13 @@
 #define MAX_RUNS 65536
 #define MAX_ALIGN 16
 
-/* How a derived datatype was made. */
+/* Contents of a derived datatype. */
 typedef struct contents {
   int nintegers, naddresses, ndatatypes, combiner;
   int *integers;
   MPI_Aint *addresses;
   MPI_Datatype *datatypes;
 } contents_t;
-
-static const char *combiner_name(int combiner)
-{
-  switch (combiner) {
-  case MPI_COMBINER_DARRAY:
-    return "a part of a distributed array";
-  default:
-    return "of an unknown kind";
-  }
-}
 
 static void free_contents(contents_t *contents)
 {
@@ -36,7 +25,7 @@ static void free_contents(contents_t *contents)
     if (contents->datatypes[i] != MPI_DATATYPE_NULL &&
         MPI_Type_get_envelope(contents->datatypes[i], &integers, &addresses, &datatypes, &combiner) == MPI_SUCCESS &&
         combiner != MPI_COMBINER_NAMED)
-      MPI_Type_free(&contents->datatypes[i]); /* MPI_Type_get_contents hands out a reference */
+      MPI_Type_free(&contents->datatypes[i]); /* MPI_Type_get_contents returned a reference */
   }
   free(contents->integers);
   free(contents->addresses);
@@ -77,7 +66,7 @@ static int64_t run_end(const sfmpi_run_t *run)
   return run->offset + run->count * value_bytes(run);
 }
 
-/* Appends a run; one that goes on with the last one is joined to it. */
+/* Appends a run, joined to the last one if adjacent. */
 static sf_status_t append(sfmpi_layout_t *layout, sfmpi_run_t run)
 {
   sfmpi_run_t *last = layout->n > 0 ? &layout->runs[layout->n - 1] : NULL;
@@ -107,7 +96,7 @@ static int by_offset(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Sorts the runs, and joins those that have become neighbours. */
+/* Sorts the runs and joins adjacent ones. */
 static void arrange(sfmpi_layout_t *layout)
 {
   int64_t n = layout->n;
@@ -115,10 +104,10 @@ static void arrange(sfmpi_layout_t *layout)
     qsort(layout->runs, (size_t)n, sizeof *layout->runs, by_offset);
   layout->n = 0;
   for (int64_t i = 0; i < n; i++)
-    (void)append(layout, layout->runs[i]); /* there is room */
+    (void)append(layout, layout->runs[i]);
 }
 
-/* Appends count times what is in the other layout, from the offset on. */
+/* Appends a layout count times, from the offset on. */
 static sf_status_t repeat(sfmpi_layout_t *layout, const sfmpi_layout_t *child, int64_t offset, int64_t count)
 {
   sfmpi_run_t whole;
@@ -139,15 +128,15 @@ static sf_status_t repeat(sfmpi_layout_t *layout, const sfmpi_layout_t *child, i
 
 /* ---- Derived datatypes ------------------------------------------------------------------------------------------- */
 
-/* Block number i of a datatype: of how many values, and where; in bytes, or in extents of what it is made of. */
+/* Block i of a datatype: number of elements, and offset in bytes or in element extents. */
 typedef struct block {
   int64_t count;
   int64_t at;
   bool in_extents;
 } block_t;
 
-/* Of a subarray: its lines along the dimension that varies fastest. integers: number of dimensions, sizes of the array,
- * sizes of the part, where it starts, order. */
+/* Line i of a subarray along its fastest dimension. n: number of dimensions, sizes of the array, sizes of the part,
+ * start, order. */
 static bool describe_line(const int n[], int i, block_t *block)
 {
   int ndims = n[0];
@@ -165,8 +154,8 @@ static bool describe_line(const int n[], int i, block_t *block)
   return rest == 0;
 }
 
-/* Of a distributed array: the whole, which one process has. integers: number of processes, which of them, number of
- * dimensions, sizes of the array, and what else does not matter then. */
+/* A distributed array on one process is the whole array. n: number of processes, rank, number of dimensions, sizes, and
+ * values without effect here. */
 static block_t describe_whole(const int n[])
 {
   int64_t count = 1;
@@ -235,7 +224,7 @@ static sf_status_t add_blocks(const contents_t *contents, sfmpi_layout_t *layout
   sf_status_t status = SF_OK;
   block_t block;
   for (int i = 0; status == SF_OK && describe_block(contents, i, &block); i++) {
-    if (i < contents->ndatatypes) { /* else it is the same again */
+    if (i < contents->ndatatypes) { /* else the same datatype again */
       sfmpi_layout_free(&child);
       status = take_apart(contents->datatypes[i], &child);
     }
@@ -255,7 +244,7 @@ static sf_status_t add_predefined(MPI_Datatype datatype, sfmpi_layout_t *layout)
     return sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: a predefined datatype without values");
   if (unit == SF_FLOAT_COMPLEX || unit == SF_DOUBLE_COMPLEX || unit == SF_INT16_INT32 || unit == SF_INT32_INT32 ||
       unit == SF_INT64_INT32 || unit == SF_FLOAT_INT32 || unit == SF_DOUBLE_INT32)
-    align /= 2; /* of two parts */
+    align /= 2; /* two parts */
   return append(layout, (sfmpi_run_t){0, unit, unit != NULL ? 1 : size, align < MAX_ALIGN ? align : MAX_ALIGN});
 }
 
@@ -274,8 +263,9 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout)
   else if (status == SF_OK && is_known(&contents))
     status = add_blocks(&contents, layout);
   else if (status == SF_OK)
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, %s",
-                         combiner_name(contents.combiner));
+    status =
+        sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, %s",
+                    contents.combiner == MPI_COMBINER_DARRAY ? "a part of a distributed array" : "of an unknown kind");
   free_contents(&contents);
   arrange(layout);
   return status;

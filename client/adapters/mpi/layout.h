@@ -1,4 +1,4 @@
-/* What an MPI datatype consists of, in memory. Any thread that may call MPI. */
+/* Layout of an MPI datatype in memory. Any thread that may call MPI. */
 #ifndef SFC_ADAPTERS_MPI_LAYOUT_H
 #define SFC_ADAPTERS_MPI_LAYOUT_H
 
@@ -7,15 +7,15 @@
 
 #include <sf/sf.h>
 
-/* Consecutive values of one unit; or bytes, if base is NULL. */
+/* Consecutive values of a unit, or bytes if base is NULL. */
 typedef struct sfmpi_run {
   int64_t offset;
-  const sf_type_t *base; /* predefined */
+  const sf_type_t *base;
   int64_t count;
-  int64_t align; /* that C gives to such values */
+  int64_t align; /* alignment in C */
 } sfmpi_run_t;
 
-/* The pieces of a datatype, of which the first begins at its address and the last ends at most extent bytes later. */
+/* The runs of a datatype. The first begins at its address; the last ends at most extent bytes later. */
 typedef struct sfmpi_layout {
   sfmpi_run_t *runs; /* by offset, without overlaps */
   int64_t n;
@@ -23,15 +23,15 @@ typedef struct sfmpi_layout {
   int64_t extent;
 } sfmpi_layout_t;
 
-/* SF_ERR_UNSUPPORTED: something that units cannot be. The caller frees the layout. */
+/* SF_ERR_UNSUPPORTED: no unit corresponds. The caller frees the layout. */
 sf_status_t sfmpi_layout_make(MPI_Datatype datatype, sfmpi_layout_t *layout_p);
 void sfmpi_layout_free(sfmpi_layout_t *layout);
 
-/* The whole as one run of extent bytes: of one base if nothing else is in it, else of bytes. Gaps as C leaves them in a
- * struct count as bytes. SF_ERR_UNSUPPORTED: there are other gaps. */
+/* Joins the runs to one of extent bytes: of one base if nothing else is in it, else of bytes. Struct padding counts as
+ * bytes. SF_ERR_UNSUPPORTED: other gaps. */
 sf_status_t sfmpi_layout_join(const sfmpi_layout_t *layout, sfmpi_run_t *run_p);
 
-/* The unit that corresponds to a predefined datatype, NULL if there is none. */
+/* Returns the unit of a predefined datatype; NULL: none. */
 const sf_type_t *sfmpi_predefined_unit(MPI_Datatype datatype);
 
 #endif

@@ -1,4 +1,4 @@
-/* Ops of MPI as ops of the application: see sf_mpi.h. */
+/* MPI ops as ops of the application: see sf_mpi.h. */
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,18 +13,18 @@
 
 #define PIECE_BYTES ((size_t)4096)
 
-/* What the op's function gets as its context. */
+/* Context of the op's function. */
 typedef struct mpi_op {
   MPI_Op op;
   MPI_Datatype datatype;
   size_t extent;
   bool commutes;
-  pthread_mutex_t lock; /* of the piece: operations may be under way in several threads */
-  int piece;            /* values that it holds */
+  pthread_mutex_t lock; /* protects memory: several threads may combine */
+  int piece;            /* values in memory */
   char *memory;
 } mpi_op_t;
 
-/* MPI puts "from op to" into the second buffer. */
+/* to = from op to, as MPI defines it. */
 static void reduce(const mpi_op_t *mpi, const char *from, char *to, int n)
 {
   (void)MPI_Reduce_local(from, to, n, mpi->datatype, mpi->op);
@@ -78,7 +78,7 @@ static sf_status_t look_up(MPI_Op op, MPI_Datatype datatype, mpi_op_t *mpi)
   return mpi->memory != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "sf_mpi_op_create: memory of the op");
 }
 
-/* Predefined ops are not defined for all datatypes, and an operation could not say so. */
+/* Predefined ops may not be defined for the datatype, which operations could not report. */
 static sf_status_t try_predefined(const mpi_op_t *mpi)
 {
   const sf_op_t *known;

@@ -1,4 +1,4 @@
-/* MPI datatypes and ops in terms of units and ops. Any thread that may call MPI. */
+/* Units and ops for MPI datatypes and ops. Any thread that may call MPI. */
 #include <sf/sf_mpi.h>
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include "client/adapters/mpi/layout.h"
 #include "shm/base/error.h"
 
-/* The unit for an integer of so many bytes. */
+/* Unit of an integer of that size. */
 static const sf_type_t *integer_unit(size_t size_bytes, bool is_signed)
 {
   switch (size_bytes) {
@@ -23,7 +23,7 @@ static const sf_type_t *integer_unit(size_t size_bytes, bool is_signed)
   }
 }
 
-/* Handles of predefined datatypes are not constants everywhere, so no table. */
+/* Handles of predefined datatypes are not always constants, so this is no table. */
 const sf_type_t *sfmpi_predefined_unit(MPI_Datatype d)
 {
   if (d == MPI_DOUBLE)

@@ -1,4 +1,4 @@
-/* The library's graph of a PetscSF: see graph.h. The thread that calls PETSc. */
+/* Graph of a PetscSF: see graph.h. The thread that calls PETSc. */
 #include "client/adapters/petsc/graph.h"
 
 #include <petscbt.h>
@@ -8,7 +8,7 @@
 
 /* ---- Whether it can be ------------------------------------------------------------------------------------------- */
 
-/* What one rank alone knows. Anything that one rank knows concerns all. */
+/* Facts known to single ranks; each concerns all ranks. */
 typedef enum fact { DUPLICATES, REMAPPED, REMOTE, FACTS } fact_t;
 
 static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
@@ -37,8 +37,8 @@ static PetscErrorCode agree(PetscSF sf, int facts[FACTS])
 
 /* ---- Roots ------------------------------------------------------------------------------------------------------- */
 
-/* Leaves may be on roots beyond nroots: PETSc's own types take them (its code for overlaps makes such), and
- * VecScatterRemap may have moved some there. */
+/* Counts roots: PETSc's types accept leaves on roots beyond nroots (its overlap code and VecScatterRemap produce such).
+ */
 static PetscErrorCode count_roots(PetscSF sf, PetscInt *nroots_p)
 {
   __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
@@ -59,8 +59,8 @@ typedef struct edges {
   PetscInt *root;
 } edges_t;
 
-/* By root rank, as basic has sorted them; the roots are what a bcast of their numbers says, since VecScatterRemap
- * changes them on their own side only. */
+/* Edges by root rank, as basic has sorted them. VecScatterRemap changes roots on their own side only, so a bcast of
+ * root numbers finds them. */
 static PetscErrorCode find_edges_remapped(PetscSF sf, PetscInt nroots, const edges_t *edges)
 {
   PetscInt *roots, *leaves, n = sf->nleaves > 0 ? sf->maxleaf + 1 : 0, k = 0;
@@ -130,7 +130,7 @@ PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *fi
   PetscFunctionBegin;
   *graph_p = NULL;
   *first_leaf_p = sf->nleaves > 0 ? sf->minleaf : 0;
-  PetscCall(agree(sf, facts)); /* by MPI: so all have come before anybody waits without giving MPI a chance */
+  PetscCall(agree(sf, facts)); /* by MPI, so that all ranks have come before one waits without MPI progress */
   PetscCall(sfpetsc_job_group(PetscObjectComm((PetscObject)sf), &group));
   if (group != NULL && facts[REMOTE] && !facts[DUPLICATES])
     PetscCall(make(sf, group, (PetscBool)facts[REMAPPED], graph_p));

@@ -1,12 +1,12 @@
-/* The library's graph of a PetscSF. */
+/* Graph of a PetscSF. */
 #ifndef SFC_ADAPTERS_PETSC_GRAPH_H
 #define SFC_ADAPTERS_PETSC_GRAPH_H
 
 #include "client/adapters/petsc/petsc.h"
 
-/* Makes the graph of a PetscSF that basic has set up; NULL if it has to stay with MPI: leaves that occur twice, no
- * edges between ranks, processes outside of the job. Leaf *first_leaf_p of the PetscSF is leaf 0 of the graph.
- * Collective and blocking. */
+/* Creates the graph of a PetscSF that basic has set up. NULL if it stays with MPI: duplicate leaves, no edges between
+ * ranks, processes outside of the job. Leaf *first_leaf_p of the PetscSF is leaf 0 of the graph. Collective and
+ * blocking. */
 PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *first_leaf_p);
 
 #endif

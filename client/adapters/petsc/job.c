@@ -1,16 +1,16 @@
-/* The process as one rank of a job: see job.h. The thread that calls PETSc. */
+/* Job of the processes of PETSC_COMM_WORLD: see job.h. The thread that calls PETSc. */
 #include "client/adapters/petsc/job.h"
 
 #include <sf/sf_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The process has one job, from loading the adapter until MPI_Finalize, however often PETSc is initialised; another one
- * if then PETSC_COMM_WORLD has processes outside of it. */
+/* A process has one job from loading the adapter until MPI_Finalize; another one if PETSc is initialised again with
+ * processes outside of it. */
 static sf_context_t *the_context;
-static uintptr_t job_number; /* how many there were */
+static uintptr_t job_number; /* number of jobs so far */
 static char why_not[1024] = "PETSc has not loaded the adapter";
-static MPI_Group the_group = MPI_GROUP_NULL; /* the job's processes, in its order */
+static MPI_Group the_group = MPI_GROUP_NULL; /* processes in the job's order */
 static int group_keyval = MPI_KEYVAL_INVALID;
 
 PetscErrorCode sfpetsc_check(sf_status_t status)
@@ -22,7 +22,7 @@ PetscErrorCode sfpetsc_check(sf_status_t status)
 
 /* ---- Joining and leaving ----------------------------------------------------------------------------------------- */
 
-/* MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else. PETSc has freed what it is going to. */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF. PETSc has freed its objects. */
 static int leave(MPI_Comm comm, int keyval, void *value, void *extra)
 {
   (void)comm;
@@ -42,7 +42,7 @@ static PetscErrorCode leave_in_the_end(void)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave, &keyval, NULL));
   PetscCallMPI(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL));
-  PetscCallMPI(MPI_Comm_free_keyval(&keyval)); /* the attribute keeps it */
+  PetscCallMPI(MPI_Comm_free_keyval(&keyval));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,7 +57,7 @@ static int free_group(MPI_Comm comm, int keyval, void *value, void *extra)
 
 static PetscErrorCode find_ranks(MPI_Comm comm, int size, int32_t *ranks, PetscBool *all_p);
 
-/* Whether all processes of PETSC_COMM_WORLD are in one job already. Collective. */
+/* Whether all processes of PETSC_COMM_WORLD are in one job. Collective. */
 static PetscErrorCode have_all_joined(PetscBool *joined_p)
 {
   int size, mine, all;
@@ -76,7 +76,7 @@ static PetscErrorCode have_all_joined(PetscBool *joined_p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Nothing of PETSc's is left in the job: it has been finalised since. */
+/* Leaves the former job. PETSc has been finalised since, so it has no objects there. */
 static PetscErrorCode leave_former(void)
 {
   PetscFunctionBegin;
@@ -85,7 +85,7 @@ static PetscErrorCode leave_former(void)
   (void)sf_finalize(the_context); /* of a job that has failed: others have said so */
   the_context = NULL;
   PetscCallMPI(MPI_Group_free(&the_group));
-  PetscCallMPI(MPI_Comm_free_keyval(&group_keyval)); /* attributes of communicators that are still there keep it */
+  PetscCallMPI(MPI_Comm_free_keyval(&group_keyval)); /* attributes keep it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -129,7 +129,7 @@ sf_context_t *sfpetsc_job_context(void)
 
 /* ---- Groups ------------------------------------------------------------------------------------------------------ */
 
-/* Job ranks of the communicator's processes; *all_p false if one has none. */
+/* Job ranks of the communicator's processes; *all_p false: one has none. */
 static PetscErrorCode find_ranks(MPI_Comm comm, int size, int32_t *ranks, PetscBool *all_p)
 {
   MPI_Group group;
@@ -157,7 +157,7 @@ static PetscBool is_world(int size, const int32_t *ranks)
   return (PetscBool)(size == sf_size(the_context));
 }
 
-/* Tag of the groups made here; they are matched among themselves. */
+/* Tag of these groups. */
 #define GROUP_TAG (-0x504554)
 
 static PetscErrorCode make_group(MPI_Comm comm, sf_group_t **group_p)

@@ -1,10 +1,9 @@
-/* What PETSc calls when it loads the adapter: -dll_append .../libsfclient_petsc.so. The thread that calls
- * PetscInitialize. */
+/* Entry point for PETSc's loader: -dll_append .../libsfclient_petsc.so. The thread that calls PetscInitialize. */
 #include "client/adapters/petsc/job.h"
 #include "client/adapters/petsc/memory.h"
 #include "client/adapters/petsc/star.h"
 
-/* Fields of PETSc's private structs are used: the version that runs must be the one that was compiled for. */
+/* PETSc's private structs are used, so the running version must be the compiled one. */
 static PetscErrorCode check_version(void)
 {
   PetscInt major, minor, patch, release;
@@ -33,8 +32,8 @@ static PetscErrorCode read_options(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc finds it by the library's name. All processes of PETSC_COMM_WORLD come here, so the job is joined now: at the
- * first PetscSF perhaps not all would. */
+/* PETSc finds this function by the library's name. It joins the job, because all processes of PETSC_COMM_WORLD come
+ * here; at the first PetscSF they might not. */
 PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void);
 
 PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void)

@@ -1,11 +1,11 @@
-/* Operations on one PetscSF: see link.h. The thread that calls PETSc. */
+/* Requests of a PetscSF: see link.h. The thread that calls PETSc. */
 #include "client/adapters/petsc/link.h"
 
-/* Links kept for operations to come, beyond those in flight: a Krylov method cycles through some tens of vectors. */
+/* Idle links kept: a Krylov method cycles through some tens of vectors. */
 #define KEPT 40
 
-/* While waiting for other ranks MPI gets a chance that often: what this rank has sent by MPI may need it to get out,
- * and others may wait for that before they come. */
+/* Interval of MPI progress while waiting: this rank's MPI messages may need it, and other ranks may wait for them
+ * first. */
 #define MPI_EVERY_NS 1000000
 
 static PetscBool same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b)

@@ -11,8 +11,7 @@ typedef PetscErrorCode malloc_fn_t(size_t, PetscBool, int, const char[], const c
 typedef PetscErrorCode free_fn_t(void *, int, const char[], const char[]);
 typedef PetscErrorCode realloc_fn_t(size_t, int, const char[], const char[], void **);
 
-/* Blocks of sf_alloc that PETSc has: they are few, as they are large. By address: open addressing, at most half full.
- */
+/* Hash table of PETSc's sf_alloc blocks by address, open addressing, at most half full. */
 typedef struct block {
   void *address; /* NULL: never used */
   size_t bytes;  /* 0: no longer used */
@@ -20,13 +19,13 @@ typedef struct block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block_t *blocks;
-static size_t nused, nlive, mask; /* entries with an address, those with a block; size of the table - 1 */
+static size_t nused, nlive, mask; /* entries with an address, entries in use, size of the table - 1 */
 static size_t least;
-static malloc_fn_t *other_malloc; /* where the rest comes from */
+static malloc_fn_t *other_malloc; /* other allocations */
 static free_fn_t *other_free;
 static realloc_fn_t *other_realloc;
 
-/* sf_alloc aligns to this: whatever is not aligned so is somebody else's. */
+/* Alignment of sf_alloc: other addresses are not its. */
 #define ALIGNMENT 128
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
@@ -57,7 +56,7 @@ static void put(void *address, size_t bytes)
   nlive++;
 }
 
-/* Room for another block; forgets those that are no longer used. */
+/* Makes room for another block; drops freed entries. */
 static bool make_room(void)
 {
   if (blocks != NULL && 2 * (nused + 1) <= mask + 1)
@@ -81,7 +80,7 @@ static bool make_room(void)
 
 /* ---- Allocation -------------------------------------------------------------------------------------------------- */
 
-/* NULL: not this way. Zeroed. */
+/* Allocates zeroed memory; NULL: use PETSc's allocator. */
 static void *allocate(size_t bytes)
 {
   void *address = NULL;
@@ -95,7 +94,7 @@ static void *allocate(size_t bytes)
   return address;
 }
 
-/* Bytes of the block at the address, 0 if it is somebody else's. */
+/* Bytes of the block; 0: not a block of sf_alloc. */
 static size_t bytes_of(const void *address)
 {
   pthread_mutex_lock(&lock);
@@ -105,7 +104,7 @@ static size_t bytes_of(const void *address)
   return bytes;
 }
 
-/* Whether it was a block. After the job has been left there is nothing to free. */
+/* Frees a block; false: not a block of sf_alloc. sf_finalize has freed the memory if the job has been left. */
 static bool release(void *address)
 {
   pthread_mutex_lock(&lock);

@@ -1,4 +1,4 @@
-/* The communication of a PetscSF: see operations.h. The thread that calls PETSc. */
+/* Communication functions: see operations.h. The thread that calls PETSc. */
 #include "client/adapters/petsc/operations.h"
 
 #include "client/adapters/petsc/graph.h"
@@ -18,14 +18,15 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Graphs are for those who stay, for results that must not change when one is made, and for what basic can't do. */
+/* Whether to create the graph: for repeated use, for results that must not change when it is created, and for what
+ * basic cannot do. */
 static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
   return (PetscBool)(star->nbegun[0] >= sfpetsc_setup_after || sfpetsc_unit_rounds(type, call->op) ||
                      (call->kind == SFPETSC_FETCH && call->op != SF_SUM));
 }
 
-/* *type_p NULL: by MPI. All ranks get the same answer, as they make the same calls. */
+/* *type_p NULL: by MPI. All ranks decide equally, because they make equal calls. */
 static PetscErrorCode choose(PetscSF sf, sfpetsc_star_t *star, MPI_Op mpi_op, sfpetsc_call_t *call,
                              const sf_type_t **type_p)
 {
@@ -50,7 +51,7 @@ static PetscErrorCode choose(PetscSF sf, sfpetsc_star_t *star, MPI_Op mpi_op, sf
 
 /* ---- Operations of the library ----------------------------------------------------------------------------------- */
 
-/* The graph begins at the first leaf that there is: PETSc's arrays may begin there, too. */
+/* The graph begins at the lowest leaf, because PETSc's arrays may begin there. */
 static const void *first_of(const sfpetsc_star_t *star, const sf_type_t *type, const void *leaf)
 {
   return leaf == NULL ? NULL : (const char *)leaf + (size_t)star->first_leaf * sf_type_size(type);
@@ -87,7 +88,7 @@ static PetscErrorCode begin(sfpetsc_star_t *star, const sf_type_t *type, const s
 
 /* ---- PETSc's functions ------------------------------------------------------------------------------------------- */
 
-/* Host memory only: whether it is the library's turn or MPI's must not depend on one rank's buffers. */
+/* Host memory only: the choice between library and MPI must not depend on one rank's buffers. */
 static PetscErrorCode check_memory(PetscMemType root, PetscMemType leaf)
 {
   PetscFunctionBegin;
@@ -96,13 +97,13 @@ static PetscErrorCode check_memory(PetscMemType root, PetscMemType leaf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first fetch on a graph makes another one of it, which no operation may be in flight for. */
+/* The first fetch creates the multi-graph, which needs a graph without operations in flight. */
 static PetscBool can_fetch(const sfpetsc_star_t *star)
 {
   return (PetscBool)(star->fetched || !sfpetsc_links_busy(&star->links));
 }
 
-/* *begun_p: whether it is one of the library's; if not, it is for MPI. */
+/* *begun_p: begun by the library; else by MPI. */
 static PetscErrorCode try_begin(PetscSF sf, MPI_Op op, sfpetsc_call_t *call, PetscBool *begun_p)
 {
   sfpetsc_star_t *star = sfpetsc_star_of(sf);
@@ -131,7 +132,7 @@ static PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTyp
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *ended_p: whether it was one of the library's. */
+/* *ended_p: it was the library's. */
 static PetscErrorCode end(PetscSF sf, const sfpetsc_call_t *call, PetscBool *ended_p)
 {
   sfpetsc_link_t *link;

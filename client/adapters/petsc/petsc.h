@@ -1,11 +1,10 @@
-/* What the adapter needs of PETSc, whichever of the versions that it knows it is: 3.18 to 3.25. */
+/* PETSc's interface for the adapter: versions 3.18 to 3.25. */
 #ifndef SFC_ADAPTERS_PETSC_PETSC_H
 #define SFC_ADAPTERS_PETSC_PETSC_H
 
 #include <petscversion.h>
 
-/* The private header has what a PetscSF type is made of. Between these versions the fields and operations that this
- * adapter uses have kept their names and forms. */
+/* The private header defines PetscSF types. The fields and operations used here are the same in these versions. */
 #if PETSC_VERSION_LT(3, 18, 0) || PETSC_VERSION_GE(3, 26, 0)
 #error "client/petsc is for PETSc 3.18 to 3.25: compare petsc/private/sfimpl.h with that of 3.25 first"
 #endif
@@ -18,10 +17,10 @@
 
 #include <sf/sf.h>
 
-/* The PetscSF type that the adapter registers. */
+/* PetscSF type registered by the adapter. */
 #define SFPETSC_TYPE "sfd"
 
-/* An error of the library as one of PETSc, with the library's own text. */
+/* Converts a status to a PETSc error, with the library's text. */
 PetscErrorCode sfpetsc_check(sf_status_t status);
 
 #endif

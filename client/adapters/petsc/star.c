@@ -1,4 +1,4 @@
-/* The PetscSF type: see star.h. The thread that calls PETSc. */
+/* PetscSF type of the adapter: see star.h. The thread that calls PETSc. */
 #include "client/adapters/petsc/star.h"
 
 #include "client/adapters/petsc/job.h"
@@ -9,7 +9,7 @@ PetscInt sfpetsc_star_id = -1;
 
 /* ---- Ends -------------------------------------------------------------------------------------------------------- */
 
-/* Collective: a graph is destroyed by all of its ranks. The library has done it itself if the job is left already. */
+/* Collective, because a graph is destroyed by all its ranks. If the job has been left the library has destroyed it. */
 static PetscErrorCode clear(sfpetsc_star_t *star)
 {
   PetscFunctionBegin;
@@ -28,8 +28,8 @@ static PetscErrorCode reset(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PetscSFSetType leaves a PetscSF set up whose type it changes, though what the type before has made is gone, or will
- * be: then the type that it gets sets it up again. */
+/* PetscSFSetType leaves setupcalled set although the data of the former type are gone: makes the new type set up again.
+ */
 static PetscErrorCode forget_set_up(PetscSF sf)
 {
   PetscFunctionBegin;
@@ -39,7 +39,7 @@ static PetscErrorCode forget_set_up(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A VecScatter that was remapped has its edges only in what its type has made of them. */
+/* A remapped VecScatter has its edges only in its type's data. */
 static PetscErrorCode check_edges(PetscSF sf)
 {
   PetscFunctionBegin;
@@ -63,7 +63,7 @@ static PetscErrorCode destroy(PetscSF sf)
 
 /* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
-/* Of a PetscSF that basic has set up. */
+/* After basic's set-up. */
 static PetscErrorCode start(PetscSF sf)
 {
   int size;
@@ -73,7 +73,7 @@ static PetscErrorCode start(PetscSF sf)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Whether it goes by the adapter's name; else it may yet be remapped. */
+/* Whether the PetscSF has the adapter's type name; otherwise it may yet be remapped. */
 static PetscErrorCode has_own_name(PetscSF sf, PetscBool *own_p)
 {
   PetscFunctionBegin;
@@ -95,7 +95,7 @@ static PetscErrorCode set_up(PetscSF sf)
 
 /* ---- Others made of it ------------------------------------------------------------------------------------------- */
 
-/* PETSc remaps copies of VecScatters (DMLocalToLocalBegin does), and only those that are called basic: so a copy is. */
+/* PETSc remaps copies of VecScatters (in DMLocalToLocalBegin) only if their type is called basic, so copies are. */
 static PetscErrorCode duplicate(PetscSF sf, PetscSFDuplicateOption option, PetscSF copy)
 {
   PetscBool own;
@@ -110,7 +110,7 @@ static PetscErrorCode duplicate(PetscSF sf, PetscSFDuplicateOption option, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Basic makes another basic one, set up, without asking anybody. */
+/* Basic creates another basic PetscSF, set up, without communication. */
 static PetscErrorCode embed_roots(PetscSF sf, PetscInt nselected, const PetscInt *selected, PetscSF *embedded_p)
 {
   PetscFunctionBegin;

@@ -6,8 +6,7 @@
 #include "client/core.h"
 #include "shm/kernels/unit.h"
 
-/* Datatypes seen, the latest first. Predefined ones stay; the others go when MPI frees them, which is when the
- * attribute is deleted that points to the entry. */
+/* Known datatypes, most recent first. A derived one is removed when MPI frees it and deletes its attribute. */
 typedef struct entry {
   struct entry *next;
   MPI_Datatype datatype;
@@ -68,7 +67,7 @@ static PetscErrorCode watch(MPI_Datatype datatype)
 
 /* ---- Datatypes --------------------------------------------------------------------------------------------------- */
 
-/* As PETSc does it: a unit that is only moved is all the bytes from one to the next. */
+/* As PETSc does: a unit that is only moved is all bytes up to the next one. */
 static PetscErrorCode find_bytes(MPI_Datatype datatype, const sf_type_t **bytes_p)
 {
   MPI_Aint low, extent;
@@ -84,7 +83,7 @@ static PetscErrorCode learn(MPI_Datatype datatype, entry_t **entry_p)
 {
   entry_t *entry;
   PetscFunctionBegin;
-  entry = calloc(1, sizeof *entry); /* outlives PETSc's memory */
+  entry = calloc(1, sizeof *entry); /* outlives PETSc */
   PetscCheck(entry != NULL, PETSC_COMM_SELF, PETSC_ERR_MEM, "sfd: unit of a datatype");
   entry->datatype = datatype;
   entry->unit.number = ++last_number;
@@ -92,7 +91,7 @@ static PetscErrorCode learn(MPI_Datatype datatype, entry_t **entry_p)
   if (sf_mpi_type(datatype, &entry->unit.values) != SF_OK)
     entry->unit.values = NULL;
   else if (entry->unit.bytes == NULL || sf_type_size(entry->unit.values) != sf_type_size(entry->unit.bytes))
-    entry->unit.values = NULL; /* the values do not lie side by side */
+    entry->unit.values = NULL; /* the values are not adjacent */
   PetscCall(watch(datatype));
   *entry_p = entry;
   PetscFunctionReturn(PETSC_SUCCESS);
