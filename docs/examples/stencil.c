@@ -219,7 +219,7 @@ static void draw(const job_t *job, const fields_t *fields, int result, const cha
     fputc(255 - warm, file);
   }
   fclose(file);
-  say(job, "%s: the first field in the plane z = %d", path, (int)(points[2] / 2));
+  say(job, "%s: the first field in the plane z = %d\n", path, (int)(points[2] / 2));
 }
 
 int main(int argc, char *argv[])
@@ -231,7 +231,7 @@ int main(int argc, char *argv[])
   fields_t fields = fields_new(&job);
   sf_grid_info_t info;
   must(sf_grid_info(fields.grid, &info), "sf_grid_info");
-  say(&job, "%d fields on %dx%dx%d points: %dx%dx%d nodes, each of %dx%dx%d subdomains", FIELDS, (int)points[0],
+  say(&job, "%d fields on %dx%dx%d points: %dx%dx%d nodes, each of %dx%dx%d subdomains\n", FIELDS, (int)points[0],
       (int)points[1], (int)points[2], info.nodes[0], info.nodes[1], info.nodes[2], info.subdomains[0],
       info.subdomains[1], info.subdomains[2]);
   fill(&fields);

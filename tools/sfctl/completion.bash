@@ -75,7 +75,7 @@ _sfctl() {
   elif [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  if [[ $previous == --socket || $previous == --matrix || $previous == --output ]]; then
+  if [[ $previous == --socket || $previous == --matrix || $previous == --output || $previous == --distances ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     return
@@ -87,7 +87,7 @@ _sfctl() {
   --by) words='ranks nodes pairs' ;;
   --format) words='text csv svg' ;;
   --count) words='bytes messages' ;;
-  --timeout | --node | --iterations | -n | --delay | -d | --sort | --interval | --grid | --stencil | --ranks | --per-node | --unit | --threshold | --output) return ;;
+  --timeout | --node | --iterations | -n | --delay | -d | --sort | --interval | --grid | --stencil | --ranks | --per-node | --nodes | --fields | --radius | --unit | --threshold | --output) return ;;
   esac
   if [[ -n ${words-} || $previous == --graph ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -95,7 +95,7 @@ _sfctl() {
   fi
   read -r command at < <(_sfctl_command)
   if [[ $current == -* ]]; then
-    words='--help --version --json --regions --socket --wide --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
+    words='--help --version --json --regions --socket --wide --timeout --node --all-nodes --matrix --grid --stencil --parts --ranks --per-node --nodes --fields --radius --periodic --distances --distribution --unit --pairs --threshold --output --batch --iterations --delay --sort --graph --by --format --count --interval --undo --force'
   elif [[ -z ${command-} ]]; then
     words='daemons status jobs ranks graphs arrays plan top matrix peers stuck trace metrics doctor topo config log drain kill shutdown'
   else

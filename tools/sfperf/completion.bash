@@ -15,7 +15,7 @@ _sfperf() {
   --partition) words='slab rcb' ;;
   --memory) words='host device' ;;
   --send-order) words='distance number' ;;
-  --reps | --sample-ms | --sizes | --random | --contiguous | --overlapping | --grid | --edges) return ;;
+  --reps | --sample-ms | --sizes | --random | --contiguous | --overlapping | --grid | --fields | --radius | --edges) return ;;
   *)
     if [[ $current == -* ]]; then
       words=$("$program" --help | grep -oE '^  --[a-z-]+')

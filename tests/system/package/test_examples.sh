@@ -36,6 +36,8 @@ run 0 --nodes 2 -n 4 -- assembly 20
 run 0 --nodes 2 --distribution cyclic -n 3 -- submatrix 500
 run 0 --nodes 2 -n 3 -- galerkin 500
 run 0 --nodes 2 --distribution cyclic -n 4 -- migrate 6
+run 0 --nodes 2 --distribution cyclic -n 5 -- stencil "$work/slice.ppm"
+[ "$(head -c 13 "$work/slice.ppm")" = "P6 48 40 255" ] || fail "no picture of stencil"
 run 0 -n 4 -- galerkin 3
 run 1 -n 1 -- product none
 grep -q '^usage: ' "$work/out" || fail "no usage of product"

@@ -10,7 +10,7 @@ fail() {
 }
 
 help=$("$BUILD/sfperf" --help) || fail "sfperf --help"
-for bench in pingpong bandwidth exchange setup overlap incast collective watched; do
+for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil; do
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
   own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
   [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
@@ -24,6 +24,10 @@ table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" bandwidth --sizes 8,64K -
 for row in total min max MB/s kmsg/s; do
   [ "$(grep -cE "(oneway|bothways) +$row " <<<"$table")" -eq 4 ] || fail "bandwidth: rows of $row: $table"
 done
+
+table=$("$BUILD/sfrun" --quiet -n 3 -- "$BUILD/sfperf" stencil --grid 18,16,17 --fields 1,3 --radius 2 --reps 2 --sample-ms 1) ||
+  fail "stencil: $table"
+[ "$(grep -cE "18x16x17-r2-f[13] +exchange +total " <<<"$table")" -eq 2 ] || fail "stencil: rows: $table"
 
 expect_usage() { # WORD...
   local status=0
