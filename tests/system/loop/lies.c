@@ -8,13 +8,14 @@
 #include "daemon/jobs/job.h"
 #include "daemon/net/channel.h"
 #include "daemon/net/network.h"
+#include "daemon/onesided/messages.h"
 #include "shm/observe/calls.h"
 #include "shm/trunk/trunk.h"
 #include "tests/system/model/graph.h"
 
-#define MESSAGES 300    /* of random contents */
-#define MOST 5          /* elements of a random array */
-#define RANDOM_BYTES 64 /* of a random payload, at most */
+#define MESSAGES 300     /* of random contents */
+#define MOST 5           /* elements of a random array */
+#define RANDOM_BYTES 600 /* of a random payload, at most */
 
 static sfd_job_t *find_job(const sfd_server_t *server)
 {
@@ -113,6 +114,51 @@ static void send_runs(sfd_server_t *server, int32_t node)
   message.body_case = SFPEER__MESSAGE__BODY_JOB_RUNS;
   message.job_runs = &runs;
   sfd_network_send(server, node, &message);
+}
+
+/* ---- Of an array ------------------------------------------------------------------------------------------------- */
+
+/* Of a rank of the liar's node, but for one lie; from_rank: of which rank an answer is. */
+static void send_array(sfd_server_t *server, int32_t node, const sfd_graph_t *graph, uint16_t kind, uint16_t flags,
+                       int32_t rank, uint64_t bytes)
+{
+  static const char payload[256];
+  sfd_message_head_t head = {.kind = kind,
+                             .flags = flags,
+                             .number = 1,
+                             .payload_bytes = bytes,
+                             .job = graph->group->job->id,
+                             .object = graph->id,
+                             .desc = sfd_array_origin(rank, 3)};
+  sfd_network_send_payload(server, node, &head, payload, NULL, NULL);
+}
+
+static void lie_of_array(sfd_server_t *server, int32_t node, const sfd_job_t *job, sftest_lie_t lie)
+{
+  const sfd_graph_t *graph;
+  int32_t here = sfd_network_node(server); /* as the job's ranks are placed: the rank, too */
+  TAILQ_FOREACH (graph, &job->graphs, entry)
+    if (graph->array != NULL)
+      break;
+  if (graph == NULL)
+    return;
+  switch (lie) {
+  case SFTEST_LIE_ARRAY_RANK:
+    send_array(server, node, graph, SFD_PEER_ARRAY, 0, node, sizeof(sfshm_array_request_t));
+    break;
+  case SFTEST_LIE_ARRAY_SHORT:
+    send_array(server, node, graph, SFD_PEER_ARRAY, 0, here, 64);
+    break;
+  case SFTEST_LIE_ARRAY_TWICE:
+    send_array(server, node, graph, SFD_PEER_ARRAY, SFD_ARRAY_DATA_FOLLOW, here, sizeof(sfshm_array_request_t));
+    send_array(server, node, graph, SFD_PEER_ARRAY, SFD_ARRAY_DATA_FOLLOW, here, sizeof(sfshm_array_request_t));
+    break;
+  case SFTEST_LIE_ARRAY_DATA:
+    send_array(server, node, graph, SFD_PEER_ARRAY_DATA, 0, here, 200);
+    break;
+  default:
+    send_array(server, node, graph, SFD_PEER_ARRAY_DONE, 0, node, 8);
+  }
 }
 
 /* ---- Anything ---------------------------------------------------------------------------------------------------- */
@@ -254,7 +300,7 @@ static void send_random_control(liar_t *liar, int32_t node)
 static void send_random_head(liar_t *liar, int32_t node)
 {
   uint8_t payload[RANDOM_BYTES];
-  sfd_message_head_t head = {.kind = (uint16_t)(1 + sftest_below(&liar->random, 5)),
+  sfd_message_head_t head = {.kind = (uint16_t)(1 + sftest_below(&liar->random, SFD_PEER_KINDS)),
                              .flags = (uint16_t)sftest_below(&liar->random, 3),
                              .number = (uint32_t)random_number(liar),
                              .job = random_id(liar),
@@ -309,6 +355,10 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
   }
   if (graph == NULL || send_wrong_head(server, node, graph, lie))
     return;
+  if (lie >= SFTEST_LIE_ARRAY_RANK) {
+    lie_of_array(server, node, job, lie);
+    return;
+  }
   switch (lie) {
   case SFTEST_LIE_MEET_TWICE:
     send_meet(server, node, graph, lie);

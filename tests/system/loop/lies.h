@@ -26,6 +26,11 @@ typedef enum sftest_lie {
   SFTEST_LIE_START,         /* that a job starts, with a node that there isn't */
   SFTEST_LIE_RUNS,          /* that no job has begun */
   SFTEST_LIE_EMPTY,         /* one without a body */
+  SFTEST_LIE_ARRAY_RANK,    /* a request on an array of a rank that is elsewhere */
+  SFTEST_LIE_ARRAY_SHORT,   /* one that is cut off */
+  SFTEST_LIE_ARRAY_TWICE,   /* two, of which the first lacks its data */
+  SFTEST_LIE_ARRAY_DATA,    /* data of no request */
+  SFTEST_LIE_ARRAY_DONE,    /* an answer to no request */
   SFTEST_LIE_RANDOM,        /* and all above, which are seeds: many messages with random contents */
 } sftest_lie_t;
 

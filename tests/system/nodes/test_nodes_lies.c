@@ -43,6 +43,11 @@ static const lied_t lies[] = {
     {SFTEST_LIE_START, 0, 1, "malformed JobStart"},
     {SFTEST_LIE_RUNS, 0, 1, "malformed JobRuns"},
     {SFTEST_LIE_EMPTY, 0, 1, "with field 0"},
+    {SFTEST_LIE_ARRAY_RANK, 0, 1, "a request of rank 1"},
+    {SFTEST_LIE_ARRAY_SHORT, 2, 1, "an array of 64 bytes"},
+    {SFTEST_LIE_ARRAY_TWICE, 0, 2, "before the data of the last one"},
+    {SFTEST_LIE_ARRAY_DATA, 1, 0, "without a request"},
+    {SFTEST_LIE_ARRAY_DONE, 1, 2, "was not asked for"},
 };
 #define LIES ((int)(sizeof lies / sizeof lies[0]))
 
@@ -62,10 +67,15 @@ static int be_lied_about(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   double roots[N] = {0}, leaves[N];
+  const int64_t lo[] = {0}, extent[] = {NODES * N};
+  double values[NODES * N] = {0};
   sf_graph_t *graph;
+  sf_array_t *array;
   sf_status_t status = SF_OK;
   sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), N, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_DOUBLE, 1, extent, NULL, &array));
+  SFTEST_OK(self, sf_array_put(array, lo, extent, values, NULL)); /* all have a window */
   scene->ready++;
   sftest_await(&scene->said, 1);
   for (int64_t until = sftest_now_ms() + LIMIT_MS; status == SF_OK && sftest_now_ms() < until; sftest_sleep_ms(1))
