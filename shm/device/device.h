@@ -14,7 +14,7 @@
 #include "shm/kernels/kernels.h"
 #include "shm/observe/trace.h"
 
-#define SFSHM_DEVICE_VERSION 18u
+#define SFSHM_DEVICE_VERSION 19u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
