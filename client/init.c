@@ -37,6 +37,7 @@ static sf_status_t make_regions(sf_context_t *context, const sfc_identity_t *ide
     return status;
   sfc_heap_init(&context->inbox, SFSHM_REGION_INBOX, &context->control, &context->last_segment, INBOX_BYTES);
   sfc_heap_init(&context->alloc, SFSHM_REGION_ALLOC, &context->control, &context->last_segment, ALLOC_BYTES);
+  sfc_heap_init(&context->on_devices, SFSHM_REGION_ALLOC, &context->control, &context->last_segment, 0);
   status =
       sfshm_region_create("sf-inbox", SFSHM_REGION_INBOX, INBOX_BYTES, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, inbox_p);
   if (status != SF_OK)
@@ -145,6 +146,7 @@ static void free_context(sf_context_t *context)
   if (context->inbox.control != NULL) {
     sfc_heap_destroy(&context->inbox);
     sfc_heap_destroy(&context->alloc);
+    sfc_heap_destroy(&context->on_devices);
   }
   sfc_counters_close(&context->counters);
   sfshm_region_destroy(&context->board_region);
@@ -232,6 +234,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   for (sf_graph_t *graph = context->graphs; graph != NULL; graph = graph->next)
     sfc_graph_tear_down(graph);
   sfc_peers_close_devices(&context->peers);
+  sfc_heap_leave_devices(context);
   sfc_memory_withdraw_shared(&context->memory);
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(GOODBYE, goodbye, &goodbye);

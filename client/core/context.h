@@ -61,6 +61,7 @@ struct sf_context {
   _Atomic uint64_t last_segment;
   sfc_heap_t inbox; /* slots and cells */
   sfc_heap_t alloc; /* memory of sf_alloc */
+  sfc_heap_t on_devices;
   sfshm_wake_t *wake;
   sfc_peers_t peers;
   sfc_memory_t memory;

@@ -85,10 +85,6 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
                                 sfc_pinned_device_t *pinned_p);
 void sfc_peer_unpin_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
 
-/* Unpins a region and closes it after the last pin. If the region is revoked, closing may wait for the streams of this
- * process. */
-void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned);
-
 /* Closes a revoked region, on another thread, now or after its last pin; its owner waits for that. Closes all regions
  * at the end. */
 void sfc_peers_revoke(sfc_peers_t *peers, int32_t rank, uint64_t region);

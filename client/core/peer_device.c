@@ -23,6 +23,7 @@ struct sfc_revoked {
 struct sfc_opened {
   sfc_opened_t *next;
   uint64_t number;
+  int32_t reader;   /* device whose kernels reach it */
   void *allocation; /* here */
   char *base;
   size_t length_bytes;
@@ -85,6 +86,7 @@ static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t num
   if (opened == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of regions");
   opened->number = number;
+  opened->reader = reader;
   sf_status_t status = sfc_daemon_call(peers->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, &incoming);
   if (status == SF_OK) {
     status = open_region(&incoming, reader, opened);
@@ -112,6 +114,8 @@ sf_status_t sfc_peer_pin_device(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t r
     opened = opened->next;
   if (opened == NULL)
     status = get_region(peers, peer, region, reader, &opened);
+  else if (reader != SFSHM_DEVICE_ANY && opened->reader != reader)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "the region is open for another device");
   if (status == SF_OK) {
     opened->pins++;
     *pinned_p = (sfc_pinned_device_t){opened, opened->base, opened->length_bytes};
@@ -141,15 +145,6 @@ static sfc_opened_t *take_out(sfc_peer_t *peer, uint64_t region)
     opened->revoked = true;
   }
   return opened;
-}
-
-void sfc_peer_close_device(sfc_peers_t *peers, sfc_peer_t *peer, const sfc_pinned_device_t *pinned)
-{
-  pthread_mutex_lock(&peers->devices_lock);
-  if (pinned->opened->pins == 1)
-    (void)take_out(peer, pinned->opened->number);
-  pthread_mutex_unlock(&peers->devices_lock);
-  sfc_peer_unpin_device(peers, peer, pinned);
 }
 
 static void revoke(sfc_peers_t *peers, int32_t rank, uint64_t region)

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/core/context.h"
+#include "client/core/device_alloc.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 
 #define COMMIT_STEP ((size_t)64 << 10)
+#define DEVICE_STEP ((size_t)2 << 20) /* in which drivers give memory to others */
 
 typedef struct sfc_gap {
   size_t offset;
@@ -22,6 +25,7 @@ struct sfc_segment {
   size_t committed_bytes; /* pages before this are allocated */
   size_t taken_bytes;     /* memory from this offset on is untouched and zero */
   bool own;               /* segment of a single block */
+  int32_t device;         /* of the heap for devices: whose memory it is. region has address and length only then */
   sfc_gap_t *gaps;        /* by offset; adjacent gaps are merged */
   size_t ngaps;
   size_t gaps_room;
@@ -227,7 +231,8 @@ static sf_status_t take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_
   pthread_mutex_unlock(&heap->lock);
   if (status != SF_OK)
     return status;
-  *block_p = (sfc_block_t){.address = (char *)segment->region.base + offset,
+  *block_p = (sfc_block_t){.heap = heap,
+                           .address = (char *)segment->region.base + offset,
                            .length_bytes = rounded,
                            .segment = segment->number,
                            .offset = offset};
@@ -266,4 +271,81 @@ void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block)
   else if (*link != NULL)
     (void)give_to(*link, block->offset, block->length_bytes); /* on failure the block stays taken */
   pthread_mutex_unlock(&heap->lock);
+}
+
+/* ---- Memory of devices ------------------------------------------------------------------------------------------- */
+
+static void free_device_segment(sf_context_t *context, sfc_segment_t *segment)
+{
+  sfc_device_block_t block = {.region = segment->number, .base = segment->region.base};
+  sfc_device_block_give(context, &block, false);
+  free(segment->gaps);
+  free(segment);
+}
+
+static void remove_device_segments(sf_context_t *context, bool all)
+{
+  sfc_segment_t **link = &context->on_devices.segments;
+  while (*link != NULL) {
+    sfc_segment_t *segment = *link;
+    bool empty = segment->ngaps == 1 && segment->gaps[0].length_bytes == segment->region.length_bytes;
+    if (!empty && !all) {
+      link = &segment->next;
+      continue;
+    }
+    *link = segment->next;
+    free_device_segment(context, segment);
+  }
+}
+
+void sfc_heap_leave_devices(sf_context_t *context)
+{
+  remove_device_segments(context, true);
+}
+
+static sf_status_t add_device_segment(sf_context_t *context, int32_t device, size_t block_bytes)
+{
+  sfc_device_block_t block;
+  sfc_segment_t *segment;
+  remove_device_segments(context, false);
+  sfshm_region_t region = {.length_bytes = round_up(block_bytes, DEVICE_STEP), .fd = -1};
+  sf_status_t status = sfc_device_block_take(context, device, device, region.length_bytes, &block);
+  if (status != SF_OK)
+    return status;
+  region.base = block.base;
+  status = make_segment(&region, block.region, 0, &segment);
+  if (status != SF_OK) {
+    sfc_device_block_give(context, &block, false);
+    return status;
+  }
+  segment->device = device;
+  segment->next = context->on_devices.segments;
+  context->on_devices.segments = segment;
+  return SF_OK;
+}
+
+static bool take_on_device(sfc_heap_t *heap, int32_t device, size_t length_bytes, sfc_block_t *block_p)
+{
+  size_t offset;
+  for (sfc_segment_t *segment = heap->segments; segment != NULL; segment = segment->next)
+    if (segment->device == device && take_from(segment, length_bytes, &offset)) {
+      *block_p = (sfc_block_t){heap, (char *)segment->region.base + offset, length_bytes, segment->number, offset};
+      return true;
+    }
+  return false;
+}
+
+sf_status_t sfc_heap_take_on_device(sf_context_t *context, int32_t device, size_t length_bytes, sfc_block_t *block_p)
+{
+  sfc_heap_t *heap = &context->on_devices;
+  sf_status_t status = SF_OK;
+  size_t rounded = round_up(length_bytes, SFC_BLOCK_ALIGN);
+  pthread_mutex_lock(&heap->lock);
+  if (!take_on_device(heap, device, rounded, block_p)) {
+    status = add_device_segment(context, device, rounded);
+    if (status == SF_OK)
+      (void)take_on_device(heap, device, rounded, block_p);
+  }
+  pthread_mutex_unlock(&heap->lock);
+  return status;
 }

@@ -1,13 +1,15 @@
 /* Shared heap: memory of this rank that other ranks access, in shared segments that the daemon hands out. A context has
- * two: the inbox (slots and cells, written by peers) and sf_alloc memory (read by peers). First fit; a block larger
- * than a quarter of an ordinary segment gets a segment of its own. Take and give: any thread; the rest: one thread,
- * while no other uses the heap. */
+ * three: the inbox (slots and cells, written by peers), sf_alloc memory (read by peers), and slots on devices. First
+ * fit; a block larger than a quarter of an ordinary segment gets a segment of its own. Take and give: any thread; the
+ * rest: one thread, while no other uses the heap. */
 #ifndef SFC_CORE_SHARED_HEAP_H
 #define SFC_CORE_SHARED_HEAP_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <sf/sf.h>
 
 #include "client/core/daemon_conn.h"
 #include "shm/region/region.h"
@@ -25,6 +27,7 @@ typedef struct sfc_heap {
 } sfc_heap_t;
 
 typedef struct sfc_block {
+  sfc_heap_t *heap;
   void *address;
   size_t length_bytes; /* as requested, rounded up to SFC_BLOCK_ALIGN */
   uint64_t segment;
@@ -50,7 +53,16 @@ sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *bl
 /* The same without zeroing. */
 sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
 
-/* Gives a block back. A segment of its own is removed, and the daemon told; other segments stay. */
+/* Takes a block of memory of that device, of the heap for devices, for kernels of that device and of other ranks. The
+ * segments are memory that the daemon allocates: other ranks open each one once. A new one may wait for the daemon's
+ * driver; before, segments without blocks are removed. */
+sf_status_t sfc_heap_take_on_device(sf_context_t *context, int32_t device, size_t length_bytes, sfc_block_t *block_p);
+
+/* Closes all memory of that heap, which other ranks may still have open. At the end of the context. */
+void sfc_heap_leave_devices(sf_context_t *context);
+
+/* Gives a block back. A segment of its own is removed, and the daemon told; other segments stay. Closes no memory of
+ * devices, so that it never waits for streams. */
 void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block);
 
 #endif

@@ -83,7 +83,7 @@ void sfc_graph_free(sf_graph_t *graph)
     return;
   bool owns_plan = !graph->shares_plan;
   sfc_graph_free_attachments(graph);
-  sfc_retired_blocks_free(graph->memory.retired_blocks, NULL);
+  sfc_retired_blocks_free(graph->memory.retired_blocks, false);
   free(graph->memory.record);
   if (owns_plan)
     sfc_graph_free_own_plan(graph);

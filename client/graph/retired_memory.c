@@ -39,12 +39,12 @@ void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block)
   graph->memory.retired_blocks = left;
 }
 
-void sfc_retired_blocks_free(sfc_retired_block_t *left, sfc_heap_t *inbox)
+void sfc_retired_blocks_free(sfc_retired_block_t *left, bool give)
 {
   while (left != NULL) {
     sfc_retired_block_t *next = left->next;
-    if (inbox != NULL)
-      sfc_heap_give(inbox, &left->block);
+    if (give)
+      sfc_heap_give(left->block.heap, &left->block);
     free(left);
     left = next;
   }
@@ -102,7 +102,7 @@ void sfc_retired_graph_gone(sf_context_t *context, uint64_t number)
   }
   pthread_mutex_unlock(&context->lock);
   if (record != NULL)
-    sfc_retired_blocks_free(record->left, &context->inbox);
+    sfc_retired_blocks_free(record->left, true);
   free(record);
 }
 
@@ -115,7 +115,7 @@ void sfc_retired_free(sf_context_t *context)
     while (*chain != NULL) {
       sfc_retired_record_t *record = *chain;
       *chain = record->next;
-      sfc_retired_blocks_free(record->left, NULL);
+      sfc_retired_blocks_free(record->left, false);
       free(record);
     }
   }

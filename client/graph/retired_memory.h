@@ -25,11 +25,11 @@ sfc_retired_t *sfc_retired_new(void);
 /* Allocates a record with its graph, so that destroying cannot fail; NULL: no memory. */
 sfc_retired_record_t *sfc_retired_record_new(void);
 
-/* Returns the block to the inbox once every rank has destroyed the graph. */
+/* Returns the block to its heap once every rank has destroyed the graph. */
 void sfc_graph_retire_block(sf_graph_t *graph, const sfc_block_t *block);
 
-/* Frees block records. inbox: receives the blocks; NULL: nobody does. */
-void sfc_retired_blocks_free(struct sfc_retired_block *left, sfc_heap_t *inbox);
+/* Frees block records. give: returns the blocks to their heaps. */
+void sfc_retired_blocks_free(struct sfc_retired_block *left, bool give);
 
 /* Fills in the graph's record, with its blocks, and keeps it. */
 void sfc_retired_add(sf_graph_t *graph);

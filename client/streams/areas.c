@@ -115,7 +115,8 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
     sfc_peer_unpin(&streams->graph->context->peers, &way->peer_pinned);
     sfc_slots_leave(streams, i, way);
   }
-  sfc_slots_give(streams, room);
+  if (room->device_block.address != NULL)
+    sfc_graph_retire_block(streams->graph, &room->device_block);
   if (room->is_pinned)
     streams->ops->unpin(streams->device, room->pages);
   if (room->block.address != NULL)
@@ -190,6 +191,14 @@ sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room
   return SF_OK;
 }
 
+/* No other rank writes there any more. */
+static void give_on_device(sfc_block_t *block)
+{
+  if (block->address != NULL)
+    sfc_heap_give(block->heap, block);
+  block->address = NULL;
+}
+
 sf_status_t sfc_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *room)
 {
   bool used = false;
@@ -208,7 +217,7 @@ sf_status_t sfc_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *roo
     used |= room->ways[i].device_slots != NULL;
   }
   if (!used)
-    sfc_slots_give(streams, room);
+    give_on_device(&room->device_block);
   return SF_OK;
 }
 
@@ -278,9 +287,12 @@ sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_
   if (status == SF_OK) {
     sfc_block_t old = streams->room.block;
     streams->room.block.address = NULL;
+    sfc_block_t old_on_device = streams->room.device_block;
+    streams->room.device_block.address = NULL;
     room = sfc_streams_guard_room(streams, room);
     sfc_room_drop(streams, &room);
     sfc_heap_give(&streams->graph->context->inbox, &old);
+    give_on_device(&old_on_device);
     return SF_OK;
   }
   sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());

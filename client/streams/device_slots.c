@@ -23,9 +23,9 @@ void sfc_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room)
     if (is_on_device(room, &graph->lanes[i]))
       bytes += SF_STREAMS_IN_FLIGHT * room->ways[i].slot_bytes;
   if (bytes == 0 || !sfc_device_may_share() ||
-      sfc_device_block_take(graph->context, device, device, bytes, &room->device_block) != SF_OK)
+      sfc_heap_take_on_device(graph->context, device, bytes, &room->device_block) != SF_OK)
     return;
-  char *slots = room->device_block.base;
+  char *slots = room->device_block.address;
   for (int32_t i = 0; i < streams->nlanes; i++) {
     if (!is_on_device(room, &graph->lanes[i]))
       continue;
@@ -34,20 +34,13 @@ void sfc_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room)
   }
 }
 
-void sfc_slots_give(const sfc_streams_t *streams, sfc_stream_room_t *room)
-{
-  if (room->device_block.region != 0)
-    sfc_device_block_give(streams->graph->context, &room->device_block, false);
-  room->device_block.region = 0;
-}
-
 /* Without an identity they are taken for those of another device. */
 void sfc_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, const sfc_stream_way_t *way,
                      sfc_stream_place_t *place)
 {
-  int64_t region = (int64_t)room->device_block.region;
+  int64_t region = (int64_t)room->device_block.segment;
   place->region = streams->ops->sees_peers(streams->device) ? region : -region;
-  place->slots = way->device_slots - room->device_block.base;
+  place->slots = (int64_t)room->device_block.offset + (way->device_slots - (char *)room->device_block.address);
   (void)streams->plugin->identify(streams->ops->device(streams->device), &place->device);
 }
 
@@ -69,7 +62,7 @@ static bool open_slots(const sfc_streams_t *streams, const sfc_lane_t *lane, con
   if (sfc_peer_pin_device(peers, lane->peer, region, streams->ops->device(streams->device), &way->peer_device) != SF_OK)
     return false;
   if (!fits(place, way->peer_device.base, way->peer_device.length_bytes)) {
-    sfc_peer_close_device(peers, lane->peer, &way->peer_device);
+    sfc_peer_unpin_device(peers, lane->peer, &way->peer_device);
     return false;
   }
   way->peer_device_slots = (char *)way->peer_device.base + place->slots;
@@ -102,6 +95,6 @@ void sfc_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int
 void sfc_slots_leave(const sfc_streams_t *streams, int32_t i, sfc_stream_way_t *way)
 {
   if (way->peer_device_slots != NULL)
-    sfc_peer_close_device(&streams->graph->context->peers, streams->graph->lanes[i].peer, &way->peer_device);
+    sfc_peer_unpin_device(&streams->graph->context->peers, streams->graph->lanes[i].peer, &way->peer_device);
   way->peer_device_slots = NULL;
 }

@@ -1,8 +1,9 @@
 /* Slots for messages on streams that are on the reader's device, where they need not pass through the host: for a pair
  * of ranks whose data are on devices at both ends, of which the writer's reaches the reader's memory. The memory is the
- * daemon's, and goes when all have closed it, so that no stream writes to what is gone, whoever dies first. Everything
- * else is as with pinned slots, which are there, too: an operation with data of the host has them copied to a slot on
- * the device, or from there, by a kernel of that end. The thread that uses the graph. */
+ * daemon's, and goes when all have closed it, so that no stream writes to what is gone, whoever dies first. All graphs
+ * of a rank share it, so that other ranks open it once. Everything else is as with pinned slots, which are there, too:
+ * an operation with data of the host has them copied to a slot on the device, or from there, by a kernel of that end.
+ * The thread that uses the graph. */
 #ifndef SFC_STREAMS_DEVICE_SLOTS_H
 #define SFC_STREAMS_DEVICE_SLOTS_H
 
@@ -21,9 +22,8 @@ void sfc_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room
 void sfc_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t lane,
                       const sfc_stream_place_t *place);
 
-/* Closes those of the other end; frees this rank's own when all have done so. */
+/* Ends the use of those of the other end, which stay open for other graphs. */
 void sfc_slots_leave(const sfc_streams_t *streams, int32_t lane, sfc_stream_way_t *way);
-void sfc_slots_give(const sfc_streams_t *streams, sfc_stream_room_t *room);
 
 /* The slot for a message, and that in pinned memory. */
 static inline sfc_seen_t sfc_slot_pinned(sfc_seen_t area, size_t slot_bytes, uint64_t message)

@@ -101,8 +101,8 @@ typedef struct sfc_stream_room {
   size_t unit_bytes;        /* of the largest unit for which there is room */
   sfc_stream_sides_t sides; /* of the operation that it was made for */
   sfc_block_t block;
-  sfc_device_block_t device_block; /* slots on the device */
-  char *pages;                     /* of the block */
+  sfc_block_t device_block; /* slots on the device */
+  char *pages;              /* of the block */
   size_t pages_bytes;
   bool is_pinned;
   sfc_seen_t self_slot;
