@@ -3,6 +3,7 @@
 #include "client/core.h"
 #include "client/engine/operation.h"
 #include "client/engine/request.h"
+#include "client/engine/start.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 
@@ -142,4 +143,55 @@ sf_status_t sf_reduce_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fiel
   if (is_single(n, fields))
     return sf_reduce_init(graph, fields->unit, fields->leafdata, fields->rootdata, fields->op, request_p);
   return make(&call, request_p);
+}
+
+/* ---- Requests that start together -------------------------------------------------------------------------------- */
+
+bool sfc_request_joins(const sf_request_t *a, const sf_request_t *b)
+{
+  return (a->graph->flags & SF_GRAPH_TOGETHER) != 0 && a->graph == b->graph && a->kind == b->kind &&
+         a->ops == &sfc_plain_request_ops && b->ops == &sfc_plain_request_ops;
+}
+
+static sf_status_t part_end(sf_request_t *part, sf_status_t status)
+{
+  sf_request_t *carrier = part->carrier;
+  if (carrier->devices != NULL)
+    status = sfc_devices_check(carrier->graph, carrier->devices, carrier->failures, status);
+  part->in_flight = false;
+  part->whole = NULL;
+  part->carrier = part;
+  part->awaited = part;
+  part->ops = &sfc_plain_request_ops;
+  if (--carrier->nparts == 0)
+    sfc_finish(carrier);
+  return status;
+}
+
+sf_status_t sfc_request_start_joined(sf_request_t *const parts[], int32_t n, sfc_thread_t *thread)
+{
+  static const sfc_request_ops_t part_ops = {.end = part_end};
+  sf_request_t *carrier;
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < n && status == SF_OK; i++)
+    status = sfc_request_prepare(parts[i]);
+  if (status == SF_OK)
+    status = sfc_request_join(parts, n, &carrier);
+  if (status != SF_OK)
+    return status;
+  status = carrier->ops->begin(carrier, thread);
+  if (status != SF_OK) {
+    carrier->ops->free(carrier);
+    return status;
+  }
+  for (int32_t i = 0; i < n; i++) {
+    sf_request_t *part = parts[i];
+    part->in_flight = true;
+    part->whole = carrier;
+    part->carrier = carrier;
+    part->awaited = carrier;
+    part->ops = &part_ops;
+    part->sequence = carrier->sequence;
+  }
+  return SF_OK;
 }

@@ -210,22 +210,42 @@ sf_status_t sf_reduce_init(sf_graph_t *graph, const sf_type_t *unit, const void 
   return make_persistent(graph, SFSHM_REDUCE, unit, rootdata, leafdata, op, request_p);
 }
 
+static sf_status_t check_start(const sf_request_t *request, int32_t i)
+{
+  if (request == NULL || !request->persistent)
+    return sfshm_error(SF_ERR_ARG, "sf_start: request %d is %s", i, request == NULL ? "NULL" : "not persistent");
+  if (request->graph->generation != sfc_process_generation)
+    return sfshm_error(SF_ERR_STATE, "sf_start: in a child of the process that called sf_init");
+  return request->in_flight ? sfshm_error(SF_ERR_STATE, "sf_start: request %d is in flight", i) : SF_OK;
+}
+
+/* The number of requests from the first on that can start as one operation; 1 as a rule. The first has been checked. */
+static int32_t count_joined(sf_request_t *const requests[], int32_t count)
+{
+  int32_t n = 1, nfields = requests[0]->nfields;
+  if ((requests[0]->graph->flags & SF_GRAPH_TOGETHER) == 0)
+    return 1;
+  requests[0]->in_flight = true; /* so that none is there twice */
+  while (n < count && requests[n] != NULL && requests[n]->persistent && !requests[n]->in_flight &&
+         sfc_request_joins(requests[0], requests[n]) && (nfields += requests[n]->nfields) <= SF_FIELDS_MAX)
+    requests[n++]->in_flight = true;
+  for (int32_t i = 0; i < n; i++)
+    requests[i]->in_flight = false;
+  return n;
+}
+
 sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
 {
   sfc_thread_t *thread = sfc_thread_self();
   sf_status_t status = SF_OK;
   if (count < 0 || (count > 0 && requests == NULL))
     return sfshm_error(SF_ERR_ARG, "sf_start_all: count %d, requests %p", count, (const void *)requests);
-  for (int32_t i = 0; i < count && status == SF_OK; i++) {
-    sf_request_t *request = requests[i];
-    if (request == NULL || !request->persistent)
-      status = sfshm_error(SF_ERR_ARG, "sf_start: request %d is %s", i, request == NULL ? "NULL" : "not persistent");
-    else if (request->graph->generation != sfc_process_generation)
-      status = sfshm_error(SF_ERR_STATE, "sf_start: in a child of the process that called sf_init");
-    else if (request->in_flight)
-      status = sfshm_error(SF_ERR_STATE, "sf_start: request %d is in flight", i);
-    else
-      status = request->ops->begin(request, thread);
+  for (int32_t i = 0, n; i < count && status == SF_OK; i += n) {
+    status = check_start(requests[i], i);
+    n = status == SF_OK ? count_joined(&requests[i], count - i) : 1;
+    if (status == SF_OK)
+      status =
+          n == 1 ? requests[i]->ops->begin(requests[i], thread) : sfc_request_start_joined(&requests[i], n, thread);
   }
   sfc_thread_flush(thread);
   return status;
@@ -256,10 +276,21 @@ static inline __attribute__((always_inline)) sf_status_t end(sf_request_t **requ
                                                         : request->ops->end(request, status);
 }
 
-/* Waits for a request of this thread, and ends it. */
-static inline sf_status_t complete(sf_request_t **request, sfc_thread_t *thread)
+static __attribute__((noinline)) sf_status_t complete_part(sf_request_t **request, sfc_thread_t *thread)
 {
-  return end(request, sfc_thread_wait(thread, *request, -1));
+  return end(request, sfc_thread_wait(thread, (*request)->carrier, -1));
+}
+
+/* Waits for a request of this thread, and ends it. */
+static inline sf_status_t complete(sf_request_t **request_p, sfc_thread_t *thread)
+{
+  sf_request_t *request = *request_p;
+  if (__builtin_expect(request->whole != NULL, false))
+    return complete_part(request_p, thread);
+  sf_status_t status = sfc_thread_wait(thread, request, -1);
+  if (!request->persistent)
+    *request_p = NULL;
+  return end_plain(request, status);
 }
 
 static inline __attribute__((always_inline)) sf_status_t check_end(sf_request_t **request, const sfc_thread_t *thread,
@@ -296,8 +327,8 @@ sf_status_t sf_wait_for(sf_request_t **request, int64_t timeout_ns, bool *done_p
     sf_status_t status = check_end(request, thread, __func__);
     if (status != SF_OK)
       return status;
-    status = sfc_thread_wait(thread, *request, timeout_ns);
-    done = status != SF_OK || sfc_request_is_complete(*request);
+    status = sfc_thread_wait(thread, (*request)->carrier, timeout_ns);
+    done = status != SF_OK || sfc_request_is_complete((*request)->carrier);
     if (done) {
       thread->idle_ns = 0;
       status = end(request, status);
@@ -339,7 +370,7 @@ sf_status_t sf_test(sf_request_t **request, bool *done_p)
     return status;
   sfc_thread_test(thread);
   status = sfc_graph_failure((*request)->graph);
-  bool done = status != SF_OK || sfc_request_is_complete(*request);
+  bool done = status != SF_OK || sfc_request_is_complete((*request)->carrier);
   if (done)
     status = end(request, status);
   if (status == SF_OK)

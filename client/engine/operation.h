@@ -49,13 +49,15 @@ typedef struct sfc_field {
 #define SFC_UNIT_OF_SEVERAL ((sfshm_unit_t){SFSHM_BASE_COUNT, 0})
 
 /* A message of n values has n * value_bytes bytes: the units of the first field, then those of the second, and so on.
- * Pieces of a message are laid out in the same way. Nearly all operations have one field, which is in the request. */
+ * Nearly all operations have one field, which is in the request. */
 struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next; /* in the graph's list of free or of persistent requests */
   const sfc_request_ops_t *ops;
   void *whole;                 /* the operation of which the request is a part; NULL: itself */
   const sf_request_t *awaited; /* the part with missing messages: itself, unless it has others */
+  sf_request_t *carrier;       /* request whose operation does the work: itself, or one that was started for several */
+  int32_t nparts;              /* requests that it carries and that have not ended */
   bool persistent;
   bool in_flight;
   bool held;    /* sends are held back until lifted */
@@ -74,9 +76,9 @@ struct sf_request {
   sfc_field_t first;   /* of an operation with one field */
   sfc_field_t *room;   /* memory for several fields, kept for the next operation; NULL: none */
   int32_t nroom;
-  bool replaces;                     /* an field has the op replace */
+  bool replaces;                     /* a field has the op replace */
   sfc_memory_class_t source_class;   /* where all fields' sources are; UNKNOWN also if they differ */
-  const sfshm_device_ops_t *devices; /* if an field has some */
+  const sfshm_device_ops_t *devices; /* if a field has some */
   uint64_t failures;                 /* of devices, when it was begun */
   struct sfc_stage *stage;           /* staged device values: see device_staging.h; NULL: none */
   uint32_t may_offer;                /* parts that may be offered: SFC_OFFER_*; usually 0 */
@@ -110,6 +112,12 @@ static inline bool sfc_request_is_complete(const sf_request_t *request)
 
 /* Checks and prepares the graph for noperations more; start.h begins them. */
 sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
+
+/* Starts n >= 2 requests, which sfc_request_joins accepts, as one operation. */
+sf_status_t sfc_request_start_joined(sf_request_t *const parts[], int32_t n, sfc_thread_t *thread);
+
+/* Whether sf_start_all makes one operation of two persistent requests. All ranks come to the same answer. */
+bool sfc_request_joins(const sf_request_t *a, const sf_request_t *b);
 
 /* Lets the sends of a held request go. */
 void sfc_request_lift(sf_request_t *request);

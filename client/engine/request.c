@@ -238,6 +238,7 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
       .graph = call->graph,
       .ops = &sfc_plain_request_ops,
       .awaited = request,
+      .carrier = request,
       .persistent = call->persistent,
       .kind = (uint8_t)sfshm_desc_kind(call->signature),
       .operation = call->operation,
@@ -250,6 +251,48 @@ static void fill_in(sf_request_t *request, const sfc_call_t *call)
   };
   for (int32_t k = 0; k < call->nfields; k++)
     fill_in_field(request, &call->fields[k], &request->fields[k]);
+}
+
+sf_status_t sfc_request_join(sf_request_t *const parts[], int32_t n, sf_request_t **request_p)
+{
+  const sf_request_t *like = parts[0];
+  int32_t nfields = 0;
+  uint64_t digest = 0;
+  for (int32_t i = 0; i < n; i++)
+    nfields += parts[i]->nfields;
+  sf_request_t *request = take_free(like->graph, nfields);
+  if (request == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_desc_operation(like->signature));
+  *request = (sf_request_t){.graph = like->graph,
+                            .ops = &sfc_plain_request_ops,
+                            .awaited = request,
+                            .carrier = request,
+                            .nparts = n,
+                            .kind = like->kind,
+                            .operation = like->operation,
+                            .fields = request->room,
+                            .first = {.combine = {.unit = SFC_UNIT_OF_SEVERAL}},
+                            .room = request->room,
+                            .nroom = request->nroom,
+                            .source_class = like->source_class,
+                            .memory_epoch = like->memory_epoch};
+  for (int32_t i = 0; i < n; i++) {
+    const sf_request_t *part = parts[i];
+    for (int32_t k = 0; k < part->nfields; k++) {
+      sfc_field_t *field = &request->fields[request->nfields++];
+      *field = part->fields[k];
+      field->before_bytes = request->value_bytes;
+      request->value_bytes += field->combine.unit_bytes;
+      digest = sfshm_desc_digest(digest, field->combine.unit, field->op);
+    }
+    request->replaces |= part->replaces;
+    request->ordered |= part->ordered;
+    request->devices = part->devices != NULL ? part->devices : request->devices;
+    request->source_class = part->source_class == request->source_class ? request->source_class : SFC_MEMORY_UNKNOWN;
+  }
+  request->signature = sfshm_desc_of_fields((sfshm_call_t)(like->signature >> 24 & 3), (uint64_t)nfields, digest);
+  *request_p = request;
+  return SF_OK;
 }
 
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)

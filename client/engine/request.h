@@ -60,6 +60,9 @@ sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devic
 /* Creates a request and checks its buffers. */
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);
 
+/* Makes a request with the fields of all parts, which are prepared and of the same kind, on one graph. */
+sf_status_t sfc_request_join(sf_request_t *const parts[], int32_t n, sf_request_t **request_p);
+
 sf_status_t sfc_request_look_up(sf_request_t *request);
 
 /* Looks up and checks both buffers, unless nothing has changed. */

@@ -53,7 +53,8 @@ static void check_call(sfc_setup_t *setup, const sfc_setup_caller_t *finding, sf
     sfc_setup_note_error(setup, sfshm_error(finding->status, "%s", finding->detail), setup->group->rank, finding->leaf);
   else if (graph_p == NULL)
     sfc_setup_note(setup, sfshm_error(SF_ERR_ARG, "there is no place for the result"));
-  else if ((flags & ~(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE | SF_GRAPH_UNORDERED | finding->own_flags)) != 0)
+  else if ((flags & ~(SF_GRAPH_COPY | SF_GRAPH_REPRODUCIBLE | SF_GRAPH_UNORDERED | SF_GRAPH_TOGETHER |
+                      finding->own_flags)) != 0)
     sfc_setup_note(setup, sfshm_error(SF_ERR_ARG, "unknown flags 0x%x", flags));
 }
 

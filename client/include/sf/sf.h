@@ -233,6 +233,11 @@ enum {
    * of integers; of 32 and 64 bits). This is faster for roots with many leaves, but floating-point sums may differ in
    * rounding from run to run. By default one thread combines all contributions to a root in their order. */
   SF_GRAPH_UNORDERED = 1 << 2,
+
+  /* sf_start_all makes one operation of consecutive persistent requests of this graph: bcasts, or reduces with
+   * predefined ops, as sf_bcast_begin_v and sf_reduce_begin_v do for several fields (sf_fields.h). Then all ranks pass
+   * the same requests in the same calls of sf_start_all. */
+  SF_GRAPH_TOGETHER = 1 << 3,
 };
 
 /* Creates a star forest over the group [PetscSF 3.1]. This rank owns roots 0..nroots-1 and has nleaves leaves. Leaf i
@@ -375,7 +380,8 @@ SF_CHECK_RESULT sf_status_t sf_fetch_op_init(sf_graph_t *graph, const sf_type_t 
 SF_CHECK_RESULT sf_status_t sf_start(sf_request_t *request);
 
 /* Begins count >= 0 persistent operations in the given order, as sf_start does, with one wake-up for all. Stops at the
- * first error; the operations before it are in flight. */
+ * first error; the operations before it are in flight. On graphs with SF_GRAPH_TOGETHER consecutive requests may be one
+ * operation, of which nothing has begun if one of them is refused; each is ended by itself. */
 SF_CHECK_RESULT sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[]);
 
 /* Ends the operation. Blocks until the results are complete and the buffers may be used again. A request of begin is

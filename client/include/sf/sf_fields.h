@@ -43,7 +43,8 @@ SF_CHECK_RESULT sf_status_t sf_reduce_begin_v(sf_graph_t *graph, int32_t n, cons
 SF_CHECK_RESULT sf_status_t sf_bcast_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[]);
 SF_CHECK_RESULT sf_status_t sf_reduce_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[]);
 
-/* Persistent operations with several fields, as of sf_bcast_init and sf_reduce_init. */
+/* Persistent operations with several fields, as of sf_bcast_init and sf_reduce_init. sf_start_all makes one operation
+ * of several persistent requests on graphs with SF_GRAPH_TOGETHER. */
 SF_CHECK_RESULT sf_status_t sf_bcast_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[],
                                             sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_reduce_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[],

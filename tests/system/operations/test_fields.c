@@ -212,6 +212,112 @@ START_TEST(shared_roots)
 }
 END_TEST
 
+/* ---- Requests that start together -------------------------------------------------------------------------------- */
+
+#define PARTS 7 /* bcasts, a bcast of two fields among them, then reduces */
+
+static void end_part(sftest_rank_t *self, sf_request_t **request, int how)
+{
+  bool done = false;
+  while (how > 0 && !done)
+    SFTEST_OK(self, how == 1 ? sf_test(request, &done) : sf_wait_for(request, 1000, &done));
+  SFTEST_OK(self, sf_wait(request));
+}
+
+static void fill_parts(double roots[][5], double leaves[][5], int32_t rank, int round)
+{
+  for (int k = 0; k <= PARTS; k++)
+    for (int i = 0; i < 5; i++) {
+      roots[k][i] = value(rank, 0, round, k, i);
+      leaves[k][i] = value(rank, 1, round, k, i);
+    }
+}
+
+static void check_part(sftest_rank_t *self, double roots[][5], double leaves[][5], int k, int round)
+{
+  int32_t next = (self->rank + 1) % self->size, previous = (self->rank + self->size - 1) % self->size;
+  for (int i = 0; i < 5; i++)
+    SFTEST_REQUIRE(self, k < 5 ? leaves[k][i] == value(next, 0, round, k, i)
+                               : roots[k][i] == value(self->rank, 0, round, k, i) + value(previous, 1, round, k, i));
+}
+
+/* One request after the other is refused; then all start, as one bcast and one reduce in place of seven operations. */
+static int start_together(sftest_rank_t *self)
+{
+  static double roots[PARTS + 1][5], leaves[PARTS + 1][5];
+  sf_context_t *context = sftest_join(self);
+  sf_request_t *requests[PARTS];
+  sf_graph_t *graph;
+  sf_graph_info_t info;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 5, SF_GRAPH_TOGETHER, &graph));
+  const sf_field_t two[] = {{SF_DOUBLE, roots[0], leaves[0], SF_REPLACE}, {SF_DOUBLE, roots[1], leaves[1], SF_REPLACE}};
+  SFTEST_OK(self, sf_bcast_init_v(graph, 2, two, &requests[0]));
+  for (int k = 1; k < PARTS; k++)
+    SFTEST_OK(self, k < 4 ? sf_bcast_init(graph, SF_DOUBLE, roots[k + 1], leaves[k + 1], SF_REPLACE, &requests[k])
+                          : sf_reduce_init(graph, SF_DOUBLE, leaves[k + 1], roots[k + 1], SF_SUM, &requests[k]));
+  sf_request_t *twice[] = {requests[2], requests[3], requests[2]};
+  uint64_t operations = 0;
+  for (int round = 0; round < 2 * ROUNDS; round++) {
+    fill_parts(roots, leaves, self->rank, round);
+    SFTEST_OK(self, sf_start_all(PARTS, requests));
+    SFTEST_OK(self, sf_graph_info(graph, &info));
+    operations += 2;
+    SFTEST_REQUIRE(self, info.operations == operations);
+    SFTEST_EXPECT(self, sf_start(requests[1]), SF_ERR_STATE);
+    SFTEST_EXPECT(self, sf_request_free(&requests[1]), SF_ERR_STATE);
+    for (int i = 0; i < PARTS; i++) {
+      int k = (i + round) % PARTS;
+      end_part(self, &requests[k], (i + round) % 3);
+      check_part(self, roots, leaves, k + 1, round);
+    }
+  }
+  SFTEST_EXPECT(self, sf_start_all(3, twice), SF_ERR_STATE);
+  SFTEST_OK(self, sf_wait_all(2, twice));
+  SFTEST_OK(self, sf_start(requests[1])); /* by itself */
+  SFTEST_OK(self, sf_wait(&requests[1]));
+  for (int k = 0; k < PARTS; k++)
+    SFTEST_OK(self, sf_request_free(&requests[k]));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(together)
+{
+  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, start_together, NULL);
+}
+END_TEST
+
+/* Rank 1 starts them one by one. */
+static int start_apart(sftest_rank_t *self)
+{
+  double roots[2][5] = {{0}}, leaves[2][5];
+  sf_context_t *context = sftest_join(self);
+  sf_request_t *requests[2];
+  sf_graph_t *graph;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 5, SF_GRAPH_TOGETHER, &graph));
+  for (int k = 0; k < 2; k++)
+    SFTEST_OK(self, sf_bcast_init(graph, SF_DOUBLE, roots[k], leaves[k], SF_REPLACE, &requests[k]));
+  sf_status_t status = SF_OK;
+  for (int k = 0; k < (self->rank == 1 ? 2 : 1) && status == SF_OK; k++)
+    status = self->rank == 1 ? sf_start(requests[k]) : sf_start_all(2, requests);
+  if (status == SF_OK)
+    status = sf_wait_all(2, requests);
+  while (status == SF_OK) /* the neighbours of this rank called the same */
+    status = sf_bcast(graph, SF_DOUBLE, roots[0], leaves[0], SF_REPLACE);
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "bcast(2 fields [");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(apart)
+{
+  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, start_apart, NULL);
+}
+END_TEST
+
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
 static void add(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
@@ -278,6 +384,8 @@ static Suite *suite(void)
   sftest_cluster_for_case(tc, 3);
   tcase_add_loop_test(tc, payloads, 0, 3);
   tcase_add_loop_test(tc, shared_roots, 0, 3);
+  tcase_add_loop_test(tc, together, 0, 3);
+  tcase_add_loop_test(tc, apart, 0, 3);
   tcase_add_test(tc, arguments);
   suite_add_tcase(s, tc);
   return s;
