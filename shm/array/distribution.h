@@ -63,7 +63,7 @@ sf_status_t sfshm_array_check(sfshm_array_t *array);
 /* Block size of a regular distribution: as even as blocks of one size can be. */
 static inline int64_t sfshm_array_even_block(int64_t extent, int32_t procs)
 {
-  return (extent + procs - 1) / procs;
+  return extent / procs + (extent % procs != 0);
 }
 
 void sfshm_array_find_bounded(const sfshm_array_dim_t *dim, int64_t index, sfshm_array_place_t *place_p);

@@ -1,5 +1,6 @@
 /* Operations of many ranks on the same elements: counters, sums, locks; and operations larger than what may be under
  * way at a time. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,56 @@ static int use_atomics(sftest_rank_t *self)
   return 0;
 }
 
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define CALLS 120
+
+typedef struct worker {
+  sftest_rank_t *self;
+  sf_array_t *array;
+  int32_t number;
+  pthread_t thread;
+} worker_t;
+
+/* Each thread works on elements of its own, and on one that all share. */
+static void *work(void *argument)
+{
+  const worker_t *worker = argument;
+  const int64_t shared = 0, one = 1;
+  int64_t own = 1 + worker->self->rank * THREADS + worker->number, value, previous;
+  for (int64_t i = 1; i <= CALLS; i++) {
+    SFTEST_OK(worker->self, sf_array_read_inc(worker->array, &shared, 1, &previous));
+    SFTEST_OK(worker->self, sf_array_acc(worker->array, &own, &one, &one, NULL, NULL));
+    SFTEST_OK(worker->self, sf_array_get(worker->array, &own, &one, &value, NULL));
+    SFTEST_REQUIRE(worker->self, value == i); /* operations of a thread take effect in their order */
+    if (i % 16 == 0)
+      SFTEST_OK(worker->self, sf_array_flush(worker->array, SF_ARRAY_ALL_RANKS));
+  }
+  return NULL;
+}
+
+static int use_threads(sftest_rank_t *self)
+{
+  const int64_t shared = 0, one = 1;
+  int64_t value;
+  worker_t workers[THREADS];
+  sf_context_t *context = sftest_join(self);
+  sf_array_t *array = make_line(self, context, SF_INT64, 1 + (int64_t)self->size * THREADS);
+  for (int32_t i = 0; i < THREADS; i++) {
+    workers[i] = (worker_t){.self = self, .array = array, .number = i};
+    SFTEST_REQUIRE(self, pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0);
+  }
+  for (int i = 0; i < THREADS; i++)
+    pthread_join(workers[i].thread, NULL);
+  SFTEST_OK(self, sf_array_sync(array));
+  SFTEST_OK(self, sf_array_get(array, &shared, &one, &value, NULL));
+  SFTEST_REQUIRE(self, value == (int64_t)self->size * THREADS * CALLS);
+  SFTEST_OK(self, sf_array_destroy(array));
+  sftest_leave(self, context);
+  return 0;
+}
+
 /* ---- Much at a time ---------------------------------------------------------------------------------------------- */
 
 #define ROWS 900
@@ -232,6 +283,12 @@ START_TEST(atomics)
 }
 END_TEST
 
+START_TEST(threads)
+{
+  run_jobs(_i, use_threads);
+}
+END_TEST
+
 START_TEST(much)
 {
   run_jobs(_i, move_much);
@@ -244,6 +301,7 @@ int main(void)
   TCase *cases = tcase_create("arrays: many ranks");
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, atomics, 1, 4);
+  tcase_add_loop_test(cases, threads, 1, 3);
   tcase_add_loop_test(cases, much, 1, 4);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
