@@ -171,6 +171,41 @@ START_TEST(errors)
 }
 END_TEST
 
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+#define SEGMENTS 5 /* of a rank, its inbox included */
+
+/* A rank that has no segment left fails the creation for all. Arrays that are not destroyed end with the job. */
+static int use_up_segments(sftest_rank_t *self)
+{
+  const creation_t creation = {.unit = SF_DOUBLE, .ndims = 2, .extent = {40, 50}};
+  sf_context_t *context = sftest_join(self);
+  sf_array_t *arrays[SEGMENTS], *more = NULL;
+  void *memory;
+  int n = SEGMENTS - 2;
+  if (self->rank == 1)
+    SFTEST_OK(self, sf_alloc(context, 4096, &memory));
+  for (int i = 0; i < n; i++)
+    SFTEST_OK(self, create(context, &creation, &arrays[i]));
+  SFTEST_EXPECT(self, create(context, &creation, &more), SF_ERR_LIMIT);
+  SFTEST_DETAIL(self, "rank 1: ");
+  SFTEST_OK(self, sf_array_destroy(arrays[0]));
+  SFTEST_OK(self, create(context, &creation, &more));
+  SFTEST_OK(self, sf_array_sync(more));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(limits)
+{
+  static const char *const options[] = {"--max-segments=5", NULL};
+  sftest_node_t node;
+  sftest_node_start(&node, options);
+  sftest_run_job(&node, 3, use_up_segments, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
 /* ---- Death ------------------------------------------------------------------------------------------------------- */
 
 typedef struct doom {
@@ -271,6 +306,7 @@ int main(void)
   TCase *cases = tcase_create("arrays: errors");
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, errors, 1, 3);
+  tcase_add_test(cases, limits);
   tcase_add_loop_test(cases, kills, 1, 3);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
