@@ -1,5 +1,4 @@
-/* The room client/algebra: graphs from graphs and from global numbers. What other rooms may use of it; headers that are
- * not here are private. */
+/* Public header of the room algebra: graphs from graphs and from global numbers. Others are private. */
 #ifndef SFC_ALGEBRA_H
 #define SFC_ALGEBRA_H
 

@@ -1,5 +1,5 @@
-/* The room client/compound: operations made of operations: gather, scatter, ops of the application, the multi-graph.
- * What other rooms may use of it; headers that are not here are private. */
+/* Public header of the room compound: operations made of operations: gather, scatter, fetch_op, ops of the application.
+ * Others are private. */
 #ifndef SFC_COMPOUND_H
 #define SFC_COMPOUND_H
 

@@ -1,5 +1,4 @@
-/* The room client/core: this process in its job: the connection to the daemon, groups, other ranks of the node, memory.
- * What other rooms may use of it; headers that are not here are private. */
+/* Public header of the room core: this process in its job: daemon, groups, peers, memory. Others are private. */
 #ifndef SFC_CORE_H
 #define SFC_CORE_H
 

@@ -1,5 +1,4 @@
-/* The room client/engine: operations: requests, protocols over lanes and trunks, progress and waiting. What other rooms
- * may use of it; headers that are not here are private. */
+/* Public header of the room engine: operations: requests, protocols, progress, waiting. Others are private. */
 #ifndef SFC_ENGINE_H
 #define SFC_ENGINE_H
 

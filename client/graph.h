@@ -1,5 +1,4 @@
-/* The room client/graph: the graph object: lanes, trunks, life, failure, counters and traces. What other rooms may use
- * of it; headers that are not here are private. */
+/* Public header of the room graph: the graph object: lanes, trunks, failure, counters. Others are private. */
 #ifndef SFC_GRAPH_H
 #define SFC_GRAPH_H
 

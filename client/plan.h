@@ -1,5 +1,4 @@
-/* The room client/plan: plans: from edges to the indices that kernels take. What other rooms may use of it; headers
- * that are not here are private. */
+/* Public header of the room plan: from edges to the indices of kernels. Others are private. */
 #ifndef SFC_PLAN_H
 #define SFC_PLAN_H
 

@@ -1,5 +1,4 @@
-/* The room client/setup: set-up: graphs made together with the other ranks. What other rooms may use of it; headers
- * that are not here are private. */
+/* Public header of the room setup: collective creation of graphs. Others are private. */
 #ifndef SFC_SETUP_H
 #define SFC_SETUP_H
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/engine.h"
 #include "client/graph.h"
 #include "client/setup.h"
 #include "shm/base/error.h"

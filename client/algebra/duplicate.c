@@ -4,7 +4,6 @@
 
 #include "client/algebra/derive.h"
 #include "client/graph.h"
-#include "shm/base/error.h"
 
 sf_status_t sf_graph_duplicate(sf_graph_t *graph, uint32_t flags, sf_graph_t **copy_p)
 {

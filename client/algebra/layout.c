@@ -1,7 +1,6 @@
 /* Layouts, and graphs from global numbers. */
 #include "client/algebra/layout.h"
 
-#include "client/graph.h"
 #include "shm/base/error.h"
 
 void sfc_layout_make(sfc_derive_t *derive, const int64_t counts[], int64_t stride, int64_t n, sfc_layout_t *layout)

@@ -1,6 +1,5 @@
 /* Matching of roots and leaves by name: ranks meet at a distributed directory of names. */
 #include "client/algebra/derive.h"
-#include "client/graph.h"
 #include "shm/base/error.h"
 
 /* The directory is distributed in blocks of names. */

@@ -1,5 +1,4 @@
 /* Views: graphs as text or JSON. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

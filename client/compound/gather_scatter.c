@@ -3,7 +3,6 @@
 #include "client/compound/composite.h"
 
 #include "client/compound/multigraph.h"
-#include "shm/base/error.h"
 
 /* Checks a call when the number of slots is not known yet. */
 static sf_status_t check_first(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const void *leaf,

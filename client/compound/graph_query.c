@@ -1,7 +1,6 @@
 /* Public queries on edges: see sf_edges.h. The thread that uses the graph. */
 
 #include "client/compound/multigraph.h"
-#include "client/core.h"
 #include "client/engine.h"
 #include "client/graph.h"
 #include "shm/base/error.h"

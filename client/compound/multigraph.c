@@ -1,14 +1,12 @@
 /* Multi-graphs: see multigraph.h. */
 #include "client/compound/multigraph.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/algebra.h"
 #include "client/core.h"
 #include "client/engine.h"
 #include "client/graph.h"
-#include "client/setup.h"
 #include "shm/base/error.h"
 
 #define EDGES_MAX (INT64_MAX / 64) /* arrays of more edges would overflow */
@@ -297,9 +295,9 @@ static sf_status_t have_leaf_ranks(sf_status_t local_error, sf_graph_t *graph)
   if (multi->has_leaf_ranks)
     return local_error == SF_OK && multi->edges != NULL ? sfc_graph_failure(multi->edges) : local_error;
   if (!sfc_group_is_local(graph->group)) {
-    sf_status_t met = sfc_graph_barrier(local_error, graph, SFSHM_MAKE_LEAF_RANKS);
-    if (met != SF_OK)
-      return met;
+    sf_status_t entered = sfc_graph_barrier(local_error, graph, SFSHM_MAKE_LEAF_RANKS);
+    if (entered != SF_OK)
+      return entered;
     local_error = sfc_graph_failure(graph);
   }
   return find_leaf_ranks(local_error, graph);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/base/error.h"
 #include "shm/device/device_load.h"
 #include "shm/observe/trace.h"
 

@@ -199,7 +199,7 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_alloc: bookkeeping");
   sfc_claim_pool_open(context); /* before requests look up buffers */
-  status = sfc_heap_take(&context->alloc, len_bytes, &block);
+  status = sfc_heap_take(&context->alloc, len_bytes, true, &block);
   if (status != SF_OK) {
     free(region);
     return status;

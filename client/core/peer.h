@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #include "client/core/daemon_conn.h"
-#include "shm/region/region.h"
 #include "shm/region/wait.h"
 
 typedef struct sfc_mapped sfc_mapped_t;

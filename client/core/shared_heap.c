@@ -209,7 +209,7 @@ static sf_status_t find_space(sfc_heap_t *heap, size_t length_bytes, sfc_segment
   return status;
 }
 
-static sf_status_t take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_block_t *block_p)
+sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_block_t *block_p)
 {
   sfc_segment_t *segment;
   size_t offset;
@@ -237,16 +237,6 @@ static sf_status_t take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_
                            .segment = segment->number,
                            .offset = offset};
   return SF_OK;
-}
-
-sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p)
-{
-  return take(heap, length_bytes, true, block_p);
-}
-
-sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p)
-{
-  return take(heap, length_bytes, false, block_p);
 }
 
 static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)

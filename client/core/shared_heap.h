@@ -45,13 +45,10 @@ void sfc_heap_destroy(sfc_heap_t *heap);
  * taken. The heap owns the region on success. */
 sf_status_t sfc_heap_adopt(sfc_heap_t *heap, const sfshm_region_t *region, uint64_t segment, size_t used_bytes);
 
-/* Takes a zeroed block whose pages are allocated: no access to it can fail. If a new segment is needed, waits for the
- * daemon with the heap locked. SF_ERR_ARG: 0 bytes, or more than a quarter of the address space; SF_ERR_NOMEM,
- * SF_ERR_LIMIT and errors of requests to the daemon. */
-sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
-
-/* The same without zeroing. */
-sf_status_t sfc_heap_take_raw(sfc_heap_t *heap, size_t length_bytes, sfc_block_t *block_p);
+/* Takes a block, zeroed or as it is, whose pages are allocated: no access to it can fail. If a new segment is needed,
+ * waits for the daemon with the heap locked. SF_ERR_ARG: 0 bytes, or more than a quarter of the address space;
+ * SF_ERR_NOMEM, SF_ERR_LIMIT and errors of requests to the daemon. */
+sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_block_t *block_p);
 
 /* Takes a block of memory of that device, of the heap for devices, for kernels of that device and of other ranks. The
  * segments are memory that the daemon allocates: other ranks open each one once. A new one may wait for the daemon's

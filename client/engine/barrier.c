@@ -40,7 +40,7 @@ static void set_in_barrier(sf_graph_t *graph, bool in_barrier)
 }
 
 /* wrong: this rank's error, if any. */
-static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wrong, sfproto_incoming_t *met)
+static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wrong, sfproto_incoming_t *reply)
 {
   sf_context_t *context = graph->context;
   Sfproto__GraphMeet meet = SFPROTO__GRAPH_MEET__INIT;
@@ -49,17 +49,17 @@ static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wron
   meet.call = graph->flight.history[graph->flight.last_sequence % SFC_HISTORY];
   meet.error = wrong->status != SF_OK ? wrong : NULL;
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->counts->place);
-  sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, met);
+  sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, reply);
   sfc_counters_unblock(&context->counters);
   return status;
 }
 
 /* All ranks have entered. */
-static sf_status_t take_answer(sfproto_incoming_t *met)
+static sf_status_t take_answer(sfproto_incoming_t *reply)
 {
-  const Sfproto__SetupError *error = met->message->graph_met->error;
+  const Sfproto__SetupError *error = reply->message->graph_met->error;
   sf_status_t status = error != NULL ? sfshm_error((sf_status_t)error->status, "%s", error->detail) : SF_OK;
-  sfproto_incoming_free(met);
+  sfproto_incoming_free(reply);
   return status;
 }
 
@@ -67,7 +67,7 @@ sf_status_t sfc_graph_barrier(sf_status_t local_error, sf_graph_t *graph, sfshm_
 {
   char detail[sizeof graph->failure.detail];
   Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
-  sfproto_incoming_t met;
+  sfproto_incoming_t reply;
   sf_status_t status = sfc_graph_failure(graph);
   if (graph->size == 1)
     return status == SF_OK ? local_error : status;
@@ -83,10 +83,10 @@ sf_status_t sfc_graph_barrier(sf_status_t local_error, sf_graph_t *graph, sfshm_
   if (status == SF_OK)
     status = sfc_graph_failure(graph);
   if (status == SF_OK)
-    status = ask_daemon(graph, &wrong, &met);
+    status = ask_daemon(graph, &wrong, &reply);
   set_in_barrier(graph, false);
   if (status == SF_OK)
-    return take_answer(&met);
+    return take_answer(&reply);
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
   sfc_graph_fail_everywhere(graph, status, detail); /* also if a related graph's failure has failed the graph here */
   return sfc_graph_failure(graph);

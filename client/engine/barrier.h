@@ -5,7 +5,6 @@
 #define SFC_ENGINE_BARRIER_H
 
 #include "client/graph.h"
-#include "shm/lane/message.h"
 
 /* Waits until all ranks have entered for the same purpose. local_error: this rank's error, with the thread's text; the
  * rank enters nevertheless, because the others wait. SF_OK: all ranks continue together. Otherwise no rank continues:

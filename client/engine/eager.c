@@ -41,7 +41,7 @@ static bool have_slots(sfc_lane_t *lane)
   if (eager == NULL)
     return false;
   size_t bytes = SFSHM_EAGER_SLOTS * sizeof(sfshm_slot_t);
-  if (sfc_heap_take(&lane->graph->context->inbox, bytes, &eager->slots) != SF_OK) {
+  if (sfc_heap_take(&lane->graph->context->inbox, bytes, true, &eager->slots) != SF_OK) {
     free(eager);
     return false;
   }
@@ -65,7 +65,7 @@ static bool pack_block(sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes
 {
   struct sfc_eager *eager = lane->eager;
   sfc_block_t block;
-  if (sfc_heap_take_raw(&lane->graph->context->inbox, bytes, &block) != SF_OK)
+  if (sfc_heap_take(&lane->graph->context->inbox, bytes, false, &block) != SF_OK)
     return false;
   sfc_outgoing_pack_rest(out, lane->tx_cursor, block.address);
   sfshm_eager_block_t where = {block.segment, block.offset};

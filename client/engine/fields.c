@@ -1,6 +1,5 @@
 /* Operations with several fields: checking and beginning. A request has a list of fields; the protocols do the rest.
  * The thread that uses the graph. */
-#include "client/core.h"
 #include "client/engine/operation.h"
 #include "client/engine/request.h"
 #include "client/engine/start.h"

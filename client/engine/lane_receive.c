@@ -1,5 +1,4 @@
 /* Receives from lanes: see lane_send.h. */
-#include "client/core.h"
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
 #include "client/engine/lane_take.h"

@@ -121,7 +121,7 @@ static sf_status_t take_cells(sfc_lane_t *lane, size_t cell_bytes)
   sfc_block_t cells;
   if (cell_bytes <= lane->rx.cell_bytes)
     return SF_OK;
-  sf_status_t status = sfc_heap_take_raw(heap, SFSHM_LANE_SLOTS * cell_bytes, &cells);
+  sf_status_t status = sfc_heap_take(heap, SFSHM_LANE_SLOTS * cell_bytes, false, &cells);
   if (status != SF_OK)
     return lane->rx_cells.address != NULL ? SF_OK : status;
   if (lane->rx_cells.address != NULL)

@@ -11,7 +11,6 @@
 #include "client/engine/trunk.h"
 #include "client/engine/wait_state.h"
 #include "client/graph.h"
-#include "shm/base/error.h"
 
 /* About 100 us of spinning. */
 #define SPINS 400

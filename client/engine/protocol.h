@@ -3,7 +3,6 @@
 #define SFC_ENGINE_PROTOCOL_H
 
 #include "client/graph.h"
-#include "shm/region/board.h"
 
 /* Cell sizes; larger payloads travel in pieces. Writing a line that is still in the reader's cache costs more than the
  * copy. Therefore the cells of a lane in constant use hold more than a core's caches, 2 MiB, and pieces cycle through

@@ -2,7 +2,6 @@
 #include "client/graph/counters.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/core.h"
 #include "client/graph/trace.h"

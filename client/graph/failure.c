@@ -182,19 +182,19 @@ static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t sta
 {
   pthread_mutex_lock(&context->lock);
   const sf_graph_t *graph = context->graphs;
-  uint64_t meeting = 0;
+  uint64_t barrier = 0;
   while (graph != NULL && graph->number != number)
     graph = graph->next;
   if (graph != NULL) {
     fail_kin(graph, status, detail);
-    meeting = find_barrier(graph);
+    barrier = find_barrier(graph);
   } else {
     keep_early(context, number, status, detail);
   }
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
-  if (meeting != 0 && meeting != number)
-    sfc_graph_tell_failure(context, meeting, status, detail);
+  if (barrier != 0 && barrier != number)
+    sfc_graph_tell_failure(context, barrier, status, detail);
 }
 
 static void fail_all(sf_context_t *context, sf_status_t status, const char *detail)

@@ -1,5 +1,4 @@
 /* Public queries on sizes, counts and edges of a graph. The thread that uses the graph. */
-#include "client/core.h"
 #include "client/graph/failure.h"
 #include "client/graph/graph.h"
 #include "client/graph/trunk_types.h"

@@ -43,9 +43,9 @@ static bool is_line(const sfshm_pattern_t *pattern)
   return pattern->kind == SFSHM_PATTERN_CONTIGUOUS || pattern->kind == SFSHM_PATTERN_STRIDED;
 }
 
-static size_t index_bytes(const sfc_edge_snapshot_t *given)
+static size_t index_bytes(const sfc_edge_snapshot_t *snapshot)
 {
-  return (size_t)given->nleaves * (given->wide ? sizeof(int64_t) : sizeof(int32_t));
+  return (size_t)snapshot->nleaves * (snapshot->wide ? sizeof(int64_t) : sizeof(int32_t));
 }
 
 static void *copy_of(const void *array, size_t bytes)
@@ -56,12 +56,12 @@ static void *copy_of(const void *array, size_t bytes)
   return copy;
 }
 
-static bool keep_indices(const sfc_edge_snapshot_t *given, const void *index, sfc_snapshot_indices_t *kept)
+static bool keep_indices(const sfc_edge_snapshot_t *snapshot, const void *index, sfc_snapshot_indices_t *kept)
 {
-  kept->line = sfshm_pattern_from_indices(index, given->nleaves, given->wide);
+  kept->line = sfshm_pattern_from_indices(index, snapshot->nleaves, snapshot->wide);
   if (is_line(&kept->line))
     return true;
-  kept->copy = copy_of(index, index_bytes(given));
+  kept->copy = copy_of(index, index_bytes(snapshot));
   return kept->copy != NULL;
 }
 
@@ -71,19 +71,20 @@ static int64_t index_at(const void *index, bool wide, int64_t i)
 }
 
 /* Different lines mostly differ at their beginning. */
-static bool begins_as(const sfc_edge_snapshot_t *given, const sfshm_pattern_t *line, const void *index)
+static bool begins_as(const sfc_edge_snapshot_t *snapshot, const sfshm_pattern_t *line, const void *index)
 {
-  int64_t start = index_at(index, given->wide, 0);
-  return start == line->start && (given->nleaves == 1 || index_at(index, given->wide, 1) == sfshm_pattern_at(line, 1));
+  int64_t start = index_at(index, snapshot->wide, 0);
+  return start == line->start &&
+         (snapshot->nleaves == 1 || index_at(index, snapshot->wide, 1) == sfshm_pattern_at(line, 1));
 }
 
-static bool indices_equal(const sfc_edge_snapshot_t *given, const sfc_snapshot_indices_t *kept, const void *index)
+static bool indices_equal(const sfc_edge_snapshot_t *snapshot, const sfc_snapshot_indices_t *kept, const void *index)
 {
   if (kept->copy != NULL)
-    return memcmp(kept->copy, index, index_bytes(given)) == 0;
-  if (!begins_as(given, &kept->line, index))
+    return memcmp(kept->copy, index, index_bytes(snapshot)) == 0;
+  if (!begins_as(snapshot, &kept->line, index))
     return false;
-  sfshm_pattern_t line = sfshm_pattern_from_indices(index, given->nleaves, given->wide);
+  sfshm_pattern_t line = sfshm_pattern_from_indices(index, snapshot->nleaves, snapshot->wide);
   return is_line(&line) && line.start == kept->line.start && line.stride == kept->line.stride;
 }
 
@@ -106,46 +107,46 @@ SFSHM_CLONES static int64_t count_runs(const int32_t rank[], int64_t n)
   return breaks + 1;
 }
 
-static bool keep_runs(sfc_edge_snapshot_t *given, const int32_t rank[])
+static bool keep_runs(sfc_edge_snapshot_t *snapshot, const int32_t rank[])
 {
-  given->runs = malloc((size_t)given->nruns * sizeof *given->runs);
-  if (given->runs == NULL)
+  snapshot->runs = malloc((size_t)snapshot->nruns * sizeof *snapshot->runs);
+  if (snapshot->runs == NULL)
     return false;
-  for (int64_t i = 0, run = 0; i < given->nleaves && given->nruns > 1; i++)
-    if (i + 1 == given->nleaves || rank[i + 1] != rank[i])
-      given->runs[run++] = (sfc_rank_run_t){i + 1, rank[i]};
-  if (given->nruns == 1)
-    given->runs[0] = (sfc_rank_run_t){given->nleaves, rank[0]};
+  for (int64_t i = 0, run = 0; i < snapshot->nleaves && snapshot->nruns > 1; i++)
+    if (i + 1 == snapshot->nleaves || rank[i + 1] != rank[i])
+      snapshot->runs[run++] = (sfc_rank_run_t){i + 1, rank[i]};
+  if (snapshot->nruns == 1)
+    snapshot->runs[0] = (sfc_rank_run_t){snapshot->nleaves, rank[0]};
   return true;
 }
 
-static bool keep_ranks(sfc_edge_snapshot_t *given, const int32_t rank[])
+static bool keep_ranks(sfc_edge_snapshot_t *snapshot, const int32_t rank[])
 {
-  given->nruns = all_are(rank, given->nleaves, rank[0]) ? 1 : count_runs(rank, given->nleaves);
-  if (given->nruns == 1 || given->nruns <= given->nleaves / RUN_MIN)
-    return keep_runs(given, rank);
-  given->root_rank = copy_of(rank, (size_t)given->nleaves * sizeof *rank);
-  return given->root_rank != NULL;
+  snapshot->nruns = all_are(rank, snapshot->nleaves, rank[0]) ? 1 : count_runs(rank, snapshot->nleaves);
+  if (snapshot->nruns == 1 || snapshot->nruns <= snapshot->nleaves / RUN_MIN)
+    return keep_runs(snapshot, rank);
+  snapshot->root_rank = copy_of(rank, (size_t)snapshot->nleaves * sizeof *rank);
+  return snapshot->root_rank != NULL;
 }
 
-static bool ranks_equal(const sfc_edge_snapshot_t *given, const int32_t rank[])
+static bool ranks_equal(const sfc_edge_snapshot_t *snapshot, const int32_t rank[])
 {
-  if (given->root_rank != NULL)
-    return memcmp(given->root_rank, rank, (size_t)given->nleaves * sizeof *rank) == 0;
+  if (snapshot->root_rank != NULL)
+    return memcmp(snapshot->root_rank, rank, (size_t)snapshot->nleaves * sizeof *rank) == 0;
   int64_t first = 0;
-  for (int64_t run = 0; run < given->nruns; first = given->runs[run++].end)
-    if (!all_are(rank + first, given->runs[run].end - first, given->runs[run].rank))
+  for (int64_t run = 0; run < snapshot->nruns; first = snapshot->runs[run++].end)
+    if (!all_are(rank + first, snapshot->runs[run].end - first, snapshot->runs[run].rank))
       return false;
   return true;
 }
 
 /* ---- The whole ---- */
 
-static bool keep(sfc_edge_snapshot_t *given, const sfc_edge_input_t *input)
+static bool keep(sfc_edge_snapshot_t *snapshot, const sfc_edge_input_t *input)
 {
-  return given->nleaves == 0 ||
-         (keep_ranks(given, input->root_rank) && keep_indices(given, input->root_index, &given->root) &&
-          (given->numbered || keep_indices(given, input->leaf_index, &given->leaf)));
+  return snapshot->nleaves == 0 ||
+         (keep_ranks(snapshot, input->root_rank) && keep_indices(snapshot, input->root_index, &snapshot->root) &&
+          (snapshot->numbered || keep_indices(snapshot, input->leaf_index, &snapshot->leaf)));
 }
 
 sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input)
@@ -153,39 +154,39 @@ sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input)
   size_t width = input->wide ? sizeof(int64_t) : sizeof(int32_t);
   if ((uint64_t)input->nleaves > SFC_EDGE_SNAPSHOT_MAX_BYTES / (2 * width + sizeof(int32_t)))
     return NULL;
-  sfc_edge_snapshot_t *given = calloc(1, sizeof *given);
-  if (given == NULL)
+  sfc_edge_snapshot_t *snapshot = calloc(1, sizeof *snapshot);
+  if (snapshot == NULL)
     return NULL;
-  given->nroots = input->nroots;
-  given->nleaves = input->nleaves;
-  given->wide = input->wide;
-  given->numbered = input->leaf_index == NULL;
-  if (keep(given, input))
-    return given;
-  sfc_edge_snapshot_free(given);
+  snapshot->nroots = input->nroots;
+  snapshot->nleaves = input->nleaves;
+  snapshot->wide = input->wide;
+  snapshot->numbered = input->leaf_index == NULL;
+  if (keep(snapshot, input))
+    return snapshot;
+  sfc_edge_snapshot_free(snapshot);
   return NULL;
 }
 
-void sfc_edge_snapshot_free(sfc_edge_snapshot_t *given)
+void sfc_edge_snapshot_free(sfc_edge_snapshot_t *snapshot)
 {
-  if (given == NULL)
+  if (snapshot == NULL)
     return;
-  free(given->root.copy);
-  free(given->leaf.copy);
-  free(given->root_rank);
-  free(given->runs);
-  free(given);
+  free(snapshot->root.copy);
+  free(snapshot->leaf.copy);
+  free(snapshot->root_rank);
+  free(snapshot->runs);
+  free(snapshot);
 }
 
-bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *given, const sfc_edge_input_t *input)
+bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *snapshot, const sfc_edge_input_t *input)
 {
-  if (given->nroots != input->nroots || given->nleaves != input->nleaves || given->wide != input->wide)
+  if (snapshot->nroots != input->nroots || snapshot->nleaves != input->nleaves || snapshot->wide != input->wide)
     return false;
-  if (given->nleaves == 0)
+  if (snapshot->nleaves == 0)
     return true;
-  if (input->root_rank == NULL || input->root_index == NULL || given->numbered != (input->leaf_index == NULL))
+  if (input->root_rank == NULL || input->root_index == NULL || snapshot->numbered != (input->leaf_index == NULL))
     return false;
-  return indices_equal(given, &given->root, input->root_index) &&
-         (given->numbered || indices_equal(given, &given->leaf, input->leaf_index)) &&
-         ranks_equal(given, input->root_rank);
+  return indices_equal(snapshot, &snapshot->root, input->root_index) &&
+         (snapshot->numbered || indices_equal(snapshot, &snapshot->leaf, input->leaf_index)) &&
+         ranks_equal(snapshot, input->root_rank);
 }

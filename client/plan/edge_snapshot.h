@@ -3,7 +3,6 @@
 #define SFC_PLAN_EDGE_SNAPSHOT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "client/plan/edge_buckets.h"
 
@@ -13,9 +12,9 @@ typedef struct sfc_edge_snapshot sfc_edge_snapshot_t;
 
 /* Copies valid edges; NULL: no memory, or more than SFC_EDGE_SNAPSHOT_MAX_BYTES. */
 sfc_edge_snapshot_t *sfc_edge_snapshot_make(const sfc_edge_input_t *input);
-void sfc_edge_snapshot_free(sfc_edge_snapshot_t *given);
+void sfc_edge_snapshot_free(sfc_edge_snapshot_t *snapshot);
 
 /* Whether all edges are equal, in the same order and width, with equal nroots. */
-bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *given, const sfc_edge_input_t *input);
+bool sfc_edge_snapshot_equals(const sfc_edge_snapshot_t *snapshot, const sfc_edge_input_t *input);
 
 #endif

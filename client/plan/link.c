@@ -1,8 +1,6 @@
 /* Links: see link.h. */
 #include "client/plan/link.h"
 
-#include <stdlib.h>
-
 #include "client/core.h"
 
 void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list)

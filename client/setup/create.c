@@ -194,8 +194,8 @@ static void keep_plan(sfc_setup_t *setup)
     return;
   }
   sfc_trace_write_phases(setup->graph, &setup->phases);
-  sfc_plan_make(setup->graph, setup->given);
-  setup->given = NULL;
+  sfc_plan_make(setup->graph, setup->snapshot);
+  setup->snapshot = NULL;
 }
 
 static sf_status_t connect(sfc_setup_t *setup, bool one_round)
@@ -289,7 +289,7 @@ static void free_setup(sfc_setup_t *setup)
   sfc_lane_addresses_free(&setup->offered);
   sfproto_incoming_free(&setup->reply);
   sfc_edge_exchange_free(&setup->lists);
-  sfc_edge_snapshot_free(setup->given);
+  sfc_edge_snapshot_free(setup->snapshot);
   if (setup->plan != NULL)
     sfc_plan_release(setup->group->context, setup->plan);
 }

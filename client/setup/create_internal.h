@@ -32,11 +32,11 @@ typedef struct sfc_setup {
   sfc_setup_error_t error;
   sfc_trace_phases_t phases;
 
-  sfc_plan_t *plan;             /* cached plan of these edges, applied to the graph; NULL: the edges are sent, */
-  sfc_edge_exchange_t lists;    /* in these lists */
-  sfc_edge_snapshot_t *given;   /* snapshot of the edges; NULL: none */
-  sfc_lane_addresses_t offered; /* lanes sent with the next message; ends NULL: none */
-  sfproto_incoming_t reply;     /* the last GraphReply; message NULL: none yet */
+  sfc_plan_t *plan;              /* cached plan of these edges, applied to the graph; NULL: the edges are sent, */
+  sfc_edge_exchange_t lists;     /* in these lists */
+  sfc_edge_snapshot_t *snapshot; /* snapshot of the edges; NULL: none */
+  sfc_lane_addresses_t offered;  /* lanes sent with the next message; ends NULL: none */
+  sfproto_incoming_t reply;      /* the last GraphReply; message NULL: none yet */
 } sfc_setup_t;
 
 /* Notes an error with the thread's detail, for a leaf (-1: none in particular) of a rank. */

@@ -154,7 +154,7 @@ bool sfc_setup_create(sfc_setup_t *setup)
   if (!end_with(setup, send_or_error(setup, send_create, &request)))
     return false;
   if (setup->error.status == SF_OK && setup->plan == NULL)
-    setup->given = sfc_edge_snapshot_make(setup->input); /* while other ranks are busy too */
+    setup->snapshot = sfc_edge_snapshot_make(setup->input); /* while other ranks are busy too */
   do {
     if (!end_with(setup, receive(setup, request)))
       return false;

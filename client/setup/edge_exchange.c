@@ -39,7 +39,7 @@ sf_status_t sfc_edge_exchange_publish(sfc_edge_exchange_t *lists)
     return SF_OK;
   if (!may_go_through_inbox(context, bytes))
     return sfc_edge_list_seal(&lists->own);
-  sf_status_t status = sfc_heap_take_raw(&context->inbox, bytes, &lists->handed);
+  sf_status_t status = sfc_heap_take(&context->inbox, bytes, false, &lists->handed);
   if (status != SF_OK)
     return status;
   for (int32_t i = 0; i < lists->own.nparts; i++)

@@ -2,7 +2,6 @@
 #include "client/setup/lanes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/core.h"
 #include "client/graph.h"
@@ -53,7 +52,7 @@ sf_status_t sfc_lanes_take_slots(sf_graph_t *graph, int32_t n)
   if (graph->memory.shared.address != NULL)
     sfc_heap_give(inbox, &graph->memory.shared);
   graph->memory.shared.address = NULL;
-  return sfc_heap_take(inbox, bytes, &graph->memory.shared);
+  return sfc_heap_take(inbox, bytes, true, &graph->memory.shared);
 }
 
 sf_status_t sfc_lanes_make_slots(sf_graph_t *graph)

@@ -2,7 +2,6 @@
 #include "client/setup/plan_cache.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/core.h"
 #include "client/graph.h"
@@ -25,7 +24,7 @@ struct sfc_plan {
   uint64_t number;
   uint64_t group;
   uint32_t flags;
-  sfc_edge_snapshot_t *given; /* NULL: evicted */
+  sfc_edge_snapshot_t *snapshot; /* NULL: evicted */
 
   sfc_graph_plan_t made;
   sfc_plan_lane_t *lanes;
@@ -52,7 +51,7 @@ static void free_plan(sf_context_t *context, sfc_plan_t *plan)
   sfc_graph_plan_free(&plan->made);
   free(plan->lanes);
   sfc_trunks_free(context, plan->trunks);
-  sfc_edge_snapshot_free(plan->given);
+  sfc_edge_snapshot_free(plan->snapshot);
   free(plan);
 }
 
@@ -96,14 +95,14 @@ static sfc_plan_t *alloc_plan(const sf_graph_t *graph)
 /* Releases an evicted plan, and its snapshot unless a comparison uses it. */
 static void drop(sf_context_t *context, sfc_plan_t *plan)
 {
-  sfc_edge_snapshot_t *given = NULL;
+  sfc_edge_snapshot_t *snapshot = NULL;
   pthread_mutex_lock(&context->lock);
   if (plan->ncomparing == 0) {
-    given = plan->given;
-    plan->given = NULL;
+    snapshot = plan->snapshot;
+    plan->snapshot = NULL;
   }
   pthread_mutex_unlock(&context->lock);
-  sfc_edge_snapshot_free(given);
+  sfc_edge_snapshot_free(snapshot);
   sfc_plan_release(context, plan);
 }
 
@@ -164,12 +163,12 @@ static void use(sf_graph_t *graph, sfc_plan_t *plan, sfc_plan_use_t *shared)
   sfc_graph_attach(graph, &shared->attachment, &ops);
 }
 
-void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given)
+void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *snapshot)
 {
   sfc_plan_use_t *shared = malloc(sizeof *shared);
-  sfc_plan_t *plan = given != NULL && shared != NULL ? alloc_plan(graph) : NULL;
+  sfc_plan_t *plan = snapshot != NULL && shared != NULL ? alloc_plan(graph) : NULL;
   if (plan == NULL) {
-    sfc_edge_snapshot_free(given);
+    sfc_edge_snapshot_free(snapshot);
     free(shared);
     return;
   }
@@ -177,7 +176,7 @@ void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given)
   plan->number = graph->number;
   plan->group = graph->group->number;
   plan->flags = graph->flags;
-  plan->given = given;
+  plan->snapshot = snapshot;
   plan->made = graph->plan;
   for (int32_t i = 0; i < graph->nlanes; i++)
     take_lane(graph, &graph->lanes[i], &plan->lanes[i]);
@@ -219,7 +218,7 @@ sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint
   sfc_plan_t *candidates[SFC_PLANS_KEPT], *found = NULL;
   int n = list_candidates(group, flags, candidates);
   for (int i = 0; i < n; i++) {
-    bool equal = found == NULL && sfc_edge_snapshot_equals(candidates[i]->given, input);
+    bool equal = found == NULL && sfc_edge_snapshot_equals(candidates[i]->snapshot, input);
     end_comparing(group->context, candidates[i]);
     if (equal)
       found = candidates[i];

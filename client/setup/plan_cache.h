@@ -16,7 +16,7 @@ typedef struct sfc_plan sfc_plan_t;
 
 /* Moves the graph's plan to a new cached plan, with the snapshot as its key. Without memory the graph stays as it is.
  */
-void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *given);
+void sfc_plan_make(sf_graph_t *graph, sfc_edge_snapshot_t *snapshot);
 
 /* Finds the most recent plan of these edges on this group and takes a reference; NULL: none. */
 sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags);

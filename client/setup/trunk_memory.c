@@ -13,43 +13,43 @@
 
 /* ---- Map --------------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *given, sfproto_incoming_t *incoming,
+sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *input, sfproto_incoming_t *incoming,
                                      ProtobufCBinaryData *map)
 {
   if (map == NULL) {
     if (incoming->nfds < 1)
       return sfshm_error(SF_ERR_PROTO, "trunks without their map");
-    given->fd = incoming->fds[incoming->nfds - 1];
+    input->fd = incoming->fds[incoming->nfds - 1];
     incoming->fds[incoming->nfds - 1] = -1;
     return SF_OK;
   }
   if (map->data == NULL)
     return sfshm_error(SF_ERR_PROTO, "trunks with an empty map");
-  given->memory = map->data;
-  given->length_bytes = map->len;
+  input->memory = map->data;
+  input->length_bytes = map->len;
   *map = (ProtobufCBinaryData){.data = NULL};
   return SF_OK;
 }
 
-void sfc_trunk_map_input_free(sfc_trunk_map_input_t *given)
+void sfc_trunk_map_input_free(sfc_trunk_map_input_t *input)
 {
-  if (given->fd >= 0)
-    close(given->fd);
-  free(given->memory);
+  if (input->fd >= 0)
+    close(input->fd);
+  free(input->memory);
 }
 
-sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *given,
+sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *input,
                                sfshm_region_t *region_p)
 {
-  if (given->memory == NULL) {
-    sf_status_t status = sfc_trunk_regions_take_map(&context->trunk_regions, given->fd, &trunks->map_region);
+  if (input->memory == NULL) {
+    sf_status_t status = sfc_trunk_regions_take_map(&context->trunk_regions, input->fd, &trunks->map_region);
     if (status == SF_OK)
       *region_p = *sfc_trunk_region(trunks->map_region);
     return status;
   }
-  trunks->map_memory = given->memory;
-  *region_p = (sfshm_region_t){.fd = -1, .base = given->memory, .length_bytes = given->length_bytes};
-  given->memory = NULL;
+  trunks->map_memory = input->memory;
+  *region_p = (sfshm_region_t){.fd = -1, .base = input->memory, .length_bytes = input->length_bytes};
+  input->memory = NULL;
   return SF_OK;
 }
 

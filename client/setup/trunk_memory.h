@@ -10,12 +10,12 @@
 #define SFC_EXCHANGE_MAX_BYTES ((uint64_t)1 << 46)
 
 /* Takes the map from the message: from the field, or with map NULL the last descriptor. SF_ERR_PROTO. */
-sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *given, sfproto_incoming_t *incoming,
+sf_status_t sfc_trunk_map_input_take(sfc_trunk_map_input_t *input, sfproto_incoming_t *incoming,
                                      ProtobufCBinaryData *map);
-void sfc_trunk_map_input_free(sfc_trunk_map_input_t *given);
+void sfc_trunk_map_input_free(sfc_trunk_map_input_t *input);
 
 /* Opens the map; the trunks keep it. */
-sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *given,
+sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_trunk_map_input_t *input,
                                sfshm_region_t *region_p);
 
 /* Opens the trunks' board: number of its region, and offset there. May ask the daemon and block. SF_ERR_PROTO: no such

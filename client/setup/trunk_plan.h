@@ -4,7 +4,6 @@
 #define SFC_SETUP_TRUNK_PLAN_H
 
 #include "client/graph.h"
-#include "proto/conn.h"
 #include "shm/edges/edges.h"
 
 /* A block of this rank's edge list for a rank of another node. */
@@ -22,7 +21,7 @@ typedef struct sfc_trunk_map_input {
 
 /* Makes the graph's trunks from the map and this rank's sides in it. blocks: of this rank's list, by root rank.
  * SF_ERR_PROTO: map and blocks do not match; SF_ERR_RANGE: a root that this rank does not have. */
-sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_trunk_map_input_t *given, const uint32_t sides[], size_t nsides,
+sf_status_t sfc_trunks_open(sf_graph_t *graph, sfc_trunk_map_input_t *input, const uint32_t sides[], size_t nsides,
                             const sfc_trunk_block_t blocks[], int32_t nblocks);
 
 /* Adds a lane for each trunk, in sending order, behind those of ranks. Its links hold counts only. */

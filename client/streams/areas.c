@@ -87,7 +87,7 @@ sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_s
   sf_status_t status = lay_out(streams, room, &bytes);
   if (status == SF_OK) {
     room->pages_bytes = round_up(bytes, page);
-    status = sfc_heap_take(&streams->graph->context->inbox, room->pages_bytes + page, &room->block);
+    status = sfc_heap_take(&streams->graph->context->inbox, room->pages_bytes + page, true, &room->block);
   }
   if (status != SF_OK)
     return status;

@@ -2,7 +2,6 @@
 #include <sf/sf_mpi.h>
 
 #include <limits.h>
-#include <stdlib.h>
 
 #include "client/adapters/mpi/error.h"
 #include "client/adapters/mpi/layout.h"

@@ -3,7 +3,6 @@
 
 #include <sf/sf_mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A process has one job from loading the adapter until MPI_Finalize; another one if PETSc is initialised again with
  * processes outside of it. */

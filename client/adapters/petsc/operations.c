@@ -88,27 +88,21 @@ static PetscErrorCode begin(sfpetsc_star_t *star, const sf_type_t *type, const s
 
 /* ---- PETSc's functions ------------------------------------------------------------------------------------------- */
 
-/* Host memory only: the choice between library and MPI must not depend on one rank's buffers. */
-static PetscErrorCode check_memory(PetscMemType root, PetscMemType leaf)
-{
-  PetscFunctionBegin;
-  PetscCheck(PetscMemTypeHost(root) && PetscMemTypeHost(leaf), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "PetscSF type %s works on host memory: use -sf_type basic for vectors on devices", SFPETSC_TYPE);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The first fetch creates the multi-graph, which needs a graph without operations in flight. */
 static PetscBool can_fetch(const sfpetsc_star_t *star)
 {
   return (PetscBool)(star->fetched || !sfpetsc_links_busy(&star->links));
 }
 
-/* *begun_p: begun by the library; else by MPI. */
-static PetscErrorCode try_begin(PetscSF sf, MPI_Op op, sfpetsc_call_t *call, PetscBool *begun_p)
+/* *begun_p: begun by the library; else by MPI. Host memory only: the choice must not depend on one rank's buffers. */
+static PetscErrorCode try_begin(PetscSF sf, PetscMemType root, PetscMemType leaf, MPI_Op op, sfpetsc_call_t *call,
+                                PetscBool *begun_p)
 {
   sfpetsc_star_t *star = sfpetsc_star_of(sf);
   const sf_type_t *type;
   PetscFunctionBegin;
+  PetscCheck(PetscMemTypeHost(root) && PetscMemTypeHost(leaf), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "PetscSF type %s works on host memory: use -sf_type basic for vectors on devices", SFPETSC_TYPE);
   PetscCall(choose(sf, star, op, call, &type));
   if (call->kind == SFPETSC_FETCH && !can_fetch(star))
     type = NULL;
@@ -125,8 +119,7 @@ static PetscErrorCode bcast_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTyp
   sfpetsc_call_t call = {.kind = SFPETSC_BCAST, .datatype = datatype, .root = root, .leaf = leaf};
   PetscBool begun;
   PetscFunctionBegin;
-  PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(try_begin(sf, op, &call, &begun));
+  PetscCall(try_begin(sf, root_memory, leaf_memory, op, &call, &begun));
   if (!begun)
     PetscCall(sfpetsc_basic.BcastBegin(sf, datatype, root_memory, root, leaf_memory, leaf, op));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -161,8 +154,7 @@ static PetscErrorCode reduce_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTy
   sfpetsc_call_t call = {.kind = SFPETSC_REDUCE, .datatype = datatype, .root = root, .leaf = leaf};
   PetscBool begun;
   PetscFunctionBegin;
-  PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(try_begin(sf, op, &call, &begun));
+  PetscCall(try_begin(sf, root_memory, leaf_memory, op, &call, &begun));
   if (!begun)
     PetscCall(sfpetsc_basic.ReduceBegin(sf, datatype, leaf_memory, leaf, root_memory, root, op));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -185,8 +177,7 @@ static PetscErrorCode fetch_begin(PetscSF sf, MPI_Datatype datatype, PetscMemTyp
   sfpetsc_call_t call = {.kind = SFPETSC_FETCH, .datatype = datatype, .root = root, .leaf = leaf, .update = update};
   PetscBool begun;
   PetscFunctionBegin;
-  PetscCall(check_memory(root_memory, leaf_memory));
-  PetscCall(try_begin(sf, op, &call, &begun));
+  PetscCall(try_begin(sf, root_memory, leaf_memory, op, &call, &begun));
   if (begun)
     sfpetsc_star_of(sf)->fetched = PETSC_TRUE;
   else

@@ -147,7 +147,7 @@ static bool is_filled(const sfc_block_t *block, uint8_t value)
 static sfc_block_t take(size_t length_bytes)
 {
   sfc_block_t block;
-  ck_assert_int_eq(sfc_heap_take(&heap, length_bytes, &block), SF_OK);
+  ck_assert_int_eq(sfc_heap_take(&heap, length_bytes, true, &block), SF_OK);
   ck_assert_uint_ge(block.length_bytes, length_bytes);
   ck_assert_uint_eq((uintptr_t)block.address % SFC_BLOCK_ALIGN, 0);
   ck_assert_uint_eq(block.offset % SFC_BLOCK_ALIGN, 0);
@@ -277,9 +277,9 @@ END_TEST
 START_TEST(impossible_sizes)
 {
   sfc_block_t block = {.segment = 99};
-  ck_assert_int_eq(sfc_heap_take(&heap, 0, &block), SF_ERR_ARG);
-  ck_assert_int_eq(sfc_heap_take(&heap, SIZE_MAX, &block), SF_ERR_ARG);
-  ck_assert_int_lt(sfc_heap_take(&heap, (size_t)1 << 55, &block), 0);
+  ck_assert_int_eq(sfc_heap_take(&heap, 0, true, &block), SF_ERR_ARG);
+  ck_assert_int_eq(sfc_heap_take(&heap, SIZE_MAX, true, &block), SF_ERR_ARG);
+  ck_assert_int_lt(sfc_heap_take(&heap, (size_t)1 << 55, true, &block), 0);
   ck_assert_uint_eq(block.segment, 99);
   take(1);
 }
@@ -290,7 +290,7 @@ START_TEST(a_refusal_of_the_daemon_is_passed_on)
   sfc_block_t block;
   int fds = sftest_count_fds();
   fake.refuse = SF_ERR_LIMIT;
-  ck_assert_int_eq(sfc_heap_take(&heap, 1000, &block), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfc_heap_take(&heap, 1000, true, &block), SF_ERR_LIMIT);
   ck_assert_str_eq(sfshm_error_detail(), "as you like it");
   ck_assert_int_eq(sftest_count_fds(), fds);
   fake.refuse = SF_OK;
@@ -302,8 +302,8 @@ START_TEST(a_lost_daemon_is_noticed)
 {
   sfc_block_t block, kept = take(1000), large = take(SEGMENT_BYTES);
   stop_daemon();
-  ck_assert_int_eq(sfc_heap_take(&heap, SEGMENT_BYTES, &block), SF_ERR_DAEMON_LOST);
-  ck_assert_int_eq(sfc_heap_take(&heap, 1000, &block), SF_OK); /* nobody need be asked */
+  ck_assert_int_eq(sfc_heap_take(&heap, SEGMENT_BYTES, true, &block), SF_ERR_DAEMON_LOST);
+  ck_assert_int_eq(sfc_heap_take(&heap, 1000, true, &block), SF_OK); /* nobody need be asked */
   sfc_heap_give(&heap, &large);
   sfc_heap_give(&heap, &kept);
 }
@@ -362,7 +362,7 @@ static void *take_and_give(void *argument)
       taker->good = is_filled(block, value);
       sfc_heap_give(&heap, block);
       block->address = NULL;
-    } else if (sfc_heap_take(&heap, 1 + sftest_random(&taker->random) % 3000, block) == SF_OK) {
+    } else if (sfc_heap_take(&heap, 1 + sftest_random(&taker->random) % 3000, true, block) == SF_OK) {
       taker->good = is_filled(block, 0);
       memset(block->address, value, block->length_bytes);
     } else {
