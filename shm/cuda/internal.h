@@ -305,6 +305,10 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int fd, 
 sf_status_t sfshm_cuda_virtual_export(const void *base, int *fd_p);
 CUresult sfshm_cuda_virtual_open(int fd, size_t length_bytes, int32_t number, CUdeviceptr *base_p);
 void sfshm_cuda_virtual_close(CUdeviceptr base, size_t length_bytes);
+sf_status_t sfshm_cuda_pool_export(const void *base, CUmemoryPool pool, CUmemPoolPtrExportData *data_p, int *fd_p);
+CUresult sfshm_cuda_pool_open(int fd, CUmemPoolPtrExportData data, int32_t number, CUmemoryPool *pool_p,
+                              CUdeviceptr *base_p);
+void sfshm_cuda_pool_close(CUmemoryPool pool, CUdeviceptr base);
 void sfshm_cuda_close_shared(const void *base);
 const sfshm_kernels_t *sfshm_cuda_kernels(sfshm_unit_t unit, sfshm_op_t op);
 const sfshm_kernels_t *sfshm_cuda_unordered(sfshm_unit_t unit, sfshm_op_t op);

@@ -12,18 +12,25 @@
 #define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory, at least */
 
 /* What a handle holds. Numbers of devices differ between processes: they are known by their identity. */
+typedef enum kind { LEGACY, MAPPED, POOLED } kind_t;
+
 typedef struct content {
-  CUipcMemHandle memory; /* is_virtual: a random number that names the handle, whose descriptor comes with it */
+  union {
+    CUipcMemHandle memory;
+    char name[sizeof(CUipcMemHandle)]; /* MAPPED: random, of the handle whose descriptor comes with it */
+    CUmemPoolPtrExportData pointer;    /* POOLED: with the pool's descriptor */
+  };
   CUuuid device;
   uint64_t length_bytes;
-  uint64_t is_virtual;
+  uint64_t kind; /* kind_t */
 } content_t;
 _Static_assert(sizeof(content_t) <= SFSHM_DEVICE_HANDLE_BYTES, "a handle holds it");
 
 typedef struct shared {
   struct shared *next;
   content_t content;
-  int fd; /* while it is opened */
+  int fd;            /* while it is opened */
+  CUmemoryPool pool; /* POOLED */
   sfshm_device_range_t range;
   int64_t times; /* 0: being closed */
 } shared_t;
@@ -53,10 +60,15 @@ static sf_status_t get_handle(const sfshm_device_range_t *range, CUipcMemHandle 
   return status;
 }
 
-static sf_status_t export_virtual(const sfshm_device_range_t *range, content_t *content, int *fd_p)
+static sf_status_t export(const sfshm_device_range_t *range, content_t *content, int *fd_p)
 {
-  content->is_virtual = 1;
-  if (getrandom(&content->memory, sizeof content->memory, 0) != (ssize_t)sizeof content->memory)
+  CUmemoryPool pool = NULL;
+  CUresult result =
+      cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, (CUdeviceptr)(uintptr_t)range->base);
+  content->kind = result == CUDA_SUCCESS && pool != NULL ? POOLED : MAPPED;
+  if (content->kind == POOLED)
+    return sfshm_cuda_pool_export(range->base, pool, &content->pointer, fd_p);
+  if (getrandom(content->name, sizeof content->name, 0) != (ssize_t)sizeof content->name)
     return sfshm_error_errno(SF_ERR_SYS, "random number for a handle");
   return sfshm_cuda_virtual_export(range->base, fd_p);
 }
@@ -77,7 +89,7 @@ sf_status_t sfshm_cuda_share(const void *address, sfshm_device_handle_t *handle_
   if (status == SF_OK)
     status = sfshm_cuda_status(cuDeviceGetUuid(&content.device, device), "cuDeviceGetUuid");
   if (status == SF_OK)
-    status = legacy ? get_handle(&range, &content.memory) : export_virtual(&range, &content, fd_p);
+    status = legacy ? get_handle(&range, &content.memory) : export(&range, &content, fd_p);
   if (status != SF_OK)
     return status;
   content.length_bytes = range.length_bytes;
@@ -119,10 +131,22 @@ static sf_status_t find_opened(const shared_t *shared, CUdeviceptr base, int32_t
   return SF_OK;
 }
 
-static void close_base(const content_t *content, CUdeviceptr base)
+static CUresult open_base(shared_t *shared, int32_t number, CUdeviceptr *base_p)
 {
-  if (content->is_virtual)
-    sfshm_cuda_virtual_close(base, content->length_bytes);
+  const content_t *content = &shared->content;
+  if (content->kind == MAPPED)
+    return sfshm_cuda_virtual_open(shared->fd, content->length_bytes, number, base_p);
+  if (content->kind == POOLED)
+    return sfshm_cuda_pool_open(shared->fd, content->pointer, number, &shared->pool, base_p);
+  return cuIpcOpenMemHandle(base_p, content->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+}
+
+static void close_base(const shared_t *shared, CUdeviceptr base)
+{
+  if (shared->content.kind == MAPPED)
+    sfshm_cuda_virtual_close(base, shared->content.length_bytes);
+  else if (shared->content.kind == POOLED)
+    sfshm_cuda_pool_close(shared->pool, base);
   else
     cuIpcCloseMemHandle(base);
 }
@@ -134,15 +158,13 @@ static sf_status_t open_on(shared_t *shared, int32_t number)
   sf_status_t status = sfshm_cuda_enter(number, &device);
   if (status != SF_OK)
     return status;
-  CUresult result = shared->content.is_virtual
-                        ? sfshm_cuda_virtual_open(shared->fd, shared->content.length_bytes, number, &base)
-                        : cuIpcOpenMemHandle(&base, shared->content.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  CUresult result = open_base(shared, number, &base);
   if (result != CUDA_SUCCESS)
     status = refused(result, "the driver refuses to open memory of another process");
   else
     status = find_opened(shared, base, number, &shared->range);
   if (status != SF_OK && result == CUDA_SUCCESS)
-    close_base(&shared->content, base);
+    close_base(shared, base);
   sfshm_cuda_leave();
   return status;
 }
@@ -276,7 +298,7 @@ static void close_memory(const shared_t *shared)
   if (sfshm_cuda_enter(shared->range.device, &device) != SF_OK)
     return;
   sfshm_cuda_unlock();
-  close_base(&shared->content, base);
+  close_base(shared, base);
   sfshm_cuda_leave();
   sfshm_cuda_lock();
 }

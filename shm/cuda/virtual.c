@@ -51,3 +51,38 @@ void sfshm_cuda_virtual_close(CUdeviceptr base, size_t length_bytes)
   cuMemUnmap(base, length_bytes);
   cuMemAddressFree(base, length_bytes);
 }
+
+/* ---- Pools ------------------------------------------------------------------------------------------------------- */
+
+sf_status_t sfshm_cuda_pool_export(const void *base, CUmemoryPool pool, CUmemPoolPtrExportData *data_p, int *fd_p)
+{
+  CUresult result = cuMemPoolExportPointer(data_p, (CUdeviceptr)(uintptr_t)base);
+  if (result == CUDA_SUCCESS)
+    result = cuMemPoolExportToShareableHandle(fd_p, pool, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  return result == CUDA_SUCCESS
+             ? SF_OK
+             : sfshm_error(SF_ERR_UNSUPPORTED, "CUDA: memory at %p is of a pool that is not for other processes", base);
+}
+
+CUresult sfshm_cuda_pool_open(int fd, CUmemPoolPtrExportData data, int32_t number, CUmemoryPool *pool_p,
+                              CUdeviceptr *base_p)
+{
+  CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number},
+                            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUresult result =
+      cuMemPoolImportFromShareableHandle(pool_p, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+  if (result != CUDA_SUCCESS)
+    return result;
+  result = cuMemPoolSetAccess(*pool_p, &access, 1);
+  if (result == CUDA_SUCCESS)
+    result = cuMemPoolImportPointer(base_p, *pool_p, &data);
+  if (result != CUDA_SUCCESS)
+    cuMemPoolDestroy(*pool_p);
+  return result;
+}
+
+void sfshm_cuda_pool_close(CUmemoryPool pool, CUdeviceptr base)
+{
+  cuMemFree(base);
+  cuMemPoolDestroy(pool);
+}

@@ -34,6 +34,7 @@ typedef void sftest_cuda_copy_fn_t(void *to, const void *from, size_t len_bytes)
 typedef void *sftest_cuda_alloc_elsewhere_fn_t(int device, size_t len_bytes);
 
 /* Memory at reserved addresses, for other processes or not; its whole length is that of sftest_cuda_length_fn_t. */
+/* The same (sftest_cuda_alloc_pooled) of a pool of its own, to be freed as others are. */
 typedef void *sftest_cuda_alloc_virtual_fn_t(int device, size_t len_bytes, int shareable);
 
 /* How many devices there are. */

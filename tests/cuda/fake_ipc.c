@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/cuda/fake_driver.h"
@@ -33,6 +34,14 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
   return CUDA_SUCCESS;
 }
 
+static void write_ticket(const sftest_cuda_memory_t *memory, void *to, size_t room_bytes)
+{
+  ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped),
+                     memory->device};
+  memset(to, 0, room_bytes);
+  memcpy(to, &ticket, sizeof ticket);
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
 {
   CUresult result = sftest_cuda_enter();
@@ -40,16 +49,13 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     return result;
   pthread_mutex_lock(&sftest_cuda_lock);
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
-  if (memory == NULL || memory->fd < 0 || memory->imported || (uintptr_t)memory->base != (uintptr_t)pointer)
+  if (memory == NULL || memory->fd < 0 || memory->imported || memory->is_virtual || memory->pool != NULL ||
+      (uintptr_t)memory->base != (uintptr_t)pointer)
     result = CUDA_ERROR_INVALID_VALUE;
   if (sftest_cuda_is_to_fail("cuIpcGetMemHandle"))
     result = CUDA_ERROR_NOT_SUPPORTED;
-  if (result == CUDA_SUCCESS) {
-    ticket_t ticket = {getpid(), memory->fd, memory->length_bytes, (uint64_t)(memory->base - memory->mapped),
-                       memory->device};
-    memset(handle, 0, sizeof *handle);
-    memcpy(handle, &ticket, sizeof ticket);
-  }
+  if (result == CUDA_SUCCESS)
+    write_ticket(memory, handle, sizeof *handle);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
@@ -147,8 +153,19 @@ static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr
   if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
     *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   else if (memory != NULL)
-    *(CUcontext *)data =
-        memory->device < 0 || memory->is_virtual ? NULL : sftest_cuda_context(memory->device, memory->elsewhere);
+    *(CUcontext *)data = memory->device < 0 || memory->is_virtual || memory->pool != NULL
+                             ? NULL
+                             : sftest_cuda_context(memory->device, memory->elsewhere);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* NULL: of none. */
+static CUresult get_pool(CUmemoryPool *pool, CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
+  *pool = memory != NULL ? memory->pool : NULL;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -157,11 +174,100 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 {
   if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE || attribute == CU_POINTER_ATTRIBUTE_CONTEXT)
     return get_known(data, attribute, pointer);
+  if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE)
+    return get_pool(data, pointer);
   if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
     abort();
   pthread_mutex_lock(&sftest_cuda_lock);
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
-  *(int *)data = memory != NULL && !memory->is_virtual;
+  *(int *)data = memory != NULL && !memory->is_virtual && memory->pool == NULL;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return CUDA_SUCCESS;
+}
+
+/* ---- Pools ------------------------------------------------------------------------------------------------------- */
+
+sftest_cuda_alloc_fn_t sftest_cuda_alloc;
+
+struct CUmemPoolHandle_st {
+  int device;
+  bool is_shareable;
+};
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+  *pool = malloc(sizeof **pool);
+  if (*pool == NULL || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    abort();
+  (*pool)->device = properties->location.id;
+  (*pool)->is_shareable = properties->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+  free(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
+{
+  pool->device = access->location.id;
+  return count == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream)
+{
+  void *base = sftest_cuda_alloc(pool->device, bytes);
+  (void)stream;
+  if (base == NULL)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  (*sftest_cuda_find_memory((uintptr_t)base))->pool = pool;
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  *pointer = (CUdeviceptr)(uintptr_t)base;
+  return CUDA_SUCCESS;
+}
+
+/* The descriptor is of nothing: what a pointer is exported as names its memory. */
+CUresult cuMemPoolExportToShareableHandle(void *fd, CUmemoryPool pool, CUmemAllocationHandleType type,
+                                          unsigned long long flags)
+{
+  if (!pool->is_shareable || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  *(int *)fd = memfd_create("fake-pool", MFD_CLOEXEC);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *fd, CUmemAllocationHandleType type,
+                                            unsigned long long flags)
+{
+  const CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .handleTypes = type};
+  if (fcntl((int)(intptr_t)fd, F_GETFD) < 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  return cuMemPoolCreate(pool, &properties);
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointer)
+{
+  pthread_mutex_lock(&sftest_cuda_lock);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
+  bool good = memory != NULL && memory->pool != NULL && !memory->imported;
+  if (good)
+    write_ticket(memory, data, sizeof *data);
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool, CUmemPoolPtrExportData *data)
+{
+  CUipcMemHandle handle;
+  memcpy(&handle, data, sizeof handle);
+  CUresult result = cuIpcOpenMemHandle(pointer, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+  if (result != CUDA_SUCCESS)
+    return result;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  (*sftest_cuda_find_memory((uintptr_t)*pointer))->pool = pool;
   pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }

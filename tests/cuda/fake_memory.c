@@ -230,7 +230,8 @@ static CUresult finish_and_free(uintptr_t address)
 {
   pthread_mutex_lock(&sftest_cuda_lock);
   sftest_cuda_finish(true);
-  CUresult result = sftest_cuda_free_memory(address, false);
+  const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory(address);
+  CUresult result = sftest_cuda_free_memory(address, memory != NULL && memory->imported && memory->pool != NULL);
   pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
@@ -347,6 +348,7 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_alloc_elsewhere_fn_t sftest_cuda_alloc_elsewhere;
 sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_virtual;
+sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_pooled;
 sftest_cuda_free_fn_t sftest_cuda_free_virtual;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_length_fn_t sftest_cuda_length;
@@ -372,6 +374,11 @@ void *sftest_cuda_alloc(int device, size_t len_bytes)
 void *sftest_cuda_alloc_virtual(int device, size_t len_bytes, int shareable)
 {
   return sftest_virtual_alloc(device, len_bytes, shareable != 0);
+}
+
+void *sftest_cuda_alloc_pooled(int device, size_t len_bytes, int shareable)
+{
+  return sftest_pool_alloc(device, len_bytes, shareable != 0);
 }
 
 void *sftest_cuda_alloc_elsewhere(int device, size_t len_bytes)

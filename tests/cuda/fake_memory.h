@@ -21,8 +21,9 @@ typedef struct sftest_cuda_memory {
   bool imported;
   bool is_virtual; /* at reserved addresses, then: */
   bool is_shareable;
-  unsigned access; /* bits of devices whose kernels have it */
-  bool elsewhere;  /* allocated in a context that is not the primary one */
+  unsigned access;   /* bits of devices whose kernels have it */
+  CUmemoryPool pool; /* NULL: of none */
+  bool elsewhere;    /* allocated in a context that is not the primary one */
   uint64_t serial;
   char *alias;           /* registered: where devices see it */
   CUipcMemHandle handle; /* imported: by which */

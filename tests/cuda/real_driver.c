@@ -16,6 +16,7 @@
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 sftest_cuda_free_fn_t sftest_cuda_free;
 sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_virtual;
+sftest_cuda_alloc_virtual_fn_t sftest_cuda_alloc_pooled;
 sftest_cuda_free_fn_t sftest_cuda_free_virtual;
 sftest_cuda_copy_fn_t sftest_cuda_copy;
 sftest_cuda_length_fn_t sftest_cuda_length;
@@ -105,6 +106,15 @@ void *sftest_cuda_alloc_virtual(int device, size_t len_bytes, int shareable)
   enter(device);
   void *address = sftest_virtual_alloc(device % ndevices, len_bytes, shareable != 0);
   leave(device);
+  return address;
+}
+
+void *sftest_cuda_alloc_pooled(int device, size_t len_bytes, int shareable)
+{
+  enter(device);
+  void *address = sftest_pool_alloc(device % ndevices, len_bytes, shareable != 0);
+  leave(device);
+  nlive++;
   return address;
 }
 

@@ -32,4 +32,23 @@ static inline bool sftest_virtual_free(void *address, size_t len_bytes)
   return cuMemUnmap(base, len_bytes) == CUDA_SUCCESS && cuMemAddressFree(base, len_bytes) == CUDA_SUCCESS;
 }
 
+/* Of a pool of its own, which stays. NULL: that failed. */
+static inline void *sftest_pool_alloc(int device, size_t len_bytes, bool shareable)
+{
+  CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
+  CUmemoryPool pool;
+  CUcontext context;
+  CUdeviceptr base = 0;
+  properties.handleTypes = shareable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+  if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
+      cuCtxPushCurrent(context) != CUDA_SUCCESS)
+    return NULL;
+  bool good = cuMemPoolCreate(&pool, &properties) == CUDA_SUCCESS &&
+              cuMemAllocFromPoolAsync(&base, len_bytes, pool, NULL) == CUDA_SUCCESS &&
+              cuStreamSynchronize(NULL) == CUDA_SUCCESS;
+  cuCtxPopCurrent(&context);
+  return good ? (void *)(uintptr_t)base : NULL;
+}
+
 #endif

@@ -18,6 +18,7 @@ static struct {
   sftest_cuda_alloc_elsewhere_fn_t *alloc_elsewhere; /* NULL: a real driver */
   sftest_cuda_free_fn_t *free;
   sftest_cuda_alloc_virtual_fn_t *alloc_virtual;
+  sftest_cuda_alloc_virtual_fn_t *alloc_pooled;
   sftest_cuda_free_fn_t *free_virtual;
   sftest_cuda_copy_fn_t *copy;
   sftest_cuda_count_fn_t *count;
@@ -94,6 +95,7 @@ bool sftest_device_is_there(void)
       fake.alloc = (sftest_cuda_alloc_fn_t *)dlsym(driver, "sftest_cuda_alloc");
       fake.alloc_elsewhere = (sftest_cuda_alloc_elsewhere_fn_t *)dlsym(driver, "sftest_cuda_alloc_elsewhere");
       fake.alloc_virtual = (sftest_cuda_alloc_virtual_fn_t *)dlsym(driver, "sftest_cuda_alloc_virtual");
+      fake.alloc_pooled = (sftest_cuda_alloc_virtual_fn_t *)dlsym(driver, "sftest_cuda_alloc_pooled");
       fake.free_virtual = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free_virtual");
       fake.free = (sftest_cuda_free_fn_t *)dlsym(driver, "sftest_cuda_free");
       fake.count = (sftest_cuda_count_fn_t *)dlsym(driver, "sftest_cuda_count");
@@ -129,6 +131,11 @@ void *sftest_device_alloc(int device, size_t len_bytes)
 void *sftest_device_alloc_virtual(int device, size_t len_bytes, bool shareable)
 {
   return fake.alloc_virtual(sftest_device_instead(device), len_bytes, shareable);
+}
+
+void *sftest_device_alloc_pooled(int device, size_t len_bytes, bool shareable)
+{
+  return fake.alloc_pooled(sftest_device_instead(device), len_bytes, shareable);
 }
 
 void sftest_device_free_virtual(void *address)

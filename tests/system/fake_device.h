@@ -37,6 +37,9 @@ void *sftest_device_alloc(int device, size_t len_bytes);
 void *sftest_device_alloc_virtual(int device, size_t len_bytes, bool shareable);
 void sftest_device_free_virtual(void *address);
 
+/* Of a pool; freed by sftest_device_free. */
+void *sftest_device_alloc_pooled(int device, size_t len_bytes, bool shareable);
+
 /* In a context that is not the primary one; only where it can fail. */
 void *sftest_device_alloc_elsewhere(int device, size_t len_bytes);
 void sftest_device_free(void *address);

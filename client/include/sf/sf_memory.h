@@ -11,8 +11,8 @@
  *  - Between ranks of a node the reader's kernels read the other rank's device memory, also on a peer device, if the
  *    driver allows it. The driver copies payloads that are contiguous and replace the present values: from 64 KiB on,
  *    or if kernels cannot reach the memory. Otherwise values are staged in pinned host memory. Memory from cuMemAlloc
- *    and cudaMalloc can be shared; memory mapped by cuMemMap if it was created with a POSIX file descriptor as handle
- *    type; memory of pools (cudaMallocAsync) is staged.
+ *    and cudaMalloc can be shared; memory mapped by cuMemMap, and memory of pools (cudaMallocAsync), if it or the pool
+ * was created with a POSIX file descriptor as handle type.
  *  - To other nodes values are staged in pinned host memory. Only operations on streams may use a device-aware MPI:
  *    see sf_streams.h.
  *  - If the driver lets processes share an allocation, registering a part of it opens the whole allocation to the other

@@ -106,7 +106,7 @@ typedef struct way {
   int other;       /* device on which rank 1's memory is; rank 0's is on device 0 */
   const char *name;
   int64_t nkernels;
-  enum { ALLOCATED, MAPPED, MAPPED_FOR_SELF } memory;
+  enum { ALLOCATED, MAPPED, MAPPED_FOR_SELF, POOLED, POOLED_FOR_SELF } memory;
 } way_t;
 
 static const way_t ways[] = {
@@ -117,6 +117,8 @@ static const way_t ways[] = {
     {"SF_DEVICE_PEER", 1, "in-place", 0, ALLOCATED}, /* the driver copies between two */
     {NULL, 0, "in-place", 1, MAPPED},                /* by a descriptor */
     {NULL, 0, "slots", 2, MAPPED_FOR_SELF},          /* which there is none for */
+    {NULL, 0, "in-place", 1, POOLED},
+    {NULL, 0, "slots", 2, POOLED_FOR_SELF},
     {"SF_DEVICE_SHARE", 0, "slots", 2, MAPPED},
     {"SF_DEVICE_SHARE", 0, "slots", 2,
      ALLOCATED}, /* the owner's kernel brings it to the host, and the reader's from there */
@@ -135,6 +137,7 @@ static int go_one_way(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   SFTEST_REQUIRE(self, sftest_device_is_there());
   double *roots = way->memory == ALLOCATED ? sftest_device_alloc(device, sizeof values)
+                  : way->memory >= POOLED  ? sftest_device_alloc_pooled(device, sizeof values, way->memory == POOLED)
                                            : sftest_device_alloc_virtual(device, sizeof values, way->memory == MAPPED);
   double *leaves = sftest_device_alloc(device, sizeof values);
   for (int i = 0; i < UNITS; i++)
@@ -155,7 +158,7 @@ static int go_one_way(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   for (int i = 0; i < 2; i++)
     SFTEST_OK(self, sf_unregister(regions[i]));
-  if (way->memory == ALLOCATED)
+  if (way->memory == ALLOCATED || way->memory >= POOLED)
     sftest_device_free(roots);
   else
     sftest_device_free_virtual(roots);
