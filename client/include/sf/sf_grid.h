@@ -46,7 +46,7 @@ typedef enum sf_grid_reach {
 enum {
   SF_GRID_LINEAR = 1 << 0,  /* no placement: assign the subdomains of a node to its ranks in order */
   SF_GRID_MEASURE = 1 << 1, /* measure copies between all pairs of ranks of a node, as distances of the placement;
-                               with n ranks a node this takes about n / 2 milliseconds */
+                               this takes some milliseconds for each rank of a node */
 };
 
 /* A grid. Zero is the default of every field but ndims and points. All fields are the same on all ranks, except

@@ -12,7 +12,6 @@
 #include "tests/unit/seed.h"
 #include "tools/sfctl/plan/grid.h"
 #include "tools/sfctl/plan/mtx.h"
-#include "tools/sfctl/plan/stencil.h"
 
 #define MAX_POINTS 400
 #define MAX_RANKS 12
@@ -81,11 +80,11 @@ static void expect_load(const sfctl_load_t *found, const sfctl_load_t *expected,
                 (long long)expected->values, seed);
 }
 
-/* Frees the forecast. */
-static void compare_forecast(sfctl_forecast_t *found)
+static void compare(const sfctl_problem_t *problem)
 {
-  sfctl_forecast_t forecast = *found;
+  sfctl_forecast_t forecast;
   size_t next = 0;
+  ck_assert_int_eq(sfctl_forecast_make(problem, &forecast), SF_OK);
   ck_assert_int_eq(forecast.nnodes, truth.nnodes);
   for (int32_t to = 0; to < truth.nnodes; to++)
     for (int32_t from = 0; from < truth.nnodes; from++) {
@@ -103,14 +102,7 @@ static void compare_forecast(sfctl_forecast_t *found)
       next++;
     }
   ck_assert_uint_eq(next, forecast.npairs);
-  sfctl_forecast_free(found);
-}
-
-static void compare(const sfctl_problem_t *problem)
-{
-  sfctl_forecast_t forecast;
-  ck_assert_int_eq(sfctl_forecast_make(problem, &forecast), SF_OK);
-  compare_forecast(&forecast);
+  sfctl_forecast_free(&forecast);
 }
 
 static sfctl_problem_t any_problem(void)
@@ -215,111 +207,6 @@ START_TEST(boxes_are_chosen_well)
   sfctl_grid_t grid;
   ck_assert_int_eq(sfctl_grid_init("1024x1024x512", 27, false, 16384, &grid), SF_OK);
   ck_assert(grid.boxes[0] == 32 && grid.boxes[1] == 32 && grid.boxes[2] == 16);
-}
-END_TEST
-
-/* ---- Stencils, as the library divides grids ---- */
-
-/* Along one axis: whether q is in the halo of the part with p (1), in the part itself (0), or neither (-1). A point may
- * be both in a ring. */
-static int side_of(const sfc_partition_t *partition, const sfc_halo_t *halo, int axis, int64_t p, int64_t q, bool own)
-{
-  int64_t n = partition->points[axis];
-  int32_t part = sfc_partition_part_at(partition, axis, p);
-  int64_t begin = sfc_partition_begin(partition, axis, part), end = sfc_partition_begin(partition, axis, part + 1);
-  if (own)
-    return q >= begin && q < end ? 0 : -1;
-  for (int64_t at = begin - halo->width[axis][0]; at < end + halo->width[axis][1]; at++) {
-    bool outside = at < begin || at >= end;
-    if (outside && (partition->periodic[axis] ? (at % n + n) % n == q : at == q))
-      return 1;
-  }
-  return -1;
-}
-
-static void count_stencil(const sfctl_stencil_t *stencil)
-{
-  const sfc_partition_t *partition = &stencil->partition;
-  const int64_t *n = partition->points;
-  truth.n = n[0] * n[1] * n[2];
-  for (int64_t p = 0; p < truth.n; p++) {
-    const int64_t at[3] = {p % n[0], p / n[0] % n[1], p / n[0] / n[1]};
-    int32_t part[3];
-    for (int axis = 0; axis < 3; axis++)
-      part[axis] = sfc_partition_part_at(partition, axis, at[axis]);
-    truth.owner[p] = (int32_t)sfc_partition_number(partition, part);
-  }
-  for (int64_t p = 0; p < truth.n; p++)
-    for (int64_t q = 0; q < truth.n; q++)
-      for (int halos = 1; halos < 8; halos++) { /* the axes along which q is taken as a halo point */
-        const int64_t at[3] = {p % n[0], p / n[0] % n[1], p / n[0] / n[1]};
-        const int64_t to[3] = {q % n[0], q / n[0] % n[1], q / n[0] / n[1]};
-        bool needs = __builtin_popcount((unsigned)halos) <= stencil->halo.reach;
-        for (int axis = 0; axis < 3 && needs; axis++)
-          needs = side_of(partition, &stencil->halo, axis, at[axis], to[axis], (halos >> axis & 1) == 0) >= 0;
-        truth.needs[truth.owner[p]][q] |= needs;
-      }
-}
-
-START_TEST(stencils)
-{
-  start_random();
-  for (int i = 0; i < 30; i++) {
-    sfctl_options_t options = {.nodes = below(4) + 1,
-                               .per_node = below(3) + 1,
-                               .fields = 1,
-                               .unit = 8,
-                               .radius = below(3) + 1,
-                               .periodic = below(2) != 0,
-                               .stencil = below(2) != 0 ? 7 : 27};
-    sfctl_stencil_t stencil;
-    sfctl_forecast_t forecast;
-    char text[64];
-    snprintf(text, sizeof text, "%d,%d,%d", (int)below(6) + 1, (int)below(6) + 1, (int)below(6) + 1);
-    options.grid = text;
-    memset(&truth, 0, sizeof truth);
-    truth.nnodes = (int32_t)options.nodes;
-    truth.per_node = (int32_t)options.per_node;
-    truth.nranks = truth.nnodes * truth.per_node;
-    ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_OK);
-    count_stencil(&stencil);
-    ck_assert_int_eq(sfctl_stencil_forecast(&stencil, &forecast), SF_OK);
-    compare_forecast(&forecast);
-    sfctl_stencil_free(&stencil);
-  }
-}
-END_TEST
-
-/* The places of a node that is full of devices: those of a socket are five times nearer. */
-START_TEST(stencils_are_placed)
-{
-  char name[] = "/tmp/sftest-distances-XXXXXX";
-  sfctl_options_t options = {.nodes = 2, .per_node = 6, .fields = 1, .unit = 8, .radius = 3, .periodic = true};
-  sfctl_stencil_t stencil;
-  bool taken[12] = {false};
-  int fd = mkstemp(name);
-  FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-  ck_assert_ptr_nonnull(file);
-  for (int i = 0; i < 36; i++)
-    fprintf(file, "%d%c", i / 6 == i % 6 ? 0 : i / 18 == i % 6 / 3 ? 1 : 5, i % 6 == 5 ? '\n' : ',');
-  fclose(file);
-  options.grid = "2880x1452x700";
-  options.stencil = 27;
-  options.distances = name;
-  ck_assert_msg(sfctl_stencil_init(&options, &stencil) == SF_OK, "%s", sfshm_error_detail());
-  ck_assert(stencil.placed && stencil.best.total < 0.9 * stencil.linear.total);
-  for (int i = 0; i < 12; i++) {
-    ck_assert(stencil.rank_of[i] / 6 == i / 6 && !taken[stencil.rank_of[i]]);
-    taken[stencil.rank_of[i]] = true;
-  }
-  sfctl_stencil_free(&stencil);
-  options.per_node = 7;
-  ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_ERR_ARG);
-  ck_assert_msg(strstr(sfshm_error_detail(), "number 37 is none") != NULL, "%s", sfshm_error_detail());
-  options.per_node = 5;
-  ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_ERR_ARG);
-  unlink(name);
-  ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_ERR_SYS);
 }
 END_TEST
 
@@ -429,8 +316,6 @@ static Suite *suite(void)
   tcase_add_test(tc, the_stencil_reaches_across_faces);
   tcase_add_test(tc, bad_grids);
   tcase_add_test(tc, boxes_are_chosen_well);
-  tcase_add_test(tc, stencils);
-  tcase_add_test(tc, stencils_are_placed);
   tcase_add_test(tc, matrices);
   tcase_add_test(tc, bad_files);
   suite_add_tcase(s, tc);
