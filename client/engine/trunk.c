@@ -195,10 +195,7 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->sent;
-  /* Releases this rank's part, acquires the others' parts. */
-  uint64_t packed =
-      atomic_fetch_add_explicit(&side->flow->packed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
-  if (packed % (uint64_t)side->told->nmembers != 0)
+  if (!sfc_trunk_count_packed(side, message))
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
     sf_status_t status = combine_staged(lane->trunk, request, slot);
@@ -337,9 +334,7 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->received;
-  uint64_t consumed =
-      atomic_fetch_add_explicit(&side->flow->consumed[message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
-  if (consumed % (uint64_t)side->told->nmembers != 0)
+  if (!sfc_trunk_count_consumed(side, message))
     return;
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);

@@ -49,6 +49,20 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
+/* Counts a part of the message that a member has packed, or consumed; returns whether it was the last one. Releases
+ * this member's part, and acquires those of the others. */
+static inline bool sfc_trunk_count_packed(const sfc_trunk_side_t *side, uint64_t message)
+{
+  _Atomic uint64_t *packed = &side->flow->packed[message % SFSHM_TRUNK_SLOTS];
+  return (atomic_fetch_add_explicit(packed, 1, memory_order_acq_rel) + 1) % (uint64_t)side->told->nmembers == 0;
+}
+
+static inline bool sfc_trunk_count_consumed(const sfc_trunk_side_t *side, uint64_t message)
+{
+  _Atomic uint64_t *consumed = &side->flow->consumed[message % SFSHM_TRUNK_SLOTS];
+  return (atomic_fetch_add(consumed, 1) + 1) % (uint64_t)side->told->nmembers == 0;
+}
+
 /* Adds staged contributions of other members to their positions in a reduce's message. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,
                               char *section);

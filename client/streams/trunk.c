@@ -177,10 +177,7 @@ static void publish(void *argument)
   const sfc_trunk_side_t *side = passing->side;
   if (sfc_nodes_are_released(passing->nodes))
     return;
-  /* Releases this rank's part and acquires those of the others. */
-  uint64_t packed =
-      atomic_fetch_add_explicit(&side->flow->packed[passing->message % SFSHM_TRUNK_SLOTS], 1, memory_order_acq_rel) + 1;
-  if (packed % (uint64_t)side->told->nmembers != 0)
+  if (!sfc_trunk_count_packed(side, passing->message))
     return;
   if (passing->staged)
     (void)sfc_trunk_combine(passing->trunk, passing->unit, sfshm_kernels_find(passing->unit, passing->op),
@@ -325,8 +322,7 @@ static void take(void *argument)
     sfc_nodes_note(passing->nodes, passing->match, desc);
     return;
   }
-  uint64_t consumed = atomic_fetch_add(&side->flow->consumed[slot], 1) + 1;
-  if (consumed % (uint64_t)side->told->nmembers != 0)
+  if (!sfc_trunk_count_consumed(side, message))
     return;
   while (is_consumed(side, through + 1))
     through++;

@@ -60,20 +60,15 @@ static sf_status_t find_functions(sfshm_cuda_device_t *device)
   return status;
 }
 
-/* Memory operations are tried: what says whether they are there differs between drivers. Once for a device: freeing the
- * word may wait for all streams. */
-static bool try_memops(const sfshm_cuda_device_t *device)
+/* Memory operations are tried: what says whether they are there differs between drivers. */
+static bool try_memops(sfshm_cuda_device_t *device)
 {
-  void *word = NULL;
-  CUdeviceptr seen_at;
-  if (cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
-    return false;
-  memset(word, 0, sizeof(uint32_t));
-  bool works = cuMemHostGetDevicePointer(&seen_at, word, 0) == CUDA_SUCCESS &&
-               cuStreamWriteValue32(device->stream, seen_at, 1, CU_STREAM_WRITE_VALUE_DEFAULT) == CUDA_SUCCESS &&
-               cuStreamWaitValue32(device->stream, seen_at, 1, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS &&
-               cuStreamSynchronize(device->stream) == CUDA_SUCCESS && atomic_load((_Atomic uint32_t *)word) == 1;
-  cuMemFreeHost(word);
+  const sfshm_stream_word_t word = {device->done, (char *)(uintptr_t)device->seen_done, 1, false};
+  device->has_memops = true;
+  bool works = sfshm_cuda_words_raise(device, NULL, &word, 1) == SF_OK &&
+               sfshm_cuda_words_await(device, &word, 1) == SF_OK &&
+               cuStreamSynchronize(device->stream) == CUDA_SUCCESS && atomic_load(word.word) == word.value;
+  atomic_store(word.word, 0);
   return works;
 }
 

@@ -125,24 +125,6 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
   return sftest_tell_if(result, stream, work);
 }
 
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-  CUstreamBatchMemOpParams operation = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32}};
-  operation.writeValue.address = address;
-  operation.writeValue.value = value;
-  operation.writeValue.flags = flags;
-  return cuStreamBatchMemOp(stream, 1, &operation, 0);
-}
-
-CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
-{
-  CUstreamBatchMemOpParams operation = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32}};
-  operation.waitValue.address = address;
-  operation.waitValue.value = value;
-  operation.waitValue.flags = flags;
-  return cuStreamBatchMemOp(stream, 1, &operation, 0);
-}
-
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 CUresult cuEventCreate(CUevent *event, unsigned flags)
