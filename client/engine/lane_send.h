@@ -63,9 +63,11 @@ static inline sfc_run_t sfc_run_next(const sfc_field_t *field, const sfc_cursor_
                                      bool begins)
 {
   size_t unit_bytes = field->combine.unit_bytes, left = unit_bytes - at->bytes;
+  uint64_t n = (uint64_t)(count - at->value);
+  if (at->bytes == 0 && n * unit_bytes <= room) /* as a rule, and without a division */
+    return (sfc_run_t){(int64_t)n, n * unit_bytes};
   if (at->bytes == 0 && unit_bytes <= room) {
-    uint64_t n = (uint64_t)(count - at->value), most = room / unit_bytes;
-    n = n < most ? n : most;
+    n = room / unit_bytes;
     return (sfc_run_t){(int64_t)n, n * unit_bytes};
   }
   if (!begins && at->bytes == 0)

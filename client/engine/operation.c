@@ -110,7 +110,7 @@ static sf_status_t check_call(sf_graph_t *graph, sfshm_operation_t operation, co
   return SF_OK;
 }
 
-/* Arguments as an field. Which buffer will be written depends on the operation. */
+/* Arguments as a field. Which buffer will be written depends on the operation. */
 static sf_field_t field_of(const sf_type_t *unit, const void *rootdata, const void *leafdata, const sf_op_t *op)
 {
   return (sf_field_t){unit, (void *)(uintptr_t)rootdata, (void *)(uintptr_t)leafdata, op};

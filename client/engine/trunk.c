@@ -107,7 +107,7 @@ static void start_values(const sfc_trunk_t *trunk, const sfc_field_t *field, cha
     sfshm_kernels_start(field->combine.unit, field->op, &trunk->to, trunk->nvalues, section);
 }
 
-/* Kernels that reach an field's source and a slot of the host: one that moves, and one that combines with the op. They
+/* Kernels that reach a field's source and a slot of the host: one that moves, and one that combines with the op. They
  * are the host's, unless the source is on a device. Where the target is does not matter. */
 typedef struct kernels {
   const sfshm_kernels_t *move;
@@ -145,7 +145,7 @@ static void pack(const sfc_trunk_t *trunk, const sf_request_t *request, const sf
     pack_contributions(trunk, field, section);
 }
 
-/* The same of an field that has been brought from a device. */
+/* The same of a field that has been brought from a device. */
 static void pack_staged(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_field_t *staged, char *section)
 {
   sfshm_unit_t unit = staged->combine.unit;

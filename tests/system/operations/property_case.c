@@ -182,7 +182,7 @@ static int64_t first_difference(const sftest_act_field_t *field, sftest_side_t s
   return -1;
 }
 
-/* Compares both sides of an field as a whole with what they must hold now. */
+/* Compares both sides of a field as a whole with what they must hold now. */
 static void check_field(sftest_case_t *scene, const sftest_act_t *act, const sftest_act_field_t *field)
 {
   for (int side = 0; side < 2; side++) {
