@@ -98,6 +98,7 @@ sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p
                                       .ops = &request_ops,
                                       .whole = operation,
                                       .awaited = &operation->request,
+                                      .carrier = &operation->request,
                                       .in_flight = true,
                                       .receives_left = 1};
   sfc_in_flight_add(array->graph, thread);

@@ -288,12 +288,35 @@ static void run_round(scene_t *scene)
   SFTEST_OK(scene->self, sf_array_sync(array->real));
 }
 
+/* The world, or a group of some ranks backwards; NULL: this rank is not in it. */
+static sf_group_t *choose_group(scene_t *scene)
+{
+  int32_t ranks[RANKS_MAX], n = 0;
+  if (sftest_below(&scene->random, 2) == 0)
+    return sf_group_world(scene->context);
+  uint64_t set = sftest_random(&scene->random);
+  for (int32_t rank = scene->self->size - 1; rank >= 0; rank--)
+    if ((set >> rank & 1) != 0)
+      ranks[n++] = rank;
+  if ((set >> scene->self->rank & 1) == 0)
+    return NULL;
+  sf_group_t *group;
+  SFTEST_OK(scene->self, sf_group_create(scene->context, n, ranks, 5, &group));
+  return group;
+}
+
 static void run_case(scene_t *scene)
 {
+  sf_group_t *group = choose_group(scene);
+  if (group == NULL)
+    return;
+  scene->rank = sf_group_rank(group);
   int64_t most = sftest_below(&scene->random, 4) == 0 ? 20000 : 400;
-  sftest_array_choose(&scene->array, scene->self->size, most, &scene->random);
+  sftest_array_choose(&scene->array, sf_group_size(group), most, &scene->random);
   sftest_at(scene->self, "creation");
-  SFTEST_OK(scene->self, sftest_array_create(&scene->array, sf_group_world(scene->context)));
+  SFTEST_OK(scene->self, sftest_array_create(&scene->array, group));
+  if (group != sf_group_world(scene->context)) /* the array keeps what it needs */
+    SFTEST_OK(scene->self, sf_group_destroy(group));
   for (int i = 0; i < ROUNDS; i++)
     run_round(scene);
   sftest_at(scene->self, "destruction");
@@ -309,7 +332,6 @@ static int run_cases(sftest_rank_t *self)
   for (int i = 0; i < CASES; i++) {
     scene->self = self;
     scene->context = context;
-    scene->rank = self->rank;
     scene->random = sftest_hash2(seed, (uint64_t)i);
     run_case(scene);
   }
