@@ -184,7 +184,7 @@ static void send_start(sfd_coordinator_t *coordinator, Sfpeer__JobStart *started
   started->name = coordinator->name;
   started->rank_nodes = coordinator->rank_nodes;
   started->n_rank_nodes = (size_t)coordinator->size;
-  started->home = sfd_network_node(server);
+  started->coordinator = sfd_network_node(server);
   if (sfpeer__message__get_packed_size(&message) > SFD_CHANNEL_CONTROL_MAX) {
     snprintf(text, sizeof text, "job \"%.64s\" has %d ranks on %zu nodes: no message holds where each of them is",
              coordinator->name, coordinator->size, started->n_nodes);

@@ -218,12 +218,12 @@ sf_status_t sfd_coordinator_client_handle_moved(sfd_server_t *server, int32_t no
 {
   const Sfpeer__JobMoved *moved = message->job_moved;
   sfd_job_t *job = sfd_job_find(server, moved->uid, moved->name);
-  if (moved->home < 0 || moved->home >= sfd_network_nnodes(server))
-    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobMoved to node %d", node, moved->home);
+  if (moved->coordinator < 0 || moved->coordinator >= sfd_network_nnodes(server))
+    return sfshm_error(SF_ERR_PROTO, "node %d sent a JobMoved to node %d", node, moved->coordinator);
   if (job == NULL || job->state != SFD_JOB_JOINING || !job->coordinator_knows ||
-      position_of(job, moved->home) <= position_of(job, job->coordinator_node))
+      position_of(job, moved->coordinator) <= position_of(job, job->coordinator_node))
     return SF_OK;
-  job->coordinator_node = moved->home;
+  job->coordinator_node = moved->coordinator;
   join_again(job);
   return SF_OK;
 }
@@ -333,8 +333,8 @@ static sf_status_t begin(sfd_job_t *job, const Sfpeer__JobStart *started)
 static bool check_start(const sfd_server_t *server, const Sfpeer__JobStart *started, size_t *position_p)
 {
   int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
-  bool good = started->n_nodes > 0 && started->n_nodes == started->n_incarnations && started->home >= 0 &&
-              started->home < nnodes;
+  bool good = started->n_nodes > 0 && started->n_nodes == started->n_incarnations && started->coordinator >= 0 &&
+              started->coordinator < nnodes;
   bool found = false;
   for (size_t r = 0; r < started->n_rank_nodes && good; r++)
     good = bsearch(&started->rank_nodes[r], started->nodes, started->n_nodes, sizeof started->nodes[0],
@@ -379,7 +379,7 @@ static void start_here(sfd_server_t *server, sfd_job_t *job, const Sfpeer__JobSt
     return;
   }
   bool complete = is_complete(job, started);
-  if (job->coordinator_node != started->home)
+  if (job->coordinator_node != started->coordinator)
     send_runs(server, job->coordinator_node, started, incarnation);
   if (begin(job, started) != SF_OK) {
     snprintf(text, sizeof text, "node %d has no memory for job \"%.64s\"", sfd_network_node(server), job->name);
@@ -405,7 +405,7 @@ sf_status_t sfd_coordinator_client_handle_start(sfd_server_t *server, int32_t no
   start_here(server, find_incarnation(server, started->uid, started->name, incarnation), started, incarnation);
   pass_start_on(server, position, message);
   if (position == 0)
-    send_runs(server, started->home, started, incarnation);
+    send_runs(server, started->coordinator, started, incarnation);
   return SF_OK;
 }
 

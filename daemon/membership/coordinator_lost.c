@@ -74,7 +74,7 @@ void sfd_coordinator_send_moved(const sfd_coordinator_t *coordinator, int32_t co
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_MOVED, job_moved, &moved);
   moved.uid = coordinator->uid;
   moved.name = (char *)(uintptr_t)coordinator->name; /* only read */
-  moved.home = coordinator_node;
+  moved.coordinator = coordinator_node;
   if (node >= 0)
     sfd_coordinator_client_send(coordinator->server, node, sfd_coordinator_client_handle_moved, &message);
   else
@@ -103,21 +103,21 @@ static void move_to(sfd_coordinator_t *coordinator, int32_t coordinator_node)
 sf_status_t sfd_coordinator_handle_moved(sfd_server_t *server, int32_t node, const Sfpeer__Message *message)
 {
   const Sfpeer__JobMoved *moved = message->job_moved;
-  if (!sfd_text_is_name(moved->name) || moved->home < 0 || moved->home >= sfd_network_nnodes(server))
+  if (!sfd_text_is_name(moved->name) || moved->coordinator < 0 || moved->coordinator >= sfd_network_nnodes(server))
     return sfshm_error(SF_ERR_PROTO, "node %d sent a malformed JobMoved", node);
   sfd_coordinator_t *coordinator = sfd_coordinator_find(server, moved->uid, moved->name);
   if (coordinator != NULL && coordinator->state == SFD_COORDINATOR_REFUSED) {
-    sfd_coordinator_client_send_withdraw(server, moved->home, coordinator->uid, coordinator->name, SF_ERR_RANK_FAILED,
-                                         coordinator->refused, NULL);
+    sfd_coordinator_client_send_withdraw(server, moved->coordinator, coordinator->uid, coordinator->name,
+                                         SF_ERR_RANK_FAILED, coordinator->refused, NULL);
     return sfd_coordinator_client_handle_moved(server, node, message);
   }
   int32_t coordinator_node = coordinator != NULL && coordinator->state == SFD_COORDINATOR_MOVED
                                  ? coordinator->moved_to
                                  : sfd_network_node(server);
-  if (sfd_coordinator_client_position(server, moved->uid, moved->name, moved->home) >
+  if (sfd_coordinator_client_position(server, moved->uid, moved->name, moved->coordinator) >
       sfd_coordinator_client_position(server, moved->uid, moved->name, coordinator_node)) {
     if (coordinator != NULL || sfd_coordinator_create(server, moved->uid, moved->name, 0, &coordinator) == SF_OK)
-      move_to(coordinator, moved->home);
+      move_to(coordinator, moved->coordinator);
   }
   return sfd_coordinator_client_handle_moved(server, node, message);
 }

@@ -1,21 +1,13 @@
 /* sfctl matrix: see matrix.h. The one thread of sfctl. */
 #include "tools/sfctl/matrix.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/collect.h"
 #include "tools/sfctl/print/matrix.h"
 #include "tools/sfctl/traffic.h"
-
-static void sleep_ms(int64_t ms)
-{
-  struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR)
-    ;
-}
 
 /* With an interval only what was sent meanwhile. */
 static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *connection, sfctl_traffic_t *traffic_p)
@@ -33,7 +25,7 @@ static sf_status_t ask(const sfctl_options_t *options, sfctl_connection_t *conne
   if (options->interval_ms > 0) {
     status = sfctl_traffic_ask(connection, &question, &before);
     if (status == SF_OK)
-      sleep_ms(options->interval_ms);
+      sfshm_sleep_ms(options->interval_ms);
     sfctl_renew(connection);
   }
   if (status == SF_OK)

@@ -239,7 +239,7 @@ START_TEST(places_of_the_largest_job_fit_into_a_message)
   start.uid = UINT32_MAX;
   start.name = name;
   start.job = UINT64_MAX;
-  start.home = nnodes - 1;
+  start.coordinator = nnodes - 1;
   start.nodes = hosts;
   start.incarnations = incarnations;
   start.n_nodes = start.n_incarnations = nhosts;

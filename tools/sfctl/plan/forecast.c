@@ -102,7 +102,7 @@ static sf_status_t collect(maker_t *maker)
 
 /* ---- Loads ---- */
 
-static void add_load(sfctl_load_t *load, int64_t messages, int64_t values)
+void sfctl_load_add(sfctl_load_t *load, int64_t messages, int64_t values)
 {
   load->messages += messages;
   load->values += values;
@@ -140,7 +140,7 @@ static sf_status_t merge(maker_t *maker, size_t first, size_t n, int64_t *before
 static void load_within(maker_t *maker, size_t first, size_t n)
 {
   for (size_t i = first; i < first + n; i++)
-    add_load(&maker->forecast.nodes[maker->node].within, 1, maker->lots[i].n);
+    sfctl_load_add(&maker->forecast.nodes[maker->node].within, 1, maker->lots[i].n);
 }
 
 /* Lots of owners on one other node. */
@@ -151,10 +151,10 @@ static sf_status_t load_from(maker_t *maker, int32_t from, size_t first, size_t 
   sf_status_t status = merge(maker, first, n, &before, &merged);
   if (status != SF_OK)
     return status;
-  add_load(&there->flat_out, (int64_t)n, before);
-  add_load(&here->flat_in, (int64_t)n, before);
-  add_load(&there->out, 1, merged);
-  add_load(&here->in, 1, merged);
+  sfctl_load_add(&there->flat_out, (int64_t)n, before);
+  sfctl_load_add(&here->flat_in, (int64_t)n, before);
+  sfctl_load_add(&there->out, 1, merged);
+  sfctl_load_add(&here->in, 1, merged);
   const sfctl_node_pair_t pair = {from, maker->node, {(int64_t)n, before}, {1, merged}};
   return add_pair(&maker->forecast, &pair);
 }

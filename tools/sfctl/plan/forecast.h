@@ -24,6 +24,8 @@ typedef struct sfctl_load {
   int64_t messages, values;
 } sfctl_load_t;
 
+void sfctl_load_add(sfctl_load_t *load, int64_t messages, int64_t values);
+
 /* Of a bcast; a reduce sends the same in the other direction. */
 typedef struct sfctl_node_load {
   sfctl_load_t flat_out, flat_in; /* as with a library per process: a message per pair of ranks on different nodes */

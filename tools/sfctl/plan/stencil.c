@@ -164,12 +164,6 @@ void sfctl_stencil_free(sfctl_stencil_t *stencil)
 
 /* ---- Forecast ---------------------------------------------------------------------------------------------------- */
 
-static void add_load(sfctl_load_t *load, int64_t messages, int64_t values)
-{
-  load->messages += messages;
-  load->values += values;
-}
-
 typedef struct maker {
   const sfctl_stencil_t *stencil;
   sfctl_forecast_t forecast;
@@ -192,8 +186,8 @@ static sf_status_t add_pairs(maker_t *maker, const sfc_partition_t *nodes, int32
     }
     maker->pair_of[from] = forecast->npairs;
     forecast->pairs[forecast->npairs++] = (sfctl_node_pair_t){(int32_t)from, to, {0, 0}, {1, values}};
-    add_load(&forecast->nodes[from].out, 1, values);
-    add_load(&forecast->nodes[to].in, 1, values);
+    sfctl_load_add(&forecast->nodes[from].out, 1, values);
+    sfctl_load_add(&forecast->nodes[to].in, 1, values);
   }
   sfc_neighbors_end(&neighbors);
   return status;
@@ -210,12 +204,12 @@ static sf_status_t add_subdomain(maker_t *maker, int64_t number)
   while (sfc_neighbors_next(&neighbors, &other, &values)) {
     int64_t from = other / stencil->per_node;
     if (from == to) {
-      add_load(&forecast->nodes[to].within, 1, values);
+      sfctl_load_add(&forecast->nodes[to].within, 1, values);
       continue;
     }
-    add_load(&forecast->nodes[from].flat_out, 1, values);
-    add_load(&forecast->nodes[to].flat_in, 1, values);
-    add_load(&forecast->pairs[maker->pair_of[from]].flat, 1, values);
+    sfctl_load_add(&forecast->nodes[from].flat_out, 1, values);
+    sfctl_load_add(&forecast->nodes[to].flat_in, 1, values);
+    sfctl_load_add(&forecast->pairs[maker->pair_of[from]].flat, 1, values);
   }
   sfc_neighbors_end(&neighbors);
   return SF_OK;

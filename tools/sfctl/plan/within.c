@@ -6,6 +6,7 @@
 #include "proto/report/counters.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
+#include "shm/base/sort.h"
 #include "shm/observe/counters_read.h"
 #include "tools/sfctl/collect.h"
 
@@ -120,14 +121,14 @@ static sf_status_t take_rank(void *context, const Sfproto__Message *message, int
   return status;
 }
 
+/* sfctl_pair_t and sent_t, which both begin with node, from and to. */
 static int compare(const void *a, const void *b)
 {
-  const sfctl_pair_t *x = a, *y = b;
-  if (x->node != y->node)
-    return x->node < y->node ? -1 : 1;
-  if (x->from != y->from)
-    return x->from < y->from ? -1 : 1;
-  return (x->to > y->to) - (x->to < y->to);
+  const int32_t *x = a, *y = b;
+  for (int i = 0; i < 2; i++)
+    if (x[i] != y[i])
+      return x[i] < y[i] ? -1 : 1;
+  return sfshm_compare_int32(&x[2], &y[2]);
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -138,26 +139,16 @@ static int compare_ranks(const void *a, const void *b)
   return (x->edges.rank > y->edges.rank) - (x->edges.rank < y->edges.rank);
 }
 
-static int compare_sent(const void *a, const void *b)
-{
-  const sent_t *x = a, *y = b;
-  if (x->node != y->node)
-    return x->node < y->node ? -1 : 1;
-  if (x->from != y->from)
-    return x->from < y->from ? -1 : 1;
-  return (x->to > y->to) - (x->to < y->to);
-}
-
 /* By the sender's counters. */
 static void find_ways(asking_t *asking)
 {
   if (asking->nsent == 0)
     return;
-  qsort(asking->sent, asking->nsent, sizeof *asking->sent, compare_sent);
+  qsort(asking->sent, asking->nsent, sizeof *asking->sent, compare);
   for (size_t i = 0; i < asking->within.npairs; i++) {
     sfctl_pair_t *pair = &asking->within.pairs[i];
     const sent_t wanted = {.node = pair->node, .from = pair->from, .to = pair->to};
-    const sent_t *sent = bsearch(&wanted, asking->sent, asking->nsent, sizeof *asking->sent, compare_sent);
+    const sent_t *sent = bsearch(&wanted, asking->sent, asking->nsent, sizeof *asking->sent, compare);
     if (sent == NULL)
       continue;
     pair->way = sent->way;

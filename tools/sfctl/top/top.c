@@ -1,7 +1,6 @@
 /* sfctl top: see top.h. The one thread of sfctl. */
 #include "tools/sfctl/top/top.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -108,20 +107,13 @@ static void print(const sfctl_top_session_t *session, FILE *file)
   }
 }
 
-static void sleep_ms(int64_t ms)
-{
-  struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR)
-    ;
-}
-
 /* Rates begin at the first sample. */
 static sf_status_t run_lines(sfctl_top_session_t *session, FILE *file)
 {
   int64_t iterations = session->options->iterations;
   sf_status_t status = sfctl_top_refresh(session);
   for (int64_t i = 0; status == SF_OK && (iterations == 0 || i < iterations); i++) {
-    sleep_ms(session->delay_ms);
+    sfshm_sleep_ms(session->delay_ms);
     status = sfctl_top_refresh(session);
     if (status != SF_OK)
       break;

@@ -170,14 +170,7 @@ static void measure(const sfperf_job_t *job, sfperf_report_t *report, int which,
   MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
   sfperf_measure(&job->options->measure, contenders, MAX_CONTENDERS);
   snprintf(name, sizeof name, "%lld", (long long)len_bytes);
-  sfperf_report_result(report, &(sfperf_result_t){
-                                   .case_name = name,
-                                   .op = collectives[which].op,
-                                   .bytes = bytes,
-                                   .contenders = contenders,
-                                   .columns = MAX_CONTENDERS,
-                                   .measured = MAX_CONTENDERS,
-                               });
+  sfperf_report_measured(report, name, collectives[which].op, bytes, contenders, MAX_CONTENDERS);
   round_free(&round);
 }
 

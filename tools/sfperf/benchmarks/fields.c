@@ -144,12 +144,7 @@ static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, const
   int64_t bytes = round.pattern.nleaves * nfields * (int64_t)sizeof(double);
   MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
   sfperf_measure(&job->options->measure, contenders, CONTENDERS);
-  sfperf_report_result(report, &(sfperf_result_t){.case_name = name,
-                                                  .op = "bcast",
-                                                  .bytes = bytes,
-                                                  .contenders = contenders,
-                                                  .columns = CONTENDERS,
-                                                  .measured = CONTENDERS});
+  sfperf_report_measured(report, name, "bcast", bytes, contenders, CONTENDERS);
   for (int c = 0; c < CONTENDERS; c++)
     for (int k = 0; k < sides[c].n; k++)
       sfperf_check(sf_request_free(&sides[c].requests[k]), "sf_request_free");

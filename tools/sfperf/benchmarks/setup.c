@@ -71,14 +71,7 @@ static void measure(const sfperf_job_t *job, sfperf_report_t *report, const char
   sfperf_measure(&job->options->measure, contenders, count);
   char name[64];
   snprintf(name, sizeof name, "%s-%lld", kind, (long long)pattern->nleaves);
-  sfperf_report_result(report, &(sfperf_result_t){
-                                   .case_name = name,
-                                   .op = "create",
-                                   .bytes = -1,
-                                   .contenders = contenders,
-                                   .columns = count,
-                                   .measured = count,
-                               });
+  sfperf_report_measured(report, name, "create", -1, contenders, count);
 }
 
 void sfperf_setup(const sfperf_job_t *job)

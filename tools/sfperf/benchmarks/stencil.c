@@ -195,14 +195,7 @@ static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, const
   int64_t bytes = halo_points(&round.halos) * nfields * (int64_t)sizeof(double);
   MPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
   sfperf_measure(&job->options->measure, contenders, round.nsides);
-  sfperf_report_result(report, &(sfperf_result_t){
-                                   .case_name = round.name,
-                                   .op = "exchange",
-                                   .bytes = bytes,
-                                   .contenders = contenders,
-                                   .columns = round.nsides,
-                                   .measured = round.nsides,
-                               });
+  sfperf_report_measured(report, round.name, "exchange", bytes, contenders, round.nsides);
   if (job->nodes->count > 1)
     measure_costs(job, report, &round, contenders);
   round_free(job, &round);

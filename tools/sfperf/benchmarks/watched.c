@@ -163,14 +163,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, pid_t
     contenders[c] = (sfperf_contender_t){.name = names[c], .state = c == 1 ? &watched : &alone, .operations = WAYS};
   measure(&job->options->measure, contenders);
   snprintf(name, sizeof name, "%lld", (long long)len_bytes);
-  sfperf_report_result(report, &(sfperf_result_t){
-                                   .case_name = name,
-                                   .op = "oneway",
-                                   .bytes = len_bytes,
-                                   .contenders = contenders,
-                                   .columns = CONTENDERS,
-                                   .measured = CONTENDERS,
-                               });
+  sfperf_report_measured(report, name, "oneway", len_bytes, contenders, CONTENDERS);
   if (last)
     measure_cost(job, &watched);
   alone.method->destroy(alone.state);

@@ -149,31 +149,13 @@ static double time_create(const sfperf_task_t *task)
   return seconds;
 }
 
-static const sfperf_method_t petsc_basic = {
-    .name = "petsc_basic",
-    .memory = SFPERF_PLAIN,
-    .create = create_basic,
-    .bcast = bcast,
-    .reduce = reduce,
-    .destroy = destroy,
-    .bcast_begin = bcast_begin,
-    .bcast_end = bcast_end,
-    .reduce_begin = reduce_begin,
-    .reduce_end = reduce_end,
-};
-
-static const sfperf_method_t petsc_neighbor = {
-    .name = "petsc_neighbor",
-    .memory = SFPERF_PLAIN,
-    .create = create_neighbor,
-    .bcast = bcast,
-    .reduce = reduce,
-    .destroy = destroy,
-    .bcast_begin = bcast_begin,
-    .bcast_end = bcast_end,
-    .reduce_begin = reduce_begin,
-    .reduce_end = reduce_end,
-};
+#define METHOD(suffix)                                                                                                 \
+  {                                                                                                                    \
+    .name = "petsc_" #suffix, .memory = SFPERF_PLAIN, .create = create_##suffix, .bcast = bcast, .reduce = reduce,     \
+    .destroy = destroy, .bcast_begin = bcast_begin, .bcast_end = bcast_end, .reduce_begin = reduce_begin,              \
+    .reduce_end = reduce_end                                                                                           \
+  }
+static const sfperf_method_t petsc_basic = METHOD(basic), petsc_neighbor = METHOD(neighbor);
 
 static const sfperf_creator_t petsc_creator = {.name = "petsc_basic", .create = time_create};
 

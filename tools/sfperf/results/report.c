@@ -107,60 +107,32 @@ static void print_headings(sfperf_report_t *report, const sfperf_result_t *resul
   putchar('\n');
 }
 
-typedef double figure_t(const sfperf_stats_t *stats, int64_t bytes);
+typedef enum row { TOTAL, NET, MIN, MAX, MEGABYTES_PER_S, THOUSAND_MESSAGES_PER_S } row_t;
 
-static double smallest(const sfperf_stats_t *stats, int64_t bytes)
+static const char *const row_names[] = {"total", "net", "min", "max", "MB/s", "kmsg/s"};
+
+static void print_cell(row_t row, const sfperf_stats_t *stats, const sfperf_result_t *result)
 {
-  (void)bytes;
-  return stats->min;
+  const double net_us = stats->median - (row == NET ? result->rewrite_us : 0);
+  if (row <= NET)
+    printf(" %10.3f %3.0f%%", net_us, 100 * (stats->q3 - stats->q1) / net_us);
+  else
+    printf(" %10.3f     ", row == MIN               ? stats->min
+                           : row == MAX             ? stats->max
+                           : row == MEGABYTES_PER_S ? (double)result->bytes / stats->median
+                                                    : 1e3 / stats->median);
 }
 
-static double largest(const sfperf_stats_t *stats, int64_t bytes)
+static void print_row(const sfperf_report_t *report, const sfperf_result_t *result, row_t row)
 {
-  (void)bytes;
-  return stats->max;
-}
-
-/* Bytes in a microsecond are millions of bytes in a second. */
-static double megabytes_per_s(const sfperf_stats_t *stats, int64_t bytes)
-{
-  return (double)bytes / stats->median;
-}
-
-static double thousand_messages_per_s(const sfperf_stats_t *stats, int64_t bytes)
-{
-  (void)bytes;
-  return 1e3 / stats->median;
-}
-
-/* One row of figures made of the samples' statistics. */
-static void print_figures(const sfperf_report_t *report, const sfperf_result_t *result, const char *name,
-                          figure_t *figure)
-{
-  printf("%-26s %-9s %-6s", result->case_name, result->op, name);
+  printf("%-26s %-9s %-6s", result->case_name, result->op, row_names[row]);
   for (int c = 0; c < result->columns; c++) {
-    if (c >= result->measured) {
+    if (c < result->measured) {
+      sfperf_stats_t stats = sfperf_stats(result->contenders[c].samples_us, report->reps);
+      print_cell(row, &stats, result);
+    } else {
       printf(" %15s", "-");
-      continue;
     }
-    sfperf_stats_t stats = sfperf_stats(result->contenders[c].samples_us, report->reps);
-    printf(" %10.3f     ", figure(&stats, result->bytes));
-  }
-  putchar('\n');
-}
-
-/* One row of medians; rewrite_us is taken off every sample. */
-static void print_row(const sfperf_report_t *report, const sfperf_result_t *result, const char *time, double rewrite_us)
-{
-  printf("%-26s %-9s %-6s", result->case_name, result->op, time);
-  for (int c = 0; c < result->columns; c++) {
-    if (c >= result->measured) {
-      printf(" %15s", "-");
-      continue;
-    }
-    sfperf_stats_t stats = sfperf_stats(result->contenders[c].samples_us, report->reps);
-    double net = stats.median - rewrite_us;
-    printf(" %10.3f %3.0f%%", net, 100 * (stats.q3 - stats.q1) / net);
   }
   putchar('\n');
 }
@@ -173,19 +145,27 @@ void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result
     print_json(report, result);
   } else {
     print_headings(report, result);
-    print_row(report, result, "total", 0);
+    print_row(report, result, TOTAL);
     if (result->rewrite_us > 0)
-      print_row(report, result, "net", result->rewrite_us);
+      print_row(report, result, NET);
     if (report->spread) {
-      print_figures(report, result, "min", smallest);
-      print_figures(report, result, "max", largest);
+      print_row(report, result, MIN);
+      print_row(report, result, MAX);
     }
     if (result->rates) {
-      print_figures(report, result, "MB/s", megabytes_per_s);
-      print_figures(report, result, "kmsg/s", thousand_messages_per_s);
+      print_row(report, result, MEGABYTES_PER_S);
+      print_row(report, result, THOUSAND_MESSAGES_PER_S);
     }
   }
   fflush(stdout);
+}
+
+void sfperf_report_measured(sfperf_report_t *report, const char *case_name, const char *op, int64_t bytes,
+                            const sfperf_contender_t contenders[], int count)
+{
+  const sfperf_result_t result = {
+      .case_name = case_name, .op = op, .bytes = bytes, .contenders = contenders, .columns = count, .measured = count};
+  sfperf_report_result(report, &result);
 }
 
 void sfperf_report_note(const sfperf_report_t *report, const char *text)

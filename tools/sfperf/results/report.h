@@ -42,6 +42,10 @@ void sfperf_report_start(sfperf_report_t *report, const char *title, const sfper
 /* Prints one result: a row of medians; further rows net of rewriting if there is any, of rates and of extremes. */
 void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result);
 
+/* The same of count contenders, all measured. */
+void sfperf_report_measured(sfperf_report_t *report, const char *case_name, const char *op, int64_t bytes,
+                            const sfperf_contender_t contenders[], int count);
+
 /* What one contender costs beside time, and what one message per pair of ranks would: that is known without measuring.
  */
 typedef struct sfperf_costs_result {
