@@ -4,6 +4,8 @@
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
 
+#define WIDE 1024 /* points: see check_width */
+
 static sf_status_t check_axis(const sf_grid_options_t *options, int axis)
 {
   for (int side = 0; side < 2; side++)
@@ -77,16 +79,21 @@ static sfc_halo_t halo_of(const sf_grid_options_t *options)
 }
 
 /* Checked here, as products of it are computed: the widest subdomain with its halo has an array of fewer than 2^62
- * units. */
+ * units; and a ring is not followed round and round. */
 static sf_status_t check_width(const sf_grid_options_t *options, const sfc_halo_t *halo)
 {
   int64_t units = 1;
-  for (int axis = 0; axis < options->ndims; axis++)
-    if (__builtin_mul_overflow(
-            units, options->points[axis] + halo->width[axis][0] + halo->width[axis][1] + options->padding[axis],
-            &units) ||
+  for (int axis = 0; axis < options->ndims; axis++) {
+    int64_t points = options->points[axis], below = halo->width[axis][0], above = halo->width[axis][1];
+    if (below > 4 * points + WIDE || above > 4 * points + WIDE)
+      return sfshm_error(SF_ERR_ARG,
+                         "options: radius times steps is %lld along axis %d; expected at most %lld, 4 times the "
+                         "points and %d",
+                         (long long)(below > above ? below : above), axis, (long long)(4 * points + WIDE), WIDE);
+    if (__builtin_mul_overflow(units, points + below + above + options->padding[axis], &units) ||
         units > INT64_MAX / 2 / SF_GRID_SUBDOMAINS_MAX)
       return sfshm_error(SF_ERR_ARG, "options: points, radius, steps and padding give arrays of more than 2^50 units");
+  }
   return SF_OK;
 }
 

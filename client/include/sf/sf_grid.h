@@ -58,7 +58,7 @@ typedef struct sf_grid_options {
   int32_t radius[SF_GRID_AXES][2]; /* of the stencil, below and above along each axis; 0: no halo there */
   sf_grid_reach_t reach;           /* of the stencil */
   int32_t steps;               /* time steps between exchanges; 0: 1. Halos are steps * radius wide, and reach further
-                                  than faces: see sf_grid_step */
+                                  than faces: see sf_grid_step. radius * steps: up to 4 * points + 1024 */
   int32_t order[SF_GRID_AXES]; /* axes in the order of storage, the fastest first; all 0: as arrays of C, the last axis
                                   is the fastest */
   int32_t padding[SF_GRID_AXES]; /* unused units behind each line of points along the axis */
@@ -73,8 +73,8 @@ typedef struct sf_grid_options {
  * given, but this process has no driver, device or plugin. SF_ERR_ARG without an agreement: group is NULL. */
 SF_CHECK_RESULT sf_status_t sf_grid_create(sf_group_t *group, const sf_grid_options_t *options, sf_grid_t **grid_p);
 
-/* Frees the grid and its graphs. Collective, as sf_graph_destroy. Memory of sf_grid_alloc remains: see sf_free. grid ==
- * NULL is accepted. SF_ERR_STATE: its exchanges have not been destroyed. */
+/* Frees the grid and its graphs; before sf_finalize. Collective, as sf_graph_destroy. Memory of sf_grid_alloc remains:
+ * see sf_free. grid == NULL is accepted. SF_ERR_STATE: its exchanges have not been destroyed. */
 sf_status_t sf_grid_destroy(sf_grid_t *grid);
 
 /* What set-up decided. Costs are those of the assignment of subdomains to places, summed over all nodes: values in

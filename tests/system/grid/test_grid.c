@@ -64,6 +64,7 @@ static int pass_bad_options(sftest_rank_t *self)
   WITH(radius[0][1], -1, "radius[0][1] is -1");
   WITH(reach, (sf_grid_reach_t)7, "reach is 7");
   WITH(steps, -2, "steps is -2");
+  WITH(steps, INT32_MAX, "radius times steps is 2147483647 along axis 0; expected at most 1056");
   WITH(order[1], 1, "order is 0, 1, 0");
   WITH(padding[2], -1, "padding[2] is -1");
   WITH(flags, 64, "unknown flags 0x40");
