@@ -75,14 +75,6 @@ static void combine_function(const sfc_composite_t *composite, const sfc_piece_t
   composite->move->unpack(unit, vertex, piece->first, piece->n, present, composite->target);
 }
 
-/* Slots are ordered by root and contribution: the kernel combines a root's contributions one by one. */
-static void fetch_all(const sfc_composite_t *composite)
-{
-  const sfc_combine_t *combine = &composite->combine;
-  combine->kernels->fetch(combine->unit, composite->slot_root, 0, composite->slot_root->n, composite->scratch,
-                          composite->target);
-}
-
 static void combine_round(const sfc_composite_t *composite, const sfc_slot_round_t *round)
 {
   bool fetch = composite->call == SFSHM_CALL_FETCH;
@@ -98,8 +90,11 @@ static void combine_round(const sfc_composite_t *composite, const sfc_slot_round
 
 void sfc_composite_combine(const sfc_composite_t *composite)
 {
+  const sfc_combine_t *combine = &composite->combine;
+  /* Slots are ordered by root and contribution: the kernel combines a root's contributions one by one. */
   if (composite->slot_root != NULL)
-    fetch_all(composite);
+    combine->kernels->fetch(combine->unit, composite->slot_root, 0, composite->slot_root->n, composite->scratch,
+                            composite->target);
   for (int64_t i = 0; i < composite->nrounds; i++)
     combine_round(composite, &composite->rounds[i]);
 }

@@ -15,22 +15,17 @@ void sfc_claim_pool_destroy(sfc_claim_pool_t *claims)
   pthread_mutex_destroy(&claims->lock);
 }
 
-static sf_status_t give_claims(sf_context_t *context, const sfshm_region_t *region)
+static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
 {
   Sfproto__ClaimsOpen open = SFPROTO__CLAIMS_OPEN__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(CLAIMS_OPEN, claims_open, &open);
-  return sfc_daemon_tell(&context->control, &message, &region->fd, 1);
-}
-
-static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
-{
   sf_status_t status = sfc_submit_ring_open(&context->submit_ring, context->board);
   if (status == SF_OK)
     status = sfshm_region_create("sf-claims", SFSHM_REGION_CLAIMS, sizeof(sfshm_claims_t), SFSHM_SEAL_SIZE,
                                  SFSHM_COMMIT_ALL, region_p);
   if (status != SF_OK)
     return status;
-  status = give_claims(context, region_p);
+  status = sfc_daemon_tell(&context->control, &message, &region_p->fd, 1);
   if (status != SF_OK)
     sfshm_region_destroy(region_p);
   return status;

@@ -368,13 +368,6 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory)
   }
 }
 
-/* Other ranks that have the region open close it in any case. */
-static sf_status_t check_not_freed(const struct sf_region *region)
-{
-  sfc_memory_ref_t ref = sfc_memory_find(&region->context->memory, region->address);
-  return sfc_memory_check_alive("sf_unregister", &ref, region->address, NULL);
-}
-
 sf_status_t sf_unregister(sf_region_t *region)
 {
   if (region == NULL)
@@ -382,7 +375,8 @@ sf_status_t sf_unregister(sf_region_t *region)
   sf_status_t status = sfc_context_check(region->context, __func__);
   if (status != SF_OK)
     return status;
-  status = check_not_freed(region);
+  sfc_memory_ref_t ref = sfc_memory_find(&region->context->memory, region->address);
+  status = sfc_memory_check_alive("sf_unregister", &ref, region->address, NULL);
   take_out(&region->context->memory, region);
   let_go(region);
   sfc_memory_withdraw(region->context, region->number, true);

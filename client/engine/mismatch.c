@@ -10,7 +10,7 @@
 #include "client/engine/trunk.h"
 #include "client/graph.h"
 
-/* ---- What was called here ---------------------------------------------------------------------------------------- */
+/* ---- Calls of this rank ----------------------------------------------------------------------------------------- */
 
 /* The latest operation begun here with the descriptor's number modulo 2^24; 0: not begun yet. */
 static uint64_t find_sequence(const sf_graph_t *graph, uint64_t desc)
@@ -153,7 +153,7 @@ static void compare_multi(const sfc_lane_t *lane, uint64_t awaited)
        sfshm_desc_operation(awaited));
 }
 
-/* ---- What is waited for ------------------------------------------------------------------------------------------ */
+/* ---- Awaited calls ---------------------------------------------------------------------------------------------- */
 
 /* Announces to the peer, once. Returns whether it is new. */
 static bool announce(sfc_lane_t *lane, uint64_t awaited)
@@ -190,7 +190,7 @@ void sfc_mismatch_ask_nodes(sf_graph_t *graph)
       tell(&graph->lanes[i]);
 }
 
-/* ---- What the other end says ------------------------------------------------------------------------------------- */
+/* ---- Calls of the peer ------------------------------------------------------------------------------------------ */
 
 sfc_side_calls_t sfc_mismatch_side_calls(const sfc_trunk_side_t *side)
 {

@@ -112,7 +112,7 @@ static bool has_given_edges(sf_graph_t *graph)
   return graph->edges_given > 0;
 }
 
-/* ---- What is offered --------------------------------------------------------------------------------------------- */
+/* ---- Choice ----------------------------------------------------------------------------------------------------- */
 
 /* With shared roots the owner combines contributions one by one. */
 uint32_t sfc_offload_parts(const sf_request_t *request)

@@ -242,7 +242,8 @@ static bool send_message(sfc_lane_t *lane, sf_request_t *request)
 {
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
-  if (!sfc_trunk_may_send(side, request->value_bytes))
+  if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <
+      sfc_trunk_send_needs(side, request->value_bytes, side->sent + 1))
     return false;
   char *slot = fill_slot(lane, request, side);
   if (slot == NULL)

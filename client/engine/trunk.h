@@ -32,13 +32,6 @@ static inline uint64_t sfc_trunk_send_needs(const sfc_trunk_side_t *side, size_t
   return sfshm_trunk_needs(message, side->told->send_values, sfshm_exchange_class(unit_bytes));
 }
 
-/* Whether the next message may be written. */
-static inline bool sfc_trunk_may_send(const sfc_trunk_side_t *side, size_t unit_bytes)
-{
-  return atomic_load_explicit(&side->flow->granted, memory_order_acquire) >=
-         sfc_trunk_send_needs(side, unit_bytes, side->sent + 1);
-}
-
 static inline sfc_trunk_side_t *sfc_trunk_sending(sfc_trunk_t *trunk, sfshm_operation_t operation)
 {
   return operation == SFSHM_BCAST ? &trunk->as_root : &trunk->as_leaf;

@@ -4,7 +4,7 @@
 #include "client/engine/lane_ops.h"
 #include "client/engine/op_trace.h"
 
-/* ---- What is missing --------------------------------------------------------------------------------------------- */
+/* ---- Missing lanes ----------------------------------------------------------------------------------------------- */
 
 sfc_lane_t *sfc_wait_state_turn(const sf_request_t *request)
 {

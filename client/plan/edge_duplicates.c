@@ -20,12 +20,6 @@ typedef struct sfc_pairs {
   int64_t n;
 } sfc_pairs_t;
 
-static void free_pairs(sfc_pairs_t *pairs)
-{
-  free(pairs->pair);
-  free(pairs->scratch);
-}
-
 static int64_t leaf_at(const sfc_edge_bucket_t *bucket, int64_t place)
 {
   return sfshm_pattern_at(&bucket->leaf, place);
@@ -197,7 +191,8 @@ sf_status_t sfc_edge_duplicates_find(const sfc_edge_bucket_t *bucket, const sfc_
     status = find_spread(bucket, cluster, leaves_ascend, root_max, &pairs);
   if (status == SF_OK && pairs.n > 0)
     status = take_pairs(bucket, &pairs, extras_p);
-  free_pairs(&pairs);
+  free(pairs.pair);
+  free(pairs.scratch);
   return status;
 }
 

@@ -105,11 +105,6 @@ static bool apply_plan(sfc_setup_t *setup)
   return status == SF_OK;
 }
 
-static step_t choose_first(sfc_setup_t *setup)
-{
-  return setup->error.status == SF_OK && apply_plan(setup) ? NAME : EDGES;
-}
-
 static step_t name_earlier(sfc_setup_t *setup)
 {
   if (!sfc_setup_create(setup))
@@ -131,15 +126,6 @@ static sf_status_t make_own_list(sfc_setup_t *setup, int64_t *bad_leaf)
   return status;
 }
 
-/* Offers lanes before it is known which ranks need them, so that one round may suffice. With very many lanes the
- * message would be too long. */
-static sf_status_t offer_lanes(sfc_setup_t *setup)
-{
-  return setup->lists.own.nparts > OFFERED_MAX
-             ? SF_OK
-             : sfc_lane_addresses_offer(setup->graph, &setup->lists.own, &setup->offered);
-}
-
 static step_t tell_edges(sfc_setup_t *setup)
 {
   int64_t bad_leaf = -1;
@@ -147,8 +133,9 @@ static step_t tell_edges(sfc_setup_t *setup)
   sfc_edge_loans_collect(setup->group->context);
   if (setup->error.status == SF_OK) {
     sf_status_t status = make_own_list(setup, &bad_leaf);
-    if (status == SF_OK)
-      status = offer_lanes(setup);
+    /* Lanes before it is known which ranks need them, so that one round may suffice; not too many for a message. */
+    if (status == SF_OK && setup->lists.own.nparts <= OFFERED_MAX)
+      status = sfc_lane_addresses_offer(setup->graph, &setup->lists.own, &setup->offered);
     if (status != SF_OK)
       sfc_setup_note_error(setup, status, setup->group->rank, bad_leaf);
   }
@@ -231,7 +218,7 @@ static step_t become_ready(sfc_setup_t *setup)
 static void run(sfc_setup_t *setup)
 {
   sfc_graph_expect(setup->group->context);
-  for (step_t step = choose_first(setup); step != OVER;)
+  for (step_t step = setup->error.status == SF_OK && apply_plan(setup) ? NAME : EDGES; step != OVER;)
     switch (step) {
     case NAME:
       step = name_earlier(setup);

@@ -25,19 +25,14 @@ static size_t handed_bytes(const sfc_edge_exchange_t *lists)
   return bytes;
 }
 
-/* Between nodes the daemon copies lists too, short ones only. */
-static bool may_go_through_inbox(const sf_context_t *context, size_t bytes)
-{
-  return bytes <= (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED);
-}
-
 sf_status_t sfc_edge_exchange_publish(sfc_edge_exchange_t *lists)
 {
   sf_context_t *context = lists->group->context;
   size_t bytes = handed_bytes(lists), offset = 0;
   if (bytes == 0)
     return SF_OK;
-  if (!may_go_through_inbox(context, bytes))
+  /* Between nodes the daemon copies lists too, short ones only. */
+  if (bytes > (context->rank_nodes == NULL ? SFSHM_EDGES_MAX_COPIED : SFSHM_EDGES_MAX_FETCHED))
     return sfc_edge_list_seal(&lists->own);
   sf_status_t status = sfc_heap_take(&context->inbox, bytes, false, &lists->handed);
   if (status != SF_OK)
@@ -82,7 +77,7 @@ size_t sfc_edge_exchange_describe(const sfc_edge_exchange_t *lists, Sfproto__Edg
   return n;
 }
 
-/* ---- Those of others ---- */
+/* ---- Lists of peers ---- */
 
 /* Copies a block from the inbox of its rank. */
 static sf_status_t copy_block(const sfc_edge_exchange_t *lists, const Sfproto__EdgeBlock *block, sfc_peer_list_t *list)

@@ -206,20 +206,15 @@ static int list_candidates(sf_group_t *group, uint32_t flags, sfc_plan_t *candid
   return n;
 }
 
-static void end_comparing(sf_context_t *context, sfc_plan_t *plan)
-{
-  pthread_mutex_lock(&context->lock);
-  plan->ncomparing--;
-  pthread_mutex_unlock(&context->lock);
-}
-
 sfc_plan_t *sfc_plan_find(sf_group_t *group, const sfc_edge_input_t *input, uint32_t flags)
 {
   sfc_plan_t *candidates[SFC_PLANS_KEPT], *found = NULL;
   int n = list_candidates(group, flags, candidates);
   for (int i = 0; i < n; i++) {
     bool equal = found == NULL && sfc_edge_snapshot_equals(candidates[i]->snapshot, input);
-    end_comparing(group->context, candidates[i]);
+    pthread_mutex_lock(&group->context->lock);
+    candidates[i]->ncomparing--;
+    pthread_mutex_unlock(&group->context->lock);
     if (equal)
       found = candidates[i];
     else

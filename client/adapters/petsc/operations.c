@@ -6,7 +6,7 @@
 
 PetscInt sfpetsc_setup_after = 10;
 
-/* ---- Who does it: the library or MPI ----------------------------------------------------------------------------- */
+/* ---- Choice of library or MPI ------------------------------------------------------------------------------------ */
 
 PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
 {
