@@ -19,6 +19,7 @@ typedef struct cursor {
   const job_t *jobs;
   int32_t njobs;
   int64_t done; /* of the first one */
+  size_t unit_bytes;
 } cursor_t;
 
 /* What of them fits into a half: parts of jobs from their sources to the half, and from there to their targets. */
@@ -49,7 +50,7 @@ static void add_part(const job_t *job, int64_t first, int64_t n, chunk_t *chunk)
 /* Takes the next chunk; one without bytes: all is done. */
 static void take_chunk(cursor_t *cursor, chunk_t *chunk)
 {
-  size_t unit_bytes = sfshm_unit_size(cursor->jobs[0].unit);
+  size_t unit_bytes = cursor->unit_bytes;
   chunk->n = 0;
   chunk->bytes = 0;
   while (cursor->njobs > 0 && chunk->n < SFSHM_CUDA_SETS_MAX && SFSHM_CUDA_BOUNCE_BYTES - chunk->bytes >= unit_bytes) {
@@ -62,7 +63,7 @@ static void take_chunk(cursor_t *cursor, chunk_t *chunk)
     chunk->bytes += (size_t)n * unit_bytes;
     cursor->done += n;
     if (cursor->done == job->n)
-      *cursor = (cursor_t){cursor->jobs + 1, cursor->njobs - 1, 0};
+      *cursor = (cursor_t){cursor->jobs + 1, cursor->njobs - 1, 0, unit_bytes};
   }
 }
 
@@ -99,7 +100,7 @@ static sf_status_t begin_fetch(sfshm_cuda_device_t *device, cursor_t *cursor, in
 
 static sf_status_t device_to_host(sfshm_cuda_device_t *device, const job_t jobs[], int32_t njobs)
 {
-  cursor_t cursor = {jobs, njobs, 0};
+  cursor_t cursor = {jobs, njobs, 0, sfshm_unit_size(jobs[0].unit)};
   chunk_t chunks[SFSHM_CUDA_HALVES];
   int half = 0;
   sf_status_t status = begin_fetch(device, &cursor, half, &chunks[half]);
@@ -117,7 +118,7 @@ static sf_status_t device_to_host(sfshm_cuda_device_t *device, const job_t jobs[
 /* Nobody waits for the last chunks here. */
 static sf_status_t host_to_device(sfshm_cuda_device_t *device, const job_t jobs[], int32_t njobs)
 {
-  cursor_t cursor = {jobs, njobs, 0};
+  cursor_t cursor = {jobs, njobs, 0, sfshm_unit_size(jobs[0].unit)};
   chunk_t chunk;
   sf_status_t status = SF_OK;
   for (take_chunk(&cursor, &chunk); chunk.bytes > 0 && status == SF_OK; take_chunk(&cursor, &chunk)) {
@@ -156,7 +157,7 @@ static sf_status_t run_on_device(int32_t number, const job_t jobs[], int32_t njo
 static sf_status_t between_devices(int32_t from, int32_t to, const job_t *job)
 {
   static char packed_units[SFSHM_CUDA_BOUNCE_BYTES]; /* under the lock */
-  cursor_t cursor = {job, 1, 0};
+  cursor_t cursor = {job, 1, 0, sfshm_unit_size(job->unit)};
   chunk_t chunk;
   sf_status_t status = SF_OK;
   for (take_chunk(&cursor, &chunk); chunk.bytes > 0 && status == SF_OK; take_chunk(&cursor, &chunk)) {

@@ -207,7 +207,8 @@ START_TEST(test_same_handle)
   ck_assert_int_eq(device->streams->mark(streams), SF_OK);
   if (by_thread) {
     pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, note_elsewhere, &(elsewhere_t){streams, stream, &found}), 0);
+    elsewhere_t elsewhere = {streams, stream, &found};
+    ck_assert_int_eq(pthread_create(&thread, NULL, note_elsewhere, &elsewhere), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
   } else {
     cuda.stream_destroy(stream);
