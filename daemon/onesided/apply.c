@@ -24,8 +24,9 @@ static sf_status_t check_patch(const sfd_array_t *array, const sfshm_array_reque
   for (int32_t d = 0; d < shape->ndims; d++)
     if (request->extent[d] < 1 || request->extent[d] > shape->dims[d].extent || request->first[d] < 0 ||
         request->first[d] > shape->dims[d].extent - request->extent[d])
-      return sfshm_error(SF_ERR_PROTO, "indices %" PRId64 " to %" PRId64 " of dimension %d, 0 to %" PRId64 " are there",
-                         request->first[d], request->first[d] + request->extent[d] - 1, d, shape->dims[d].extent - 1);
+      return sfshm_error(SF_ERR_PROTO,
+                         "%" PRId64 " indices from %" PRId64 " on of dimension %d; 0 to %" PRId64 " are there",
+                         request->extent[d], request->first[d], d, shape->dims[d].extent - 1);
   for (int32_t i = 0; i < array->nparts; i++)
     if (sfshm_array_box(shape, array->parts[i].rank, request->first, request->extent, &box))
       count += sfshm_array_count(shape->ndims, box.extent);
