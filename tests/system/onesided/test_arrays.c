@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "tests/system/cluster.h"
+#include "tests/system/loop/cluster.h"
 #include "tests/system/model/array.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/unit/runner.h"
 
 #define CASES 10 /* of one job */
@@ -342,41 +344,81 @@ static int run_cases(sftest_rank_t *self)
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-static void run_job(const sftest_cluster_t *cluster)
+static void run_job(const sftest_node_t nodes[], int32_t nnodes)
 {
   int32_t places[RANKS_MAX];
+  sftest_job_t job;
   uint64_t seed = sftest_seed(), random = sftest_hash(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, RANKS_MAX);
   sftest_use_seed(seed);
-  sftest_places_choose(places, size, cluster->nnodes, &random);
-  sftest_cluster_run(cluster, places, size, run_cases, &seed);
+  sftest_places_choose(places, size, nnodes, &random);
+  sftest_job_start_over(&job, nodes, places, size, run_cases, &seed);
+  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_expect_all(&job);
 }
 
-static void run_jobs(int32_t nnodes, int jobs)
+static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, int jobs)
+{
+  for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(jobs)); i++)
+    run_job(nodes, nnodes);
+}
+
+static void run_over_tcp(int32_t nnodes, int jobs)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, nnodes);
   sftest_cluster_warm(&cluster);
-  for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(jobs)); i++)
-    run_job(&cluster);
+  run_jobs(cluster.nodes, nnodes, jobs);
+  sftest_cluster_settle(&cluster);
   sftest_cluster_stop(&cluster);
 }
 
 START_TEST(one_node)
 {
-  run_jobs(1, 12);
+  run_over_tcp(1, 12);
 }
 END_TEST
 
 START_TEST(two_nodes)
 {
-  run_jobs(2, 6);
+  run_over_tcp(2, 6);
 }
 END_TEST
 
 START_TEST(three_nodes)
 {
-  run_jobs(3, 6);
+  run_over_tcp(3, 6);
+}
+END_TEST
+
+/* Long operations are those of workers. */
+START_TEST(with_workers)
+{
+  setenv("SFD_OFFLOAD_WORKERS", "2", 1);
+  run_over_tcp(2, 2);
+}
+END_TEST
+
+/* Bytes take a while, and arrive in random pieces. */
+START_TEST(over_loop)
+{
+  sftest_loop_cluster_t cluster;
+  sftest_loop_cluster_start(&cluster, 3, (unsigned)_i * 3, sftest_seed() | 1);
+  run_jobs(cluster.nodes, 3, 2);
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(over_mpi)
+{
+  sftest_mpi_cluster_t cluster;
+  if (sftest_mpi_cluster_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
+    return;
+  }
+  sftest_mpi_cluster_start(&cluster, 3);
+  run_jobs(cluster.nodes, 3, 2);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -388,6 +430,9 @@ int main(void)
   tcase_add_test(cases, one_node);
   tcase_add_test(cases, two_nodes);
   tcase_add_test(cases, three_nodes);
+  tcase_add_test(cases, with_workers);
+  tcase_add_loop_test(cases, over_loop, 0, 2);
+  tcase_add_test(cases, over_mpi);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
 }

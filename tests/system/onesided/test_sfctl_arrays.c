@@ -1,0 +1,102 @@
+/* sfctl about arrays over two nodes: shape, distribution and what the ranks of a node have done, as table, JSON and
+ * metrics; and whom requests wait for that a daemon does not answer. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "tests/system/cluster.h"
+#include "tests/system/sfctl.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define LIMIT_MS 20000
+
+typedef struct scene {
+  _Atomic int32_t nready;
+  _Atomic bool stopped, over;
+} scene_t;
+
+/* Ranks 0 and 1 are on node 0. Each owns 10 rows. */
+static int work(sftest_rank_t *self)
+{
+  scene_t *scene = self->argument;
+  const int64_t extent[] = {40, 6}, row[] = {1, 6}, one[] = {1, 1};
+  int64_t own[] = {10 * self->rank, 0}, other[] = {10 * (self->rank ^ 1), 0}, far[] = {10 * (self->rank ^ 2), 0};
+  const sf_array_distribution_t distribution = {.grid = {4, 1}, .block = {0, 2}};
+  double values[6] = {0};
+  sf_context_t *context = sftest_join(self);
+  sf_array_t *array;
+  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_DOUBLE, 2, extent, &distribution, &array));
+  SFTEST_OK(self, sf_array_put(array, own, row, values, NULL));
+  SFTEST_OK(self, sf_array_get(array, other, one, values, NULL));
+  for (int i = 0; i < 3; i++)
+    SFTEST_OK(self, sf_array_acc(array, far, row, values, NULL, NULL));
+  SFTEST_OK(self, sf_array_flush(array, SF_ARRAY_ALL_RANKS));
+  scene->nready++;
+  while (!scene->stopped)
+    sftest_sleep_ms(1);
+  if (self->rank == 1)
+    SFTEST_OK(self, sf_array_put(array, far, row, values, NULL));
+  scene->nready++;
+  SFTEST_OK(self, sf_array_flush(array, SF_ARRAY_ALL_RANKS));
+  while (!scene->over)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_array_destroy(array));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(arrays)
+{
+  static const int32_t places[] = {0, 0, 1, 1};
+  sftest_cluster_t cluster;
+  sftest_sfctl_t run;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  const char *socket = cluster.nodes[0].socket;
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
+  sftest_await(&scene->nready, RANKS);
+  sftest_sfctl(socket, WORDS("arrays", "--wide"), 0);
+  sftest_expect_in(sftest_sfctl_out, "40 x 6");
+  sftest_expect_in(sftest_sfctl_out, "4 x 1");
+  sftest_expect_in(sftest_sfctl_out, "even x by 2");
+  sftest_sfctl(socket, WORDS("arrays", "--json"), 0);
+  sftest_expect_in(sftest_sfctl_out, "\"unit\":\"double\"");
+  sftest_expect_in(sftest_sfctl_out, "\"here\":2,\"part_bytes\":960,\"in_flight\":0");
+  sftest_expect_in(sftest_sfctl_out, "{\"way\":\"own\",\"kind\":\"put\",\"operations\":2,\"bytes\":96}");
+  sftest_expect_in(sftest_sfctl_out, "{\"way\":\"node\",\"kind\":\"get\",\"operations\":2,\"bytes\":16}");
+  sftest_expect_in(sftest_sfctl_out, "{\"way\":\"daemon\",\"kind\":\"acc\",\"operations\":6,\"bytes\":288}");
+  sftest_sfctl(socket, WORDS("metrics", "--all-nodes"), 0);
+  sftest_expect_in(sftest_sfctl_out, "way=\"daemon\",kind=\"acc\"} 6\n");
+  sftest_sfctl(socket, WORDS("stuck", "--threshold", "3600"), 0);
+  kill(cluster.nodes[1].pid, SIGSTOP);
+  scene->stopped = true;
+  sftest_await(&scene->nready, 2 * RANKS);
+  sftest_sleep_ms(300);
+  sftest_sfctl_start(&run, socket, WORDS("stuck", "--threshold", "0.2", "--timeout", "1"), NULL);
+  sftest_sfctl_finish(&run);
+  kill(cluster.nodes[1].pid, SIGCONT);
+  ck_assert_int_eq(sftest_sfctl_code, 1);
+  sftest_expect_in(sftest_sfctl_out, "rank 1 of job ");
+  sftest_expect_in(sftest_sfctl_out, "node 0) waits for a flush from node 1: 1 request on the array of graph ");
+  scene->over = true;
+  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_expect_all(&job);
+  sftest_sfctl(socket, WORDS("arrays"), 0);
+  sftest_expect_in(sftest_sfctl_out, "no arrays");
+  sftest_cluster_stop(&cluster);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("sfctl arrays");
+  TCase *cases = tcase_create("sfctl arrays");
+  tcase_set_timeout(cases, 60);
+  tcase_add_test(cases, arrays);
+  suite_add_tcase(suite, cases);
+  return sftest_run(suite);
+}
