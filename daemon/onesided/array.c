@@ -29,7 +29,7 @@ static sf_status_t check_counts(const Sfproto__ArrayOpen *open, const sfd_group_
   return SF_OK;
 }
 
-/* The bounds stay the message's. */
+/* The bounds remain in the message. */
 static sf_status_t read_shape(const Sfproto__ArrayOpen *open, const sfd_group_t *group, sfshm_array_t *shape_p)
 {
   sfshm_array_t shape = {.ndims = (int32_t)open->n_extents, .base = (sfshm_base_t)open->unit};
@@ -113,7 +113,7 @@ void sfd_array_graph_freed(sfd_graph_t *graph)
 
 /* ---- ArrayOpen --------------------------------------------------------------------------------------------------- */
 
-/* The first rank of the node makes the array; the others say the same. */
+/* The first rank of the node creates the array; the others must pass the same shape. */
 static sf_status_t find_array(sfd_graph_t *graph, const sfshm_array_t *shape, const Sfproto__ArrayOpen *open)
 {
   const sfd_group_t *group = graph->group;

@@ -10,7 +10,7 @@
 #define SFD_ARRAY_DATA_FOLLOW 1u /* flags of SFD_PEER_ARRAY: SFD_PEER_ARRAY_DATA is the next message about arrays */
 #define SFD_ARRAY_FAILED 1u      /* flags of SFD_PEER_ARRAY_DONE: the payload is status (32 bits) and text */
 
-/* Data in the payload of SFD_PEER_ARRAY, behind the request: the channel copies no more. */
+/* Data in the payload of SFD_PEER_ARRAY, behind the request: the channel copies at most so much. */
 #define SFD_ARRAY_INLINE 384u
 
 /* Answers up to this size are copied into the frame. */
@@ -26,16 +26,16 @@ struct sfd_window;
 struct sfd_array_task;
 TAILQ_HEAD(sfd_array_queue_list, sfd_array_queue);
 
-/* What arrives from one node. */
+/* Messages in progress from one node. */
 typedef struct sfd_array_arrival {
-  struct sfd_array_task *task; /* whose data are to come, or are coming; NULL: none */
-  struct sfd_window *window;   /* into which an answer is coming; NULL: none */
+  struct sfd_array_task *task; /* whose data are awaited or arriving; NULL: none */
+  struct sfd_window *window;   /* into which an answer is arriving; NULL: none */
 } sfd_array_arrival_t;
 
-/* What a daemon keeps for operations between nodes. */
+/* The daemon's state of operations between nodes. */
 typedef struct sfd_onesided {
-  struct sfd_array_queue_list ready; /* queues of which the first operation can be carried out */
-  int64_t budget;                    /* cost of what may still be carried out in this turn of the loop */
+  struct sfd_array_queue_list ready; /* queues whose first operation can be carried out */
+  int64_t budget;                    /* cost that this turn of the loop may still carry out */
   int32_t nnodes;
   sfd_array_arrival_t arrivals[]; /* by node */
 } sfd_onesided_t;

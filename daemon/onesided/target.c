@@ -12,9 +12,8 @@
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-/* Finds array and queue. What is wrong with the request is the answer; an error ends the channel: the other daemon
- * lies.
- */
+/* Finds array and queue. A fault of the request is sent as its answer; an error ends the channel, as the other daemon
+ * is wrong. */
 static sf_status_t find_target(sfd_array_task_t *task)
 {
   const sfd_message_head_t *head = &task->head;
@@ -87,7 +86,7 @@ static sf_status_t request_arrived(sfd_server_t *server, int32_t node, const sfd
   return SF_OK;
 }
 
-/* Data of a put go straight into the array if nothing is before them. */
+/* Data of a put are received directly into the array if the queue is empty. */
 static sfd_placing_t place_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
   sfd_array_arrival_t *arrival = &server->onesided->arrivals[node];

@@ -1,6 +1,6 @@
-/* Operations of ranks of other nodes on arrays here. The loop carries out short ones at once, as long as it has not
- * done much in this turn, and workers long ones; others wait in the queue of their rank and array, so that the
- * operations of a rank on an array take effect in the order of its calls. The daemon's thread. */
+/* Operations of ranks of other nodes on arrays here. The loop carries out short ones at once, within a limit for each
+ * turn, and workers long ones; others wait in the queue of their rank and array, so that the operations of a rank on an
+ * array take effect in the order of its calls. The daemon's thread. */
 #ifndef SFD_ONESIDED_TARGET_H
 #define SFD_ONESIDED_TARGET_H
 
@@ -9,7 +9,7 @@
 #include "daemon/net.h"
 #include "daemon/onesided/array.h"
 
-/* What the daemon keeps for operations between nodes: server->onesided. SF_ERR_NOMEM. */
+/* Creates server->onesided, the state of operations between nodes. SF_ERR_NOMEM. */
 sf_status_t sfd_onesided_create(sfd_server_t *server, int32_t nnodes);
 void sfd_onesided_destroy(sfd_server_t *server);
 
@@ -23,10 +23,10 @@ void sfd_onesided_lost(sfd_server_t *server, int32_t node, const sfd_message_hea
 /* The channel to the node has ended. */
 void sfd_onesided_node_lost(sfd_server_t *server, int32_t node);
 
-/* Carries out operations that wait, a bounded part of them at a time. Whether there are more. */
+/* Carries out waiting operations, up to the limit of a turn. Returns whether there are more. */
 bool sfd_onesided_attend(sfd_server_t *server);
 
-/* The array ends: nothing is carried out any more. */
+/* The array ends: no operation is carried out any more. */
 void sfd_array_drop_queues(sfd_array_t *array);
 
 #endif

@@ -9,8 +9,8 @@
 #include "shm/base/error.h"
 
 #define TURN_COST (512 << 10)   /* of one turn of the loop: about a tenth of a millisecond */
-#define WORKER_COST (128 << 10) /* above that handing it to a worker takes less time */
-#define IN_PLACE_BYTES 16384u   /* from here on what is contiguous is sent from the array */
+#define WORKER_COST (128 << 10) /* from which on handing it to a worker takes less time */
+#define IN_PLACE_BYTES 16384u   /* from which on contiguous elements are sent from the array */
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ sfd_array_queue_t *sfd_array_find_queue(sfd_array_t *array, int32_t rank)
   return array->queues != NULL ? &array->queues[rank] : NULL;
 }
 
-/* The queue's operation is over. */
+/* The queue's operation has ended. */
 static void free_queue(sfd_server_t *server, sfd_array_queue_t *queue)
 {
   queue->busy = false;
@@ -82,7 +82,7 @@ static void on_sent(void *context, sf_status_t status)
   sfd_array_task_free(task);
 }
 
-/* Sends what the operation returns, or its error. Takes the task over. */
+/* Sends the operation's result or error. Takes ownership of the task. */
 static void answer(sfd_array_task_t *task)
 {
   sfd_message_head_t head = task->head;
@@ -110,7 +110,7 @@ static void answer(sfd_array_task_t *task)
 
 /* ---- Carrying out ------------------------------------------------------------------------------------------------ */
 
-/* The loop's thread, or a worker. */
+/* The daemon's thread, or a worker. */
 static void apply_task(sfd_work_t *work)
 {
   sfd_array_task_t *task = (sfd_array_task_t *)work;
@@ -129,7 +129,7 @@ static void on_applied(sfd_work_t *work)
   answer(task);
 }
 
-/* Finds memory for what is returned: the array's own if it can be sent from there, for which the queue waits. */
+/* Finds memory for the result: the array's own if it can be sent from there; the queue then waits until it is sent. */
 static void find_returned(sfd_array_task_t *task)
 {
   uint64_t bytes = task->needs.returned_bytes;
@@ -153,7 +153,7 @@ static bool give_to_worker(sfd_array_task_t *task)
   return task->queue->busy;
 }
 
-/* An operation that is next, and not in the queue. */
+/* The task is the next one, and not in the queue. */
 static void carry_out(sfd_array_task_t *task)
 {
   const sfd_graph_t *graph = task->array->graph;
@@ -171,7 +171,7 @@ static void carry_out(sfd_array_task_t *task)
   answer(task);
 }
 
-/* All of a request has come. */
+/* The whole request has arrived. */
 void sfd_array_task_begin(sfd_array_task_t *task)
 {
   sfd_array_queue_t *queue = task->queue;
@@ -207,7 +207,7 @@ bool sfd_onesided_attend(sfd_server_t *server)
     sfd_array_task_t *task = take_first(queue);
     sfd_array_t *array = task->array;
     sfd_array_hold(array);
-    TAILQ_REMOVE(&onesided->ready, queue, entry); /* others are next */
+    TAILQ_REMOVE(&onesided->ready, queue, entry); /* so that other queues are next */
     queue->ready = false;
     carry_out(task);
     set_ready(server, queue);

@@ -1,5 +1,5 @@
-/* Windows, and requests to other nodes: see window.h. The worst that a false request can do is to fail the graph that
- * it names, of the rank's own job. The daemon's thread. */
+/* Windows, and requests to other nodes: see window.h. A false request can at most fail the graph that it names, of the
+ * rank's own job. The daemon's thread. */
 #include "daemon/onesided/window.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "daemon/onesided/messages.h"
 #include "shm/base/error.h"
 
-/* A request under way. */
+/* A request in progress. */
 typedef struct request {
   uint64_t number; /* 0: the slot is free */
   uint64_t graph;
@@ -23,8 +23,8 @@ typedef struct request {
 } request_t;
 
 struct sfd_window {
-  int64_t uses;     /* the rank's, and one of each message that leaves or arrives */
-  sfd_rank_t *rank; /* NULL: gone */
+  int64_t uses;     /* the rank's, and one of each message that is being sent or received */
+  sfd_rank_t *rank; /* NULL: it has left */
   sfshm_region_t region;
   request_t requests[SFSHM_WINDOW_SLOTS];
 };
@@ -126,7 +126,7 @@ static void on_sent(void *context, sf_status_t status)
   release(context);
 }
 
-/* Request and data travel in one frame, if they are short in one message. */
+/* Request and data are sent in one frame, and in one message if they are short. */
 static void send_request(sfd_window_t *window, const sfd_graph_t *graph, const sfshm_ring_entry_t *entry)
 {
   sfd_server_t *server = graph->group->job->server;
@@ -184,7 +184,7 @@ static bool has_node(const sfd_group_t *group, int32_t node)
   return low < group->nnodes && group->nodes[low] == node && low != group->node_position;
 }
 
-/* What is wrong with an entry, or NULL; *value_p: its value. */
+/* Why an entry is not valid, or NULL; *value_p: its value. */
 static const char *find_fault(const sfd_window_t *window, const sfd_graph_t *graph, const sfshm_ring_entry_t *entry,
                               uint64_t *value_p)
 {
@@ -212,7 +212,7 @@ void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   char text[SFD_TEXT_SIZE];
   uint64_t value;
   if (graph != NULL && (graph->array == NULL || sfd_group_rank_of(graph->group, rank->number) < 0))
-    graph = NULL; /* it is none of the rank's business */
+    graph = NULL; /* the rank is no member of it */
   const char *fault = find_fault(window, graph, entry, &value);
   if (fault != NULL) {
     snprintf(text, sizeof text, "rank %d submitted a request on an array %s %" PRIu64, rank->number, fault, value);
@@ -237,7 +237,7 @@ void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
-/* *window_p: NULL if the rank or its job has gone meanwhile. SF_ERR_PROTO: the rank has made no such request. */
+/* *window_p: NULL if the rank has left or its job has ended. SF_ERR_PROTO: the rank has sent no such request. */
 static sf_status_t find_request(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                 sfd_window_t **window_p, uint32_t *slot_p)
 {

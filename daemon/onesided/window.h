@@ -1,5 +1,5 @@
 /* Windows of ranks (shm/array/window.h), and the requests that ranks of this node make of other nodes. Which requests
- * are under way is in private memory: a rank can spoil its own only. The daemon's thread.
+ * are in progress is in private memory: a rank can spoil only its own. The daemon's thread.
  *
  *   free ---SFSHM_SUBMIT_ARRAY: request and data go to the target's daemon---> busy ---its answer---> free */
 #ifndef SFD_ONESIDED_WINDOW_H
@@ -16,7 +16,7 @@ typedef struct sfd_window sfd_window_t;
 /* WindowOpen. */
 void sfd_window_handle_open(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 
-/* The rank is gone. NULL is accepted. */
+/* The rank has left. NULL is accepted. */
 void sfd_window_close(sfd_window_t *window);
 
 /* SFSHM_SUBMIT_ARRAY. */
@@ -30,7 +30,7 @@ typedef struct sfd_window_wait {
   uint64_t since_ms; /* the oldest, by the loop's clock */
 } sfd_window_wait_t;
 
-/* Returns how many they are. window: NULL is accepted. */
+/* Returns their number. window: NULL is accepted. */
 int32_t sfd_window_waits(const sfd_window_t *window, sfd_window_wait_t waits[SFSHM_WINDOW_SLOTS]);
 
 /* An answer of another node, SFD_PEER_ARRAY_DONE; see sfd_channel_handlers_t. */

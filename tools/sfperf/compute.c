@@ -8,7 +8,7 @@ void sfperf_compute(int64_t steps)
   double value = 1;
   for (int64_t i = 0; i < steps; i++)
     value = value * 0.5 + 1;
-  volatile double result = value; /* which somebody wants */
+  volatile double result = value; /* so that the compiler keeps the computation */
   (void)result;
 }
 

@@ -7,7 +7,7 @@
 /* So many steps of work, each as long as the one before. */
 void sfperf_compute(int64_t steps);
 
-/* Steps in a microsecond when nothing disturbs. Takes some milliseconds. */
+/* Steps in a microsecond on an undisturbed core. Takes some milliseconds. */
 double sfperf_compute_calibrate(void);
 
 #endif

@@ -12,8 +12,8 @@ typedef struct sfperf_traffic {
   uint64_t payload; /* bytes */
 } sfperf_traffic_t;
 
-/* Runs the sfctl that lies beside this program, else the one in PATH, which asks the daemon of SF_SOCKET. False if
- * there is none, or it says something else. */
+/* Runs the sfctl in the directory of this program, else the one in PATH, which queries the daemon of SF_SOCKET. False
+ * if there is none, or its output is not as expected. */
 bool sfperf_daemon_traffic(sfperf_traffic_t *traffic_p);
 
 /* That sfctl. */

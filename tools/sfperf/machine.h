@@ -10,7 +10,7 @@ typedef enum sfperf_bound_by {
   SFPERF_BOUND_BY_NOBODY,   /* --no-pin, or fewer cores than ranks, or masks that overlap in part */
 } sfperf_bound_by_t;
 
-/* A machine is what has a kernel and cores of its own; several hosts, in network namespaces, may be one. */
+/* A machine has a kernel and cores of its own; several hosts, in network namespaces, may be one. */
 typedef struct sfperf_machine {
   int ranks;
   sfperf_bound_by_t bound_by;

@@ -1,5 +1,5 @@
-/* sfperf: measures the library beside its peers and the limits of the machine. An MPI program of one thread a rank,
- * started by sfrun; only judge runs without MPI. */
+/* sfperf: measures the library, its peers and the limits of the machine. An MPI program of one thread per rank, started
+ * by sfrun; only judge runs without MPI. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void run_bench(int bench, const sfperf_options_t *options)
   check_nodes(bench, &job);
   benches[bench].run(&job);
   sfperf_nodes_free(&nodes);
-  MPI_Barrier(MPI_COMM_WORLD); /* nobody leaves while others may still wait for it */
+  MPI_Barrier(MPI_COMM_WORLD); /* other ranks may still wait for this one */
   sfperf_check(sf_finalize(job.context), "sf_finalize");
   sfperf_petsc_stop();
 }

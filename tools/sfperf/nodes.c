@@ -11,7 +11,7 @@ void sfperf_nodes_init(sfperf_nodes_t *nodes, const sf_context_t *context)
 {
   int size = sf_size(context);
   int *number = sfperf_malloc((size_t)context->nnodes * sizeof number[0]); /* by the daemons' number, -1: none yet */
-  int *ranks = sfperf_malloc((size_t)size * sizeof ranks[0]);              /* by ours */
+  int *ranks = sfperf_malloc((size_t)size * sizeof ranks[0]);              /* by number in *nodes */
   memset(number, -1, (size_t)context->nnodes * sizeof number[0]);
   *nodes = (sfperf_nodes_t){.of_rank = sfperf_malloc((size_t)size * sizeof nodes->of_rank[0])};
   for (int rank = 0; rank < size; rank++) {

@@ -1,5 +1,5 @@
-/* collective: graphs that do what MPI_Allgather, MPI_Gather and MPI_Alltoall do, beside these. Runs in each rank's only
- * thread, all ranks in step. */
+/* collective: graphs that do what MPI_Allgather, MPI_Gather and MPI_Alltoall do, compared with these. Runs in each
+ * rank's only thread, all ranks in step. */
 #include "tools/sfperf/benchmarks/job.h"
 
 #include <mpi.h>

@@ -43,7 +43,7 @@ static __attribute__((noinline)) void rewrite_roots(const side_t *side, int64_t 
   int64_t count = side->task.edges->nroot_leaves;
   for (int64_t k = 0; k < count; k++)
     roots[index[k]] = (double)(iteration + k);
-  __asm__ volatile("" ::: "memory"); /* the values are wanted even if nobody here reads them */
+  __asm__ volatile("" ::: "memory"); /* the values must be written even if nothing here reads them */
 }
 
 static __attribute__((noinline)) void rewrite_leaves(const side_t *side, int64_t iteration)
@@ -137,7 +137,7 @@ static void round_free(round_t *round)
   sfperf_ground_free(&round->ground);
 }
 
-/* Over nodes: what every contender costs beside time, in about as many iterations as it was timed with. */
+/* Over nodes: costs of each contender, in about as many iterations as it was timed with. */
 static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report, const round_t *round, const char *op,
                           const sfperf_contender_t contenders[], int count)
 {
@@ -157,8 +157,8 @@ static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report
 
 typedef double run_t(void *state, int64_t iterations);
 
-/* Measures one operation by all contenders, and in the same run the rewriting alone, on plain memory that nobody else
- * reads: what rewriting costs more than that because of a contender is the contender's. */
+/* Measures one operation by all contenders, and in the same run the rewriting alone, on plain memory that no other rank
+ * reads. Rewriting that takes longer because of a contender counts as the contender's time. */
 static void measure_op(const sfperf_job_t *job, sfperf_report_t *report, round_t *round, const char *op, run_t *run,
                        run_t *rewrite)
 {

@@ -1,5 +1,5 @@
-/* overlap: rank 0 begins an operation, computes, and ends it; its partner begins and at once waits, and then sleeps
- * until the next. Who lets data travel meanwhile needs as long as the computation alone, who does not needs the time of
+/* overlap: rank 0 begins an operation, computes, and ends it; its partner begins and at once ends it, and then sleeps
+ * until the next. A contender that transfers data meanwhile needs as long as the computation alone, others the time of
  * both. Runs in both ranks' only threads. */
 #include "tools/sfperf/benchmarks/job.h"
 
@@ -51,8 +51,8 @@ static void end(const side_t *side)
     side->method->reduce_end(side->state);
 }
 
-/* Who comes first sleeps until both are here: ranks that wait by polling take a core, which here may be one that the
- * other rank's node has to spare. As one who sleeps takes a while to wake, a barrier follows: both go on together. */
+/* The first rank here sleeps until both are here: ranks that wait by polling take a core, which may be a spare core of
+ * the other rank's node. As waking takes a while, a barrier follows, so that both continue together. */
 static void meet(void)
 {
   static const struct timespec nap = {.tv_nsec = 50000};
@@ -110,7 +110,7 @@ static void round_free(round_t *round)
   sfperf_ground_free(&round->ground);
 }
 
-/* Measures all contenders, with the computation beside them if there is one; returns the median of the slowest. */
+/* Measures all contenders, with the computation if steps > 0; returns the median of the slowest. */
 static double measure(const sfperf_job_t *job, sfperf_report_t *report, round_t *round, int64_t len_bytes, bool sends,
                       int64_t steps)
 {

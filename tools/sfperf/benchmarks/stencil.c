@@ -151,7 +151,7 @@ static int64_t halo_points(const sfperf_halos_t *halos)
   return (n[0] + 2 * r) * (n[1] + 2 * r) * (n[2] + 2 * r) - n[0] * n[1] * n[2];
 }
 
-/* Over nodes: messages and bytes between these, beside those of the directions that lead to other nodes. */
+/* Over nodes: messages and bytes between these, compared with those of the directions that lead to other nodes. */
 static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report, const round_t *round,
                           const sfperf_contender_t contenders[])
 {

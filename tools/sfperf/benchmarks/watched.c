@@ -30,7 +30,7 @@ enum { WAYS = 2, CONTENDERS = 3, TURNS = 5 };
 typedef struct side {
   const sfperf_method_t *method;
   void *state;
-  pid_t top; /* to be run meanwhile, by rank 0; 0: nothing is */
+  pid_t top; /* run during the operations, by rank 0; 0: none */
 } side_t;
 
 /* ---- sfctl top --------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ void sfperf_limits_free(sfperf_limits_t *limits);
 /* Where that rank's payload lies, for both. */
 char *sfperf_limits_data(const sfperf_limits_t *limits, int rank);
 
-/* The other rank goes on when that one has come here. */
+/* The other rank continues when this one has arrived here. */
 void sfperf_limits_pass(sfperf_limits_t *limits, int sender);
 
 /* For sfperf_contender_t; state: sfperf_limits_t. An iteration is one round trip. */

@@ -98,7 +98,7 @@ static void add_wire(counts_t *counts, bool first_of_host, double sign)
   counts->wire += sign * (first_of_host ? interface_bytes() : 0);
 }
 
-/* Asking takes longer than some operations: it lies outside of what the kernel's counters are read around. */
+/* The query takes longer than some operations: it is outside of the interval of the kernel's counters. */
 static void add_told(counts_t *counts, const sfperf_nodes_t *nodes, double sign)
 {
   sfperf_traffic_t traffic;
@@ -127,7 +127,7 @@ sfperf_costs_t sfperf_costs_of(const sfperf_contender_t *contender, int64_t iter
   add_cpu(&counts, daemon_pid, -1);
   contender->run(contender->state, iterations);
   add_cpu(&counts, daemon_pid, 1);
-  MPI_Barrier(MPI_COMM_WORLD); /* who only sent may have finished long before the others */
+  MPI_Barrier(MPI_COMM_WORLD); /* a rank that only sends may finish long before the others */
   add_wire(&counts, first_of_host, 1);
   add_told(&counts, nodes, 1);
   MPI_Allreduce(&counts, total, NCOUNTS, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -95,7 +95,7 @@ static sf_status_t parse_limit(const char *relation, const char *limit, sfperf_t
   return SF_OK;
 }
 
-/* Takes "@2x4" off the name of the bench. */
+/* Cuts "@2x4" off the name of the bench. */
 static sf_status_t parse_place(sfperf_threshold_t *threshold)
 {
   int nodes, each, end = 0;

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-/* Seconds of the slowest rank for so many iterations, all ranks starting together. The same on every rank. */
+/* Seconds of the slowest rank for so many iterations, which all ranks start together. The same on every rank. */
 static double timed(const sfperf_contender_t *contender, int64_t iterations)
 {
   contender->run(contender->state, 1); /* brings its data and code back into the caches */
@@ -35,7 +35,7 @@ void sfperf_measure(const sfperf_measure_t *measure, sfperf_contender_t contende
     iterations[c] = calibrate(&contenders[c], measure->sample_s);
   for (int rep = 0; rep < measure->reps; rep++) {
     for (int turn = 0; turn < count; turn++) {
-      int c = (turn + rep) % count; /* nobody always follows the same neighbour's caches */
+      int c = (turn + rep) % count; /* so that no contender always runs after the same one */
       double seconds = timed(&contenders[c], iterations[c]);
       contenders[c].samples_us[rep] = seconds * 1e6 / (double)iterations[c] / contenders[c].operations;
     }

@@ -10,7 +10,7 @@
 
 typedef struct sfperf_contender {
   const char *name;                               /* stable: appears in tables and JSON */
-  double (*run)(void *state, int64_t iterations); /* does so many iterations, returns the seconds that count */
+  double (*run)(void *state, int64_t iterations); /* runs so many iterations, returns the seconds that count */
   void *state;                                    /* given to run */
   int operations;                                 /* in an iteration: samples are per operation */
   double samples_us[SFPERF_MAX_REPS];             /* result: time of one operation in each repetition */

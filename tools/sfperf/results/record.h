@@ -15,7 +15,7 @@ typedef struct sfperf_record {
   char bench[SFPERF_NAME_LEN];     /* "pingpong", "exchange", "setup", ... */
   char case_name[SFPERF_NAME_LEN]; /* "65536", "random-1000": what was measured */
   char op[SFPERF_NAME_LEN];        /* "oneway", "bcast", "reduce", "create" */
-  char contender[SFPERF_NAME_LEN]; /* who did it */
+  char contender[SFPERF_NAME_LEN]; /* contender's name */
   char unit[SFPERF_NAME_LEN];      /* of the samples: "us" in sfperf's own records */
   int64_t bytes;                   /* payload of one operation over all ranks; -1: none */
   int ranks;                       /* 0: does not matter */

@@ -46,8 +46,8 @@ void sfperf_report_result(sfperf_report_t *report, const sfperf_result_t *result
 void sfperf_report_measured(sfperf_report_t *report, const char *case_name, const char *op, int64_t bytes,
                             const sfperf_contender_t contenders[], int count);
 
-/* What one contender costs beside time, and what one message per pair of ranks would: that is known without measuring.
- */
+/* Costs of one contender other than time, and those of one message per pair of ranks, which are known without
+ * measuring. */
 typedef struct sfperf_costs_result {
   const char *case_name;
   const char *op;
@@ -58,8 +58,8 @@ typedef struct sfperf_costs_result {
   double pair_payload;  /* bytes, one value for each leaf */
 } sfperf_costs_result_t;
 
-/* Prints a row each of processor time and of bytes on the wire; then, for the first contender whose costs the daemons
- * told, messages and payload between the nodes beside those of pairs. */
+/* Prints a row each of processor time and of bytes on the wire; then, for the first contender with counters of the
+ * daemons, messages and payload between the nodes and those of pairs. */
 void sfperf_report_costs(const sfperf_report_t *report, const sfperf_costs_result_t *result);
 
 /* Prints a line for people, none as JSON. */
