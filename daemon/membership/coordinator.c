@@ -150,7 +150,7 @@ static void on_timeout(uv_timer_t *timer)
   snprintf(text, sizeof text, "%d of %d ranks of job \"%.64s\" did not come in time: rank%s %s", nmissing,
            coordinator->size, coordinator->name, nmissing > 1 ? "s" : "", missing);
   if (position_of(coordinator) > 0)
-    sfd_text_append(text, sizeof text, "; node %d assembled the job because node %d was not to be reached (%.200s)",
+    sfd_text_append(text, sizeof text, "; node %d coordinated the job because node %d could not be reached (%.200s)",
                     sfd_network_node(coordinator->server), first, sfd_network_why_lost(coordinator->server, first));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
   sfd_coordinator_refuse(coordinator, SF_ERR_TIMEOUT, text);

@@ -196,12 +196,14 @@ static void turn_to_next(sfd_job_t *job, const char *detail)
   char text[SFD_TEXT_SIZE];
   int32_t lost = job->coordinator_node, next = choose(job, position_of(job, lost) + 1);
   if (next < 0) {
-    snprintf(text, sizeof text, "node %d, which assembles job \"%.64s\", is lost, and no other can: %.300s", lost,
+    snprintf(text, sizeof text,
+             "node %d, the coordinator of job \"%.64s\", is lost, and no other node can replace it: %.300s", lost,
              job->name, detail);
     sfd_join_dismiss_all(job, SF_ERR_RANK_FAILED, text);
     return;
   }
-  sfd_log(SFD_LOG_JOB, SFD_INFO, "node %d assembles job \"%s\" in place of node %d: %s", next, job->name, lost, detail);
+  sfd_log(SFD_LOG_JOB, SFD_INFO, "node %d coordinates job \"%s\" in place of node %d: %s", next, job->name, lost,
+          detail);
   job->coordinator_node = next;
   join_again(job);
 }

@@ -162,14 +162,14 @@ static bool is_missing(const void *context, int32_t r)
   return job->ranks[r] == NULL;
 }
 
-/* The coordinator of a job over nodes does not answer. If it hears of the ranks yet, it must also hear that they went.
- * If this node is the coordinator, it does so at once, and must not find the job. */
+/* The coordinator of a job over nodes does not answer. If it gets the ranks' JobJoin later, it must also get their
+ * withdrawal. If this node is the coordinator, it does so at once, and must not find the job. */
 static void on_coordinator_timeout(sfd_job_t *job)
 {
   snprintf(job->detail, sizeof job->detail,
-           "job \"%.64s\" was not assembled in time: node %d, which does that, does not answer; of %d ranks %d came "
-           "to node %d",
-           job->name, job->coordinator_node, job->size, job->njoined, sfd_network_node(job->server));
+           "job \"%.64s\" did not start in time: its coordinator, node %d, does not answer; %d of %d ranks joined at "
+           "node %d",
+           job->name, job->coordinator_node, job->njoined, job->size, sfd_network_node(job->server));
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", job->detail);
   sfd_job_forget(job);
   sfd_coordinator_client_withdraw(job, SF_ERR_TIMEOUT);

@@ -78,7 +78,7 @@ static sf_status_t find_user(const address_t *from, const address_t *to, uid_t *
   char from_text[KERNEL_TEXT_SIZE], to_text[KERNEL_TEXT_SIZE], line[512];
   FILE *table = fopen(path, "re");
   if (table == NULL)
-    return sfshm_error_errno(SF_ERR_SYS, "can't be told from strangers: cannot open %s", path);
+    return sfshm_error_errno(SF_ERR_SYS, "has an unknown user: cannot open %s", path);
   kernel_text(from, from_text);
   kernel_text(to, to_text);
   bool found = false;
@@ -94,7 +94,7 @@ sf_status_t sfd_tcp_user_check_peer(int fd)
   address_t here, there;
   uid_t uid = 0;
   if (!name_of(fd, getsockname, &here) || !name_of(fd, getpeername, &there))
-    return sfshm_error_errno(SF_ERR_SYS, "can't be told from strangers");
+    return sfshm_error_errno(SF_ERR_SYS, "has an unknown user");
   sf_status_t status = find_user(&there, &here, &uid);
   if (status == SF_OK && uid != geteuid())
     return sfshm_error(SF_ERR_PERM, "runs as another user than this node");
