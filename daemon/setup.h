@@ -1,4 +1,5 @@
-/* Room daemon/setup: creation of graphs in two rounds. Other headers of the room are private. */
+/* Room daemon/setup: creation of graphs in two rounds, barriers of groups, comparison of the calls that
+ * ranks make together. Other headers of the room are private. */
 #ifndef SFD_SETUP_H
 #define SFD_SETUP_H
 

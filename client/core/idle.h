@@ -1,4 +1,5 @@
-/* Idle strategy of a waiting thread: spin, then yield, then sleep. Every waiting loop of the library uses it:
+/* Idle strategy of a waiting thread: spin, then yield, then sleep. How long a wait for operations spins, and how it
+ * sleeps, is in engine/progress.c. Every waiting loop of the library uses it:
  *
  *     sfc_idle_t idle = {0};
  *     while (!done())

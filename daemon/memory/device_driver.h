@@ -1,4 +1,5 @@
-/* Device memory that the daemon allocates for ranks, so that it outlives the rank while other processes have it open.
+/* Device memory that the daemon allocates for ranks, and its limit per job (option max-device-memory). It outlives the
+ * rank while other processes have it open.
  * All driver calls are made by one thread, one after the other, as drivers take up to seconds and may hang; the thread
  * exists while there is work. Ranks wait for memory in the middle of collective steps, and many can do without: when
  * one piece of work takes longer than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS for the first on a device), all

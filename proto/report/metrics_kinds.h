@@ -1,4 +1,5 @@
-/* Plain values of messages as metrics. */
+/* Metrics that are fields of info messages (status, jobs, ranks, graphs, arrays, peers). The table of the counters of
+ * ranks and graphs is in metrics.c. */
 #ifndef SFREPORT_METRICS_KINDS_H
 #define SFREPORT_METRICS_KINDS_H
 

@@ -1,4 +1,4 @@
-/* Printing of stalls: see stuck.h. The one thread of sfctl. */
+/* Printing of stalls: see tools/sfctl/stuck.h. The one thread of sfctl. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
