@@ -190,23 +190,34 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
 sftest_cuda_alloc_fn_t sftest_cuda_alloc;
 
 struct CUmemPoolHandle_st {
+  bool in_use;
   int device;
   bool is_shareable;
 };
 
+static struct CUmemPoolHandle_st pools[16]; /* those of a process live as long as the driver */
+
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
-  *pool = malloc(sizeof **pool);
-  if (*pool == NULL || properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+  size_t i = 0;
+  if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
     abort();
-  (*pool)->device = properties->location.id;
-  (*pool)->is_shareable = properties->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  pthread_mutex_lock(&sftest_cuda_lock);
+  while (i < sizeof pools / sizeof pools[0] && pools[i].in_use)
+    i++;
+  if (i < sizeof pools / sizeof pools[0])
+    pools[i] = (struct CUmemPoolHandle_st){true, properties->location.id,
+                                           properties->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+  pthread_mutex_unlock(&sftest_cuda_lock);
+  if (i == sizeof pools / sizeof pools[0])
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *pool = &pools[i];
   return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
-  free(pool);
+  pool->in_use = false;
   return CUDA_SUCCESS;
 }
 
