@@ -44,10 +44,9 @@ void sfperf_fail_all(int exit_code, const char *format, ...)
   exit(exit_code);
 }
 
-void sfperf_check(sf_status_t status, const char *what)
+void sfperf_fail_status(sf_status_t status, const char *what)
 {
-  if (status != SF_OK)
-    sfperf_fail("%s: %s (%s)", what, sf_strerror(status), sf_error_detail());
+  sfperf_fail("%s: %s (%s)", what, sf_strerror(status), sf_error_detail());
 }
 
 void *sfperf_malloc(size_t len_bytes)

@@ -27,6 +27,7 @@ static const struct {
     {"incast", sfperf_incast, false, true},     {"collective", sfperf_collective, false, false},
     {"watched", sfperf_watched, true, false},   {"bandwidth", sfperf_bandwidth, true, false},
     {"stencil", sfperf_stencil, false, false},  {"fields", sfperf_fields, false, false},
+    {"onesided", sfperf_onesided, true, false},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */
@@ -124,8 +125,8 @@ int main(int argc, char *argv[])
   if (bench < 0)
     sfperf_fail_all(
         EXIT_USAGE,
-        "unknown benchmark %s: pingpong, bandwidth, exchange, setup, overlap, incast, collective, watched, stencil or "
-        "fields",
+        "unknown benchmark %s: pingpong, bandwidth, exchange, setup, overlap, incast, collective, watched, stencil, "
+        "fields or onesided",
         argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)

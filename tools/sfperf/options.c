@@ -21,11 +21,12 @@ static const struct {
     {"watched", "2", "what sfctl top costs the job that it shows"},
     {"stencil", "N", "halos of several fields on a periodic grid"},
     {"fields", "N", "several fields in one operation"},
+    {"onesided", "2", "one-sided access to arrays, beside that of MPI"},
 };
 
 enum { NBENCHES = sizeof benches / sizeof benches[0] };
 
-#define WITH_SIZES " pingpong bandwidth overlap incast collective watched "
+#define WITH_SIZES " pingpong bandwidth overlap incast collective watched onesided "
 
 #define FIELD(name) .offset = offsetof(sfperf_options_t, name)
 
@@ -188,6 +189,7 @@ static void set_sizes(sfperf_options_t *options, const char *bench)
       {"overlap", LIST(262144, 1048576, 4194304)},
       {"collective", LIST(8, 1024, 65536)},
       {"watched", LIST(8, 65536)},
+      {"onesided", LIST(8, 64, 1024, 8192, 65536, 1048576)},
       {NULL, LIST(8, 32, 128, 512, 2048, 8192, 32768, 65536, 131072, 524288, 2097152, 4194304)},
   };
   int i = 0;

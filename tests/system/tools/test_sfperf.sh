@@ -10,7 +10,7 @@ fail() {
 }
 
 help=$("$BUILD/sfperf" --help) || fail "sfperf --help"
-for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil; do
+for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil onesided; do
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
   own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
   [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
@@ -28,6 +28,18 @@ done
 table=$("$BUILD/sfrun" --quiet -n 3 -- "$BUILD/sfperf" stencil --grid 18,16,17 --fields 1,3 --radius 2 --reps 2 --sample-ms 1) ||
   fail "stencil: $table"
 [ "$(grep -cE "18x16x17-r2-f[13] +exchange +total " <<<"$table")" -eq 2 ] || fail "stencil: rows: $table"
+
+# Contiguous patches and those of two dimensions; a counter. Values are checked by the benchmark itself.
+for nodes in 1 2; do
+  table=$("$BUILD/sfrun" --quiet --nodes $nodes -n 2 -- "$BUILD/sfperf" onesided --sizes 8,4160,600K --reps 2 --sample-ms 1) ||
+    fail "onesided on $nodes nodes: $table"
+  for operation in put get acc; do
+    [ "$(grep -cE "^(8|4160|4160-2d|614400|614400-2d) +$operation +total " <<<"$table")" -eq 5 ] ||
+      fail "onesided on $nodes nodes: rows of $operation: $table"
+  done
+  grep -qE "^8 +read_inc +total " <<<"$table" || fail "onesided on $nodes nodes: no counter: $table"
+  grep -q "Global Arrays is left out" <<<"$table" || fail "onesided on $nodes nodes does not tell of Global Arrays"
+done
 
 expect_usage() { # WORD...
   local status=0

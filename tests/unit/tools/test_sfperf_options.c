@@ -49,6 +49,9 @@ START_TEST(sizes_depend_on_the_benchmark)
   ck_assert_int_eq(options.sizes.at[0], 256 << 10);
   ck_assert_int_eq(parse_for("collective", (const char *[]){NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 64 << 10);
+  ck_assert_int_eq(parse_for("onesided", (const char *[]){NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.sizes.n, 6);
+  ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 1 << 20);
   ck_assert_int_eq(parse_for("incast", (const char *[]){NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 1 << 20);
   ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);

@@ -28,5 +28,6 @@ void sfperf_collective(const sfperf_job_t *job);
 void sfperf_watched(const sfperf_job_t *job);
 void sfperf_stencil(const sfperf_job_t *job);
 void sfperf_fields(const sfperf_job_t *job);
+void sfperf_onesided(const sfperf_job_t *job);
 
 #endif
