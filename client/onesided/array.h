@@ -50,8 +50,8 @@ struct sf_array {
   sfshm_array_counters_t *counters;
 };
 
-/* What a collective function says to the other ranks: they have to call the same. */
-typedef enum sfc_array_meeting {
+/* Collective functions. */
+typedef enum sfc_array_collective {
   SFC_ARRAY_SYNC,
   SFC_ARRAY_DESTROY,
   SFC_ARRAY_CREATE,
@@ -61,11 +61,14 @@ typedef enum sfc_array_meeting {
   SFC_ARRAY_ADD,
   SFC_ARRAY_DOT,
   SFC_ARRAY_TRANSPOSE,
-  SFC_ARRAY_MEETINGS
-} sfc_array_meeting_t;
+  SFC_ARRAY_COLLECTIVES
+} sfc_array_collective_t;
 
-/* Waits until all ranks have called the same. */
-sf_status_t sfc_array_meet(sf_array_t *array, sfc_array_meeting_t what);
+/* Barrier of the array's ranks. SF_ERR_MISMATCH: ranks called different collective functions. */
+sf_status_t sfc_array_barrier(sf_array_t *array, sfc_array_collective_t collective);
+
+/* Blocks of a rank, as sf_array_distribution returns them. */
+void sfc_array_describe_part(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p);
 
 /* Fills shape and distribution in from the arguments of sf_array_create, for a group of that size. *bounds_p: a copy of
  * the bounds, to be freed, or NULL. */

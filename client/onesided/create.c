@@ -15,16 +15,16 @@
 #include "client/setup.h"
 #include "shm/base/error.h"
 
-/* ---- Meeting ----------------------------------------------------------------------------------------------------- */
+/* ---- Barrier and checks ------------------------------------------------------------------------------------------ */
 
-/* The unit tells the calls apart: ranks that call different functions get SF_ERR_MISMATCH. */
-sf_status_t sfc_array_meet(sf_array_t *array, sfc_array_meeting_t what)
+/* Each function has its own unit: the graph compares units, so different functions give SF_ERR_MISMATCH. */
+sf_status_t sfc_array_barrier(sf_array_t *array, sfc_array_collective_t collective)
 {
-  const sf_type_t *const units[SFC_ARRAY_MEETINGS] = {SF_INT32, SF_UINT32, SF_INT16,  SF_UINT16, SF_INT8,
-                                                      SF_UINT8, SF_INT64,  SF_UINT64, SF_FLOAT};
-  uint64_t mine = 0, all = 0;
-  sf_status_t status = sf_reduce(array->graph, units[what], &mine, &all, SF_SUM);
-  return status == SF_OK ? sf_bcast(array->graph, units[what], &all, &mine, SF_REPLACE) : status;
+  const sf_type_t *const units[SFC_ARRAY_COLLECTIVES] = {SF_INT32, SF_UINT32, SF_INT16,  SF_UINT16, SF_INT8,
+                                                         SF_UINT8, SF_INT64,  SF_UINT64, SF_FLOAT};
+  uint64_t own = 0, all = 0;
+  sf_status_t status = sf_reduce(array->graph, units[collective], &own, &all, SF_SUM);
+  return status == SF_OK ? sf_bcast(array->graph, units[collective], &all, &own, SF_REPLACE) : status;
 }
 
 sf_status_t sfc_array_refuse(const sf_array_t *array, const char *function)
@@ -245,10 +245,10 @@ static sf_status_t set_up(sf_array_t *array)
   if (status == SF_OK)
     status = tell(array, make_parts(array));
   if (status == SF_OK)
-    status = sfc_array_meet(array, SFC_ARRAY_CREATE);
+    status = sfc_array_barrier(array, SFC_ARRAY_CREATE);
   if (status == SF_OK)
     status = tell(array, map_parts(array));
-  return status == SF_OK ? sfc_array_meet(array, SFC_ARRAY_CREATE) : status;
+  return status == SF_OK ? sfc_array_barrier(array, SFC_ARRAY_CREATE) : status;
 }
 
 static sf_status_t make_graph(sf_group_t *group, const sfc_setup_caller_t *finding, sf_graph_t **graph_p)
@@ -318,6 +318,7 @@ sf_status_t sf_array_destroy(sf_array_t *array)
     return sfc_array_refuse(array, __func__);
   if (sfc_graph_is_busy(array->graph))
     return sfshm_error(SF_ERR_STATE, "sf_array_destroy: requests of the array have not been ended");
-  sf_status_t status = sfc_window_flush(array, -1), met = sfc_array_meet(array, SFC_ARRAY_DESTROY);
-  return end_array(array, met != SF_OK ? met : status);
+  sf_status_t status = sfc_window_flush(array, -1);
+  sf_status_t barrier_status = sfc_array_barrier(array, SFC_ARRAY_DESTROY);
+  return end_array(array, barrier_status != SF_OK ? barrier_status : status);
 }

@@ -1,4 +1,4 @@
-/* What ranks own, and completion. */
+/* Elements of a rank; flush and sync. */
 #include <stdatomic.h>
 
 #include "client/onesided/array.h"
@@ -16,7 +16,7 @@ static sf_status_t check_rank(const sf_array_t *array, int32_t rank, const char 
   return SF_OK;
 }
 
-static void describe_part(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p)
+void sfc_array_describe_part(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p)
 {
   *part_p = (sf_array_part_t){.block = {0}};
   (void)sfshm_array_part(&array->shape, rank, part_p->extent);
@@ -43,7 +43,7 @@ sf_status_t sf_array_distribution(const sf_array_t *array, int32_t rank, sf_arra
   if (status == SF_OK)
     status = check_rank(array, rank, __func__);
   if (status == SF_OK)
-    describe_part(array, rank, part_p);
+    sfc_array_describe_part(array, rank, part_p);
   return status;
 }
 
@@ -67,7 +67,7 @@ sf_status_t sf_array_local(sf_array_t *array, sf_array_part_t *part_p, void **da
     status = sfshm_error(SF_ERR_ARG, "sf_array_local: %s is NULL", part_p == NULL ? "part_p" : "data_p");
   if (status != SF_OK)
     return status;
-  describe_part(array, array->rank, part_p);
+  sfc_array_describe_part(array, array->rank, part_p);
   *data_p = array->parts[array->rank].data;
   return SF_OK;
 }
@@ -82,8 +82,7 @@ sf_status_t sf_array_release(sf_array_t *array)
 
 /* ---- Completion -------------------------------------------------------------------------------------------------- */
 
-/* Within a node all operations are complete; a later store of the caller's, by which another rank learns of them, is
- * ordered behind them. */
+/* Operations within the node are complete. The fence orders them before later stores of the caller. */
 static sf_status_t check_flush(const sf_array_t *array, int32_t rank, const char *function)
 {
   sf_status_t status = sfc_array_check(array, function);
@@ -116,6 +115,6 @@ sf_status_t sf_array_sync(sf_array_t *array)
     return status;
   if (array->nodes != NULL)
     status = sf_array_flush(array, SF_ARRAY_ALL_RANKS);
-  sf_status_t met = sfc_array_meet(array, SFC_ARRAY_SYNC);
-  return met != SF_OK ? met : status;
+  sf_status_t barrier_status = sfc_array_barrier(array, SFC_ARRAY_SYNC);
+  return barrier_status != SF_OK ? barrier_status : status;
 }

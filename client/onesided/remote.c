@@ -1,4 +1,4 @@
-/* Operations on parts of other nodes: see remote.h. The thread that has begun the operation. */
+/* Operations on elements of other nodes: see remote.h. Runs on the thread that began the operation. */
 #include "client/onesided/remote.h"
 
 #include <string.h>
@@ -6,127 +6,143 @@
 #include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
-/* ---- Requests ---------------------------------------------------------------------------------------------------- */
-
-static const sfc_array_node_t *node_of(const sfc_remote_t *remote)
+/* Copies rows of values between the caller's buffer and the window. */
+static sfshm_array_row_t *row_of(const sfc_remote_t *remote)
 {
-  return &remote->array->nodes[remote->at_node];
-}
-
-/* Submits a request that the operation has prepared: a get is kept, others are posted. */
-static void submit(sfc_remote_t *remote, int32_t slot, size_t sent_bytes, size_t returned_bytes)
-{
-  sfc_window_t *window = remote->array->context->window;
-  sfc_window_submit(window, remote->array, slot, node_of(remote)->node, sent_bytes, returned_bytes);
-  if (remote->access == SFSHM_ARRAY_GET) {
-    window->tickets[slot].next = remote->kept;
-    remote->kept = slot;
-  } else {
-    sfc_window_post(window, slot);
-  }
-}
-
-/* The values of requests to a node are all that is counted, not the places of a list. */
-static void count(const sfc_remote_t *remote, size_t value_bytes)
-{
-  sfc_array_count(remote->array, SFSHM_ARRAY_DAEMON, remote->access, value_bytes);
-}
-
-/* Values in the window, times alpha. */
-static void scale(const sfc_remote_t *remote, char *values, int64_t n)
-{
-  if (remote->alpha != NULL)
-    sfshm_array_scale(remote->array->shape.base, values, n, remote->alpha);
+  uint32_t unit_bytes = remote->array->shape.unit_bytes;
+  return remote->access == SFSHM_ARRAY_GET ? sfshm_array_get_row(unit_bytes) : sfshm_array_put_row(unit_bytes);
 }
 
 /* ---- Patches ----------------------------------------------------------------------------------------------------- */
 
-/* Moves what a slab has on the node between the caller's buffer and the window; data NULL: only counts. */
-static int64_t move_slab(const sfc_remote_t *remote, const sfc_array_node_t *node, const int64_t lo[],
-                         const int64_t extent[], char *data, bool is_get)
+static int64_t move_patch(const sfc_remote_t *remote, const sfc_array_node_t *node, const int64_t lo[],
+                          const int64_t extent[], char *places, char *values)
 {
   const sfshm_array_t *shape = &remote->array->shape;
   const int32_t *ranks = remote->array->by_node + node->first;
   char *buffer = remote->buffer;
   int64_t n = 0;
+  (void)places;
   for (int32_t d = 0; d < shape->ndims; d++)
-    buffer += (lo[d] - remote->lo[d]) * remote->step[d] * shape->unit_bytes;
+    buffer += (lo[d] - remote->tiles.lo[d]) * remote->step[d] * shape->unit_bytes;
   for (int32_t i = 0; i < node->nranks; i++) {
     sfshm_array_box_t box, alone;
     if (!sfshm_array_box(shape, ranks[i], lo, extent, &box))
       continue;
-    if (data != NULL) {
+    if (values != NULL) {
       sfshm_array_box_alone(shape, &box, &alone);
-      sfshm_array_move(shape, &alone, data + n * shape->unit_bytes, buffer, remote->step,
-                       is_get ? sfshm_array_get_row(shape->unit_bytes) : sfshm_array_put_row(shape->unit_bytes), NULL);
+      sfshm_array_move(shape, &alone, values + n * shape->unit_bytes, buffer, remote->step, row_of(remote), NULL);
     }
     n += sfshm_array_count(shape->ndims, box.extent);
   }
   return n;
 }
 
-static bool find_slab(const sfc_remote_t *remote, int64_t lo[], int64_t extent[])
+void sfc_remote_patch(sfc_remote_t *remote, const int64_t lo[], const int64_t extent[], const int64_t step[])
 {
-  bool is_there = true;
-  for (int32_t d = 0; d < remote->array->shape.ndims; d++) {
-    int64_t left = remote->extent[d] - remote->at[d];
-    lo[d] = remote->lo[d] + remote->at[d];
-    extent[d] = remote->slab[d] < left ? remote->slab[d] : left;
-    is_there &= extent[d] > 0;
-  }
-  return is_there;
+  static const sfc_remote_ops_t patch_ops = {SFSHM_ARRAY_PATCH_PUT, 0, move_patch};
+  const sfshm_array_t *shape = &remote->array->shape;
+  int64_t max_count = (int64_t)(SFSHM_ARRAY_MAX_DATA / shape->unit_bytes);
+  max_count = max_count < SFSHM_ARRAY_MAX_PATCH ? max_count : SFSHM_ARRAY_MAX_PATCH;
+  remote->ops = &patch_ops;
+  remote->kept = -1;
+  memcpy(remote->step, step, (size_t)shape->ndims * sizeof step[0]);
+  remote->is_submitted = !sfc_tiles_start(&remote->tiles, shape->ndims, lo, extent, max_count, INT64_MAX);
 }
 
-/* To the next node, and behind the last one to the next slab. */
-static void step_on(sfc_remote_t *remote)
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
+
+static int64_t move_list(const sfc_remote_t *remote, const sfc_array_node_t *node, const int64_t lo[],
+                         const int64_t extent[], char *places, char *values)
 {
-  if (++remote->at_node < remote->array->nnodes)
-    return;
-  remote->at_node = 0;
-  for (int32_t d = remote->array->shape.ndims - 1; d >= 0; d--) {
-    remote->at[d] += remote->slab[d];
-    if (remote->at[d] < remote->extent[d])
-      return;
-    remote->at[d] = 0;
+  const sf_array_t *array = remote->array;
+  sfshm_array_row_t *row = row_of(remote);
+  int64_t n = 0, element, unit = array->shape.unit_bytes;
+  for (int64_t i = lo[0]; i < lo[0] + extent[0]; i++) {
+    int32_t rank = sfc_array_locate(array, remote->index + i * array->shape.ndims, &element);
+    if (array->parts[rank].node != node)
+      continue;
+    uint64_t place = (uint64_t)(array->parts[rank].node_offset + element);
+    if (places != NULL)
+      memcpy(places + n * (int64_t)sizeof place, &place, sizeof place);
+    if (values != NULL)
+      row(values + n * unit, remote->buffer + i * unit, 1, 1, NULL);
+    n++;
   }
-  remote->is_submitted = true;
+  return n;
 }
 
-static bool submit_slab(sfc_remote_t *remote)
+void sfc_remote_list(sfc_remote_t *remote, int64_t n, const int64_t index[])
 {
-  static const sfshm_array_kind_t kinds[] = {
-      [SFSHM_ARRAY_PUT] = SFSHM_ARRAY_PATCH_PUT,
-      [SFSHM_ARRAY_GET] = SFSHM_ARRAY_PATCH_GET,
-      [SFSHM_ARRAY_ACC] = SFSHM_ARRAY_PATCH_ACC,
-  };
-  sfc_window_t *window = remote->array->context->window;
+  static const sfc_remote_ops_t list_ops = {SFSHM_ARRAY_LIST_PUT, sizeof(uint64_t), move_list};
+  static const int64_t first;
+  remote->ops = &list_ops;
+  remote->kept = -1;
+  remote->index = index;
+  remote->is_submitted = !sfc_tiles_start(&remote->tiles, 1, &first, &n, SFSHM_ARRAY_MAX_LIST, INT64_MAX);
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------------- */
+
+_Static_assert((int)SFSHM_ARRAY_PUT == 0 &&
+                   (int)SFSHM_ARRAY_PATCH_GET == (int)SFSHM_ARRAY_PATCH_PUT + SFSHM_ARRAY_GET &&
+                   (int)SFSHM_ARRAY_PATCH_ACC == (int)SFSHM_ARRAY_PATCH_PUT + SFSHM_ARRAY_ACC &&
+                   (int)SFSHM_ARRAY_LIST_GET == (int)SFSHM_ARRAY_LIST_PUT + SFSHM_ARRAY_GET &&
+                   (int)SFSHM_ARRAY_LIST_ACC == (int)SFSHM_ARRAY_LIST_PUT + SFSHM_ARRAY_ACC,
+               "kinds of requests are in the order of accesses");
+
+/* Writes a request for n values of the current tile. The operation keeps a get; puts and accs are posted. */
+static bool submit_values(sfc_remote_t *remote, const int64_t lo[], const int64_t extent[], int64_t n)
+{
+  sf_array_t *array = remote->array;
+  sfc_window_t *window = array->context->window;
+  const sfc_array_node_t *node = &array->nodes[remote->at_node];
+  bool is_get = remote->access == SFSHM_ARRAY_GET, is_list = remote->ops->place_bytes > 0;
+  size_t place_bytes = (size_t)n * remote->ops->place_bytes, value_bytes = (size_t)n * array->shape.unit_bytes;
+  size_t sent_bytes = place_bytes + (is_get ? 0 : value_bytes),
+         index_bytes = (size_t)remote->tiles.ndims * sizeof lo[0];
+  int32_t slot = sfc_window_take(window, sent_bytes > value_bytes ? sent_bytes : value_bytes);
+  if (slot < 0)
+    return false;
+  char *data = sfc_window_data(window, slot), *values = data + place_bytes;
+  sfshm_array_request_t *request = sfc_window_request(window, slot);
+  sfc_ticket_t *ticket = &window->tickets[slot];
+  request->kind = remote->ops->put_kind + remote->access;
+  memcpy(ticket->lo, lo, index_bytes);
+  memcpy(ticket->extent, extent, index_bytes);
+  if (is_list) {
+    request->extent[0] = n;
+  } else {
+    memcpy(request->first, lo, index_bytes);
+    memcpy(request->extent, extent, index_bytes);
+  }
+  if (is_list || !is_get)
+    (void)remote->ops->move(remote, node, lo, extent, data, is_get ? NULL : values);
+  if (!is_get && remote->alpha != NULL)
+    sfshm_array_scale(array->shape.base, values, n, remote->alpha);
+  sfc_window_submit(window, array, slot, node->node, sent_bytes, is_get ? value_bytes : 0);
+  if (is_get) {
+    ticket->next = remote->kept;
+    remote->kept = slot;
+  } else {
+    sfc_window_post(window, slot);
+  }
+  sfc_array_count(array, SFSHM_ARRAY_DAEMON, remote->access, value_bytes);
+  return true;
+}
+
+/* Submits the request for the current tile and node, unless the node has no element of the tile. false: no room. */
+static bool submit(sfc_remote_t *remote)
+{
   int64_t lo[SFSHM_ARRAY_DIMS], extent[SFSHM_ARRAY_DIMS];
-  bool is_get = remote->access == SFSHM_ARRAY_GET;
-  if (!find_slab(remote, lo, extent)) {
-    remote->is_submitted = true;
-    return true;
+  sfc_tiles_get(&remote->tiles, lo, extent);
+  int64_t n = remote->ops->move(remote, &remote->array->nodes[remote->at_node], lo, extent, NULL, NULL);
+  if (n > 0 && !submit_values(remote, lo, extent, n))
+    return false;
+  if (++remote->at_node == remote->array->nnodes) {
+    remote->at_node = 0;
+    remote->is_submitted = !sfc_tiles_next(&remote->tiles);
   }
-  int64_t n = move_slab(remote, node_of(remote), lo, extent, NULL, is_get);
-  if (n > 0) {
-    size_t bytes = (size_t)n * remote->array->shape.unit_bytes;
-    int32_t slot = sfc_window_take(window, bytes);
-    if (slot < 0)
-      return false;
-    sfshm_array_request_t *request = sfc_window_request(window, slot);
-    sfc_ticket_t *ticket = &window->tickets[slot];
-    request->kind = kinds[remote->access];
-    for (int32_t d = 0; d < remote->array->shape.ndims; d++) {
-      request->first[d] = ticket->lo[d] = lo[d];
-      request->extent[d] = ticket->extent[d] = extent[d];
-    }
-    if (!is_get) {
-      (void)move_slab(remote, node_of(remote), lo, extent, sfc_window_data(window, slot), false);
-      scale(remote, sfc_window_data(window, slot), n);
-    }
-    submit(remote, slot, is_get ? 0 : bytes, is_get ? bytes : 0);
-    count(remote, bytes);
-  }
-  step_on(remote);
   return true;
 }
 
@@ -138,112 +154,9 @@ static const sfc_array_node_t *find_node(const sf_array_t *array, int32_t number
   return node;
 }
 
-static void take_slab(sfc_remote_t *remote, const sfc_ticket_t *ticket, const char *data)
-{
-  (void)move_slab(remote, find_node(remote->array, ticket->node), ticket->lo, ticket->extent, (char *)(uintptr_t)data,
-                  true);
-}
-
-static const sfc_remote_ops_t patch_ops = {submit_slab, take_slab};
-
-void sfc_remote_patch(sfc_remote_t *remote, const int64_t lo[], const int64_t extent[], const int64_t step[])
-{
-  const sfshm_array_t *shape = &remote->array->shape;
-  int64_t most = (int64_t)(SFSHM_ARRAY_MAX_DATA / shape->unit_bytes);
-  most = most < SFSHM_ARRAY_MAX_PATCH ? most : SFSHM_ARRAY_MAX_PATCH;
-  remote->ops = &patch_ops;
-  remote->kept = -1;
-  for (int32_t d = shape->ndims - 1; d >= 0; d--) {
-    remote->lo[d] = lo[d];
-    remote->extent[d] = extent[d];
-    remote->step[d] = step[d];
-    remote->slab[d] = extent[d] < most ? extent[d] : most;
-    most = extent[d] == remote->slab[d] && extent[d] > 0 ? most / extent[d] : 1;
-  }
-}
-
-/* ---- Lists ------------------------------------------------------------------------------------------------------- */
-
-/* The values of a request are behind its places, but for those that are returned. */
-static bool submit_piece(sfc_remote_t *remote)
-{
-  static const sfshm_array_kind_t kinds[] = {
-      [SFSHM_ARRAY_PUT] = SFSHM_ARRAY_LIST_PUT,
-      [SFSHM_ARRAY_GET] = SFSHM_ARRAY_LIST_GET,
-      [SFSHM_ARRAY_ACC] = SFSHM_ARRAY_LIST_ACC,
-  };
-  sf_array_t *array = remote->array;
-  sfc_window_t *window = array->context->window;
-  const sfc_array_node_t *node = node_of(remote);
-  size_t unit = array->shape.unit_bytes;
-  int64_t n = 0, element, i;
-  for (i = remote->at_element; i < remote->n && n < SFSHM_ARRAY_MAX_LIST; i++)
-    n += array->parts[sfc_array_locate(array, remote->index + i * array->shape.ndims, &element)].node == node;
-  int64_t end = i;
-  if (n > 0) {
-    bool is_get = remote->access == SFSHM_ARRAY_GET;
-    size_t places_bytes = (size_t)n * sizeof(uint64_t), values_bytes = (size_t)n * unit;
-    size_t sent_bytes = places_bytes + (is_get ? 0 : values_bytes);
-    int32_t slot = sfc_window_take(window, sent_bytes > values_bytes ? sent_bytes : values_bytes);
-    if (slot < 0)
-      return false;
-    char *places = sfc_window_data(window, slot), *values = places + places_bytes;
-    for (i = remote->at_element, n = 0; i < end; i++) {
-      const sfc_array_part_t *part =
-          &array->parts[sfc_array_locate(array, remote->index + i * array->shape.ndims, &element)];
-      if (part->node != node)
-        continue;
-      uint64_t place = (uint64_t)(part->node_offset + element);
-      memcpy(places + (size_t)n * sizeof place, &place, sizeof place);
-      if (!is_get)
-        memcpy(values + (size_t)n * unit, remote->buffer + (size_t)i * unit, unit);
-      n++;
-    }
-    if (!is_get)
-      scale(remote, values, n);
-    sfc_window_request(window, slot)->kind = kinds[remote->access];
-    sfc_window_request(window, slot)->extent[0] = n;
-    window->tickets[slot].lo[0] = remote->at_element;
-    window->tickets[slot].extent[0] = end - remote->at_element;
-    submit(remote, slot, sent_bytes, is_get ? values_bytes : 0);
-    count(remote, values_bytes);
-  }
-  remote->at_element = end;
-  if (end == remote->n) {
-    remote->at_element = 0;
-    remote->is_submitted = ++remote->at_node == array->nnodes;
-  }
-  return true;
-}
-
-static void take_piece(sfc_remote_t *remote, const sfc_ticket_t *ticket, const char *data)
-{
-  const sf_array_t *array = remote->array;
-  const sfc_array_node_t *node = find_node(array, ticket->node);
-  size_t unit = array->shape.unit_bytes;
-  int64_t element;
-  for (int64_t i = ticket->lo[0]; i < ticket->lo[0] + ticket->extent[0]; i++) {
-    if (array->parts[sfc_array_locate(array, remote->index + i * array->shape.ndims, &element)].node != node)
-      continue;
-    memcpy(remote->buffer + (size_t)i * unit, data, unit);
-    data += unit;
-  }
-}
-
-static const sfc_remote_ops_t list_ops = {submit_piece, take_piece};
-
-void sfc_remote_list(sfc_remote_t *remote, int64_t n, const int64_t index[])
-{
-  remote->ops = &list_ops;
-  remote->kept = -1;
-  remote->n = n;
-  remote->index = index;
-  remote->is_submitted = n == 0;
-}
-
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the answers that are there. */
+/* Reads the answers that have arrived. */
 static bool take_answers(sfc_remote_t *remote)
 {
   sfc_window_t *window = remote->array->context->window;
@@ -254,12 +167,14 @@ static bool take_answers(sfc_remote_t *remote)
       link = &window->tickets[slot].next;
       continue;
     }
+    const sfc_ticket_t *ticket = &window->tickets[slot];
     sf_status_t status = sfc_window_status(window, slot);
     if (status == SF_OK)
-      remote->ops->take(remote, &window->tickets[slot], sfc_window_data(window, slot));
+      (void)remote->ops->move(remote, find_node(remote->array, ticket->node), ticket->lo, ticket->extent, NULL,
+                              sfc_window_data(window, slot));
     else if (remote->status == SF_OK)
       remote->status = status;
-    *link = window->tickets[slot].next;
+    *link = ticket->next;
     sfc_window_release(window, slot);
     moved = true;
   }
@@ -269,7 +184,7 @@ static bool take_answers(sfc_remote_t *remote)
 bool sfc_remote_advance(sfc_remote_t *remote)
 {
   bool moved = take_answers(remote);
-  while (!remote->is_submitted && remote->ops->submit(remote))
+  while (!remote->is_submitted && submit(remote))
     moved = true;
   return moved;
 }
@@ -304,7 +219,7 @@ void sfc_remote_abandon(sfc_remote_t *remote)
 
 typedef struct single {
   sfc_window_t *window;
-  int32_t slot; /* -1: there was none yet */
+  int32_t slot; /* -1: none taken yet */
 } single_t;
 
 static bool has_slot(void *argument)

@@ -1,37 +1,96 @@
-/* Collective functions on whole arrays. If the arrays have the same distribution each rank works on its own parts. Else
- * the result is computed tile by tile, by get and put: each rank has the tiles of its own block, or, if it has several
- * blocks, every size-th tile. */
+/* Collective functions on whole arrays. If the arrays have the same distribution, each rank works on its own parts.
+ * Otherwise the result is computed tile by tile with get and put. Each rank computes the tiles of its own block; if it
+ * owns several blocks, the tiles of the array are dealt to the ranks cyclically. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/onesided/array.h"
-#include "client/onesided/remote.h"
+#include "client/onesided/tiles.h"
+#include "shm/array/accumulate.h"
 #include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
 #define TILE_ELEMENTS 32768
 #define TRANSPOSE_TILE 128
 
-/* ---- Frame of each function -------------------------------------------------------------------------------------- */
+typedef struct call call_t;
 
-/* One call: the arrays that are read, and the result, which may be one of these. */
-typedef struct call {
-  sf_array_t *to;
+/* n elements of each array. c may be a or b. */
+typedef struct operands {
+  void *c;
+  const void *a;
+  const void *b;
+  int64_t n;
+  const int64_t *extent; /* of the tile in c */
+} operands_t;
+
+typedef void combine_t(const call_t *call, const operands_t *tile);
+
+struct call {
+  const char *function;
+  sfc_array_collective_t collective;
+  combine_t *combine;
+  sf_array_t *to; /* unused by dot */
+  int32_t nfrom;
   sf_array_t *from[2];
-  const void *factor[2];
-  void *result; /* of dot: what this rank has added up */
-} call_t;
+  const void *argument[2];
+  const char *argument_name[2]; /* NULL: the function has no such argument */
+  void *sum;                    /* of this rank's elements (dot) */
+};
 
-/* Completes this rank's operations, and waits for the others, so that nobody accesses the arrays otherwise. */
-static sf_status_t meet(sf_array_t *array, sfc_array_meeting_t what)
+/* ---- Tiles combined by combine_t --------------------------------------------------------------------------------- */
+
+static void fill(const call_t *call, const operands_t *tile)
 {
-  sf_status_t status = sf_array_flush(array, SF_ARRAY_ALL_RANKS), met = sfc_array_meet(array, what);
-  return met != SF_OK ? met : status;
+  size_t unit = call->to->shape.unit_bytes, bytes = (size_t)tile->n * unit;
+  if (tile->n > 0)
+    memcpy(tile->c, call->argument[0], unit);
+  for (size_t done = unit; done < bytes; done *= 2)
+    memcpy((char *)tile->c + done, tile->c, done < bytes - done ? done : bytes - done);
 }
 
-static sf_status_t check_pair(const sf_array_t *array, const sf_array_t *other, bool transposed, const char *function)
+static void scale(const call_t *call, const operands_t *tile)
 {
-  sf_status_t status = sfc_array_check(other, function);
+  sfshm_array_scale(call->to->shape.base, tile->c, tile->n, call->argument[0]);
+}
+
+static void copy(const call_t *call, const operands_t *tile)
+{
+  if (tile->c != tile->a)
+    memcpy(tile->c, tile->a, (size_t)tile->n * call->to->shape.unit_bytes);
+}
+
+static void add(const call_t *call, const operands_t *tile)
+{
+  sfshm_array_combine(call->to->shape.base, tile->c, tile->a, tile->b, tile->n, call->argument[0], call->argument[1]);
+}
+
+static void dot(const call_t *call, const operands_t *tile)
+{
+  sfshm_array_dot(call->from[0]->shape.base, tile->a, tile->b, tile->n, call->sum);
+}
+
+static void transpose(const call_t *call, const operands_t *tile)
+{
+  int64_t unit = call->to->shape.unit_bytes;
+  for (int64_t i = 0; i < tile->extent[0]; i++)
+    sfshm_array_put_row((uint32_t)unit)((char *)tile->c + i * tile->extent[1] * unit,
+                                        (char *)(uintptr_t)tile->a + i * unit, tile->extent[1], tile->extent[0], NULL);
+}
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
+
+/* Array with the shape and group that the other arrays of the call must have. */
+static sf_array_t *reference_of(const call_t *call)
+{
+  return call->combine == dot ? call->from[0] : call->to;
+}
+
+static sf_status_t check_pair(const call_t *call, const sf_array_t *other)
+{
+  const sf_array_t *array = reference_of(call);
+  bool transposed = call->combine == transpose;
+  sf_status_t status = sfc_array_check(other, call->function);
   if (status != SF_OK)
     return status;
   bool fits = array->shape.ndims == other->shape.ndims && array->shape.base == other->shape.base &&
@@ -39,47 +98,47 @@ static sf_status_t check_pair(const sf_array_t *array, const sf_array_t *other, 
   for (int32_t d = 0; fits && d < array->shape.ndims; d++)
     fits = array->shape.dims[d].extent == other->shape.dims[transposed ? 1 - d : d].extent;
   if (!fits)
-    return sfshm_error(SF_ERR_ARG, "%s: the arrays have different %s", function,
+    return sfshm_error(SF_ERR_ARG, "%s: the arrays have different %s", call->function,
                        array->shape.base != other->shape.base ? "units" : "shapes");
-  return array->graph->group == other->graph->group
-             ? SF_OK
-             : sfshm_error(SF_ERR_ARG, "%s: the arrays belong to different groups", function);
+  if (array->graph->group != other->graph->group)
+    return sfshm_error(SF_ERR_ARG, "%s: the arrays belong to different groups", call->function);
+  return transposed && array == other ? sfshm_error(SF_ERR_ARG, "%s: from and to are the same array", call->function)
+                                      : SF_OK;
 }
 
-static bool has_distribution_of(const sf_array_t *array, const sf_array_t *other)
+static sf_status_t check_call(const call_t *call)
 {
-  uint64_t words[SFC_ARRAY_WORDS], others[SFC_ARRAY_WORDS];
+  sf_status_t status = sfc_array_check(reference_of(call), call->function);
+  for (int32_t i = 0; i < 2 && status == SF_OK; i++)
+    if (call->argument_name[i] != NULL && call->argument[i] == NULL)
+      status = sfshm_error(SF_ERR_ARG, "%s: %s is NULL", call->function, call->argument_name[i]);
+  for (int32_t i = 0; i < call->nfrom && status == SF_OK; i++)
+    status = check_pair(call, call->from[i]);
+  return status;
+}
+
+/* ---- Own parts and tiles ----------------------------------------------------------------------------------------- */
+
+static bool have_same_distribution(const sf_array_t *array, const sf_array_t *other)
+{
+  uint64_t words[SFC_ARRAY_WORDS], other_words[SFC_ARRAY_WORDS];
   sfc_array_words(&array->shape, words);
-  sfc_array_words(&other->shape, others);
-  return memcmp(words, others, sizeof words) == 0;
+  sfc_array_words(&other->shape, other_words);
+  return memcmp(words, other_words, sizeof words) == 0;
 }
 
-static int64_t own_count(const sf_array_t *array)
+static void combine_own_parts(const call_t *call)
 {
-  int64_t extents[SFSHM_ARRAY_DIMS];
-  return sfshm_array_part(&array->shape, array->rank, extents);
-}
-
-static char *own_data(const sf_array_t *array)
-{
-  return array->parts[array->rank].data;
-}
-
-/* ---- Tiles ------------------------------------------------------------------------------------------------------- */
-
-typedef struct tiles {
-  int32_t ndims;
-  int64_t lo[SFSHM_ARRAY_DIMS]; /* of all tiles of this rank, with those of other ranks between them */
+  const sf_array_t *array = reference_of(call);
   int64_t extent[SFSHM_ARRAY_DIMS];
-  int64_t tile[SFSHM_ARRAY_DIMS];
-  int64_t at[SFSHM_ARRAY_DIMS];
-  int64_t number;
-  int64_t every; /* this rank has the tiles whose number is rank modulo every */
-  int64_t rank;
-  bool over;
-} tiles_t;
+  operands_t own = {.n = sfshm_array_part(&array->shape, array->rank, extent), .extent = extent};
+  own.c = array->parts[array->rank].data;
+  own.a = call->nfrom > 0 ? call->from[0]->parts[array->rank].data : NULL;
+  own.b = call->nfrom > 1 ? call->from[1]->parts[array->rank].data : NULL;
+  call->combine(call, &own);
+}
 
-/* Whether the rank has one block: then its indices are an interval along each dimension. */
+/* Whether each rank owns an interval of indices along each dimension. */
 static bool has_one_block(const sfshm_array_t *shape)
 {
   bool one = true;
@@ -89,228 +148,110 @@ static bool has_one_block(const sfshm_array_t *shape)
   return one;
 }
 
-static void start_tiles(const sf_array_t *array, int64_t tile_most, int64_t most, tiles_t *tiles)
+static sf_status_t combine_tile(const call_t *call, char *buffer, const int64_t lo[], const int64_t extent[])
 {
-  const sfshm_array_t *shape = &array->shape;
-  *tiles = (tiles_t){.ndims = shape->ndims, .every = shape->nranks, .rank = array->rank};
-  int32_t rank = array->rank;
-  for (int32_t d = shape->ndims - 1; d >= 0; d--) {
-    const sfshm_array_dim_t *dim = &shape->dims[d];
-    int32_t coordinate = rank % dim->procs;
-    rank /= dim->procs;
-    tiles->extent[d] = dim->extent;
-    if (has_one_block(shape)) {
-      tiles->lo[d] = dim->bounds != NULL ? dim->bounds[coordinate] : coordinate * dim->block;
-      tiles->extent[d] = sfshm_array_local_extent(dim, coordinate);
-      tiles->every = 1;
-      tiles->rank = 0;
-    }
-    int64_t tile = tiles->extent[d] < most ? tiles->extent[d] : most;
-    tiles->tile[d] = tile < tile_most ? tile : tile_most;
-    most = tiles->tile[d] > 0 ? most / tiles->tile[d] : 1;
-    if (most < 1)
-      most = 1;
-    tiles->over |= tiles->extent[d] == 0;
-  }
+  const sf_array_t *array = reference_of(call);
+  bool transposed = call->combine == transpose;
+  char *second = buffer + (size_t)TILE_ELEMENTS * array->shape.unit_bytes;
+  int64_t turned_lo[] = {lo[1], lo[0]}, turned_extent[] = {extent[1], extent[0]};
+  operands_t tile = {transposed ? second : buffer, buffer, second, sfshm_array_count(array->shape.ndims, extent),
+                     extent};
+  sf_status_t status =
+      sf_array_get(call->from[0], transposed ? turned_lo : lo, transposed ? turned_extent : extent, buffer, NULL);
+  if (status == SF_OK && call->nfrom > 1)
+    status = sf_array_get(call->from[1], lo, extent, second, NULL);
+  if (status != SF_OK)
+    return status;
+  call->combine(call, &tile);
+  return call->combine == dot ? SF_OK : sf_array_put(call->to, lo, extent, tile.c, NULL);
 }
 
-static bool next_tile(tiles_t *tiles, int64_t lo[], int64_t extent[])
+static sf_status_t combine_tiles(const call_t *call)
 {
-  while (!tiles->over) {
-    bool mine = tiles->number++ % tiles->every == tiles->rank;
-    for (int32_t d = 0; d < tiles->ndims; d++) {
-      int64_t left = tiles->extent[d] - tiles->at[d];
-      lo[d] = tiles->lo[d] + tiles->at[d];
-      extent[d] = tiles->tile[d] < left ? tiles->tile[d] : left;
-    }
-    int32_t d = tiles->ndims - 1;
-    while (d >= 0 && (tiles->at[d] += tiles->tile[d]) >= tiles->extent[d])
-      tiles->at[d--] = 0;
-    tiles->over = d < 0;
-    if (mine)
-      return true;
-  }
-  return false;
-}
-
-/* Gets the tiles of the arrays that are read, has them combined into the first, and puts that. */
-static sf_status_t by_tiles(const call_t *call,
-                            void (*combine)(const call_t *call, void *c, const void *a, const void *b, int64_t n))
-{
-  tiles_t tiles;
-  const sf_array_t *like = call->to != NULL ? call->to : call->from[0];
-  int64_t lo[SFSHM_ARRAY_DIMS], extent[SFSHM_ARRAY_DIMS];
-  size_t bytes = (size_t)TILE_ELEMENTS * like->shape.unit_bytes;
-  char *buffer = malloc(2 * bytes);
-  sf_status_t status = buffer != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "tiles of an array");
-  start_tiles(like, TILE_ELEMENTS, TILE_ELEMENTS, &tiles);
-  while (status == SF_OK && next_tile(&tiles, lo, extent)) {
-    status = sf_array_get(call->from[0], lo, extent, buffer, NULL);
-    if (status == SF_OK && call->from[1] != NULL)
-      status = sf_array_get(call->from[1], lo, extent, buffer + bytes, NULL);
-    if (status == SF_OK)
-      combine(call, buffer, buffer, buffer + bytes, sfshm_array_count(like->shape.ndims, extent));
-    if (status == SF_OK && call->to != NULL)
-      status = sf_array_put(call->to, lo, extent, buffer, NULL);
+  const sf_array_t *array = reference_of(call);
+  int64_t lo[SFSHM_ARRAY_DIMS] = {0}, extent[SFSHM_ARRAY_DIMS] = {0}, number = 0;
+  sfc_tiles_t tiles;
+  sf_array_part_t part = {.first = {0}};
+  bool one_block = has_one_block(&array->shape);
+  char *buffer = malloc(2 * (size_t)TILE_ELEMENTS * array->shape.unit_bytes);
+  if (buffer == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "tiles of an array");
+  if (one_block)
+    sfc_array_describe_part(array, array->rank, &part);
+  for (int32_t d = 0; !one_block && d < array->shape.ndims; d++)
+    part.extent[d] = array->shape.dims[d].extent;
+  bool is_left = sfc_tiles_start(&tiles, array->shape.ndims, part.first, part.extent, TILE_ELEMENTS,
+                                 call->combine == transpose ? TRANSPOSE_TILE : TILE_ELEMENTS);
+  sf_status_t status = SF_OK;
+  for (; is_left && status == SF_OK; is_left = sfc_tiles_next(&tiles), number++) {
+    if (!one_block && number % array->shape.nranks != array->rank)
+      continue;
+    sfc_tiles_get(&tiles, lo, extent);
+    status = combine_tile(call, buffer, lo, extent);
   }
   free(buffer);
   return status;
 }
 
-/* Combines own parts, or tiles. */
-static sf_status_t run(const call_t *call,
-                       void (*combine)(const call_t *call, void *c, const void *a, const void *b, int64_t n))
-{
-  bool same = (call->to == NULL || has_distribution_of(call->from[0], call->to)) &&
-              (call->from[1] == NULL || has_distribution_of(call->from[0], call->from[1]));
-  if (!same)
-    return by_tiles(call, combine);
-  combine(call, call->to != NULL ? own_data(call->to) : NULL, own_data(call->from[0]),
-          call->from[1] != NULL ? own_data(call->from[1]) : NULL, own_count(call->from[0]));
-  return SF_OK;
-}
-
-/* Between two meetings. */
-static sf_status_t run_met(const call_t *call, sfc_array_meeting_t what,
-                           void (*combine)(const call_t *call, void *c, const void *a, const void *b, int64_t n))
-{
-  sf_array_t *array = call->to != NULL ? call->to : call->from[0];
-  sf_status_t status = meet(array, what);
-  if (status != SF_OK)
-    return status;
-  status = run(call, combine);
-  sf_status_t met = meet(array, what);
-  return met != SF_OK ? met : status;
-}
-
 /* ---- The functions ----------------------------------------------------------------------------------------------- */
 
-static void fill(const call_t *call, void *c, const void *a, const void *b, int64_t n)
+/* Completes this rank's operations and waits for the other ranks, so that no rank accesses the arrays otherwise. */
+static sf_status_t flush_and_wait(const call_t *call)
 {
-  size_t unit = call->to->shape.unit_bytes, bytes = (size_t)n * unit;
-  (void)a;
-  (void)b;
-  if (n > 0)
-    memcpy(c, call->factor[0], unit);
-  for (size_t done = unit; done < bytes; done *= 2)
-    memcpy((char *)c + done, c, done < bytes - done ? done : bytes - done);
+  sf_array_t *array = reference_of(call);
+  sf_status_t status = sf_array_flush(array, SF_ARRAY_ALL_RANKS);
+  sf_status_t barrier_status = sfc_array_barrier(array, call->collective);
+  return barrier_status != SF_OK ? barrier_status : status;
+}
+
+static sf_status_t run(const call_t *call)
+{
+  bool is_local = call->combine != transpose;
+  sf_status_t status = check_call(call);
+  if (status == SF_OK)
+    status = flush_and_wait(call);
+  if (status != SF_OK)
+    return status;
+  for (int32_t i = 0; i < call->nfrom; i++)
+    is_local = is_local && have_same_distribution(reference_of(call), call->from[i]);
+  if (is_local)
+    combine_own_parts(call);
+  else
+    status = combine_tiles(call);
+  sf_status_t barrier_status = flush_and_wait(call);
+  return barrier_status != SF_OK ? barrier_status : status;
 }
 
 sf_status_t sf_array_fill(sf_array_t *array, const void *value)
 {
-  sf_status_t status = sfc_array_check(array, __func__);
-  if (status == SF_OK && value == NULL)
-    status = sfshm_error(SF_ERR_ARG, "sf_array_fill: value is NULL");
-  call_t call = {.to = array, .from = {array}, .factor = {value}};
-  return status == SF_OK ? run_met(&call, SFC_ARRAY_FILL, fill) : status;
-}
-
-static void scale(const call_t *call, void *c, const void *a, const void *b, int64_t n)
-{
-  (void)a;
-  (void)b;
-  sfshm_array_scale(call->to->shape.base, c, n, call->factor[0]);
+  return run(&(call_t){__func__, SFC_ARRAY_FILL, fill, .to = array, .argument = {value}, .argument_name = {"value"}});
 }
 
 sf_status_t sf_array_scale(sf_array_t *array, const void *alpha)
 {
-  sf_status_t status = sfc_array_check(array, __func__);
-  if (status == SF_OK && alpha == NULL)
-    status = sfshm_error(SF_ERR_ARG, "sf_array_scale: alpha is NULL");
-  call_t call = {.to = array, .from = {array}, .factor = {alpha}};
-  return status == SF_OK ? run_met(&call, SFC_ARRAY_SCALE, scale) : status;
-}
-
-static void copy(const call_t *call, void *c, const void *a, const void *b, int64_t n)
-{
-  (void)b;
-  if (c != a)
-    memcpy(c, a, (size_t)n * call->to->shape.unit_bytes);
+  return run(&(call_t){__func__, SFC_ARRAY_SCALE, scale, .to = array, .argument = {alpha}, .argument_name = {"alpha"}});
 }
 
 sf_status_t sf_array_copy(sf_array_t *from, sf_array_t *to)
 {
-  sf_status_t status = sfc_array_check(to, __func__);
-  if (status == SF_OK)
-    status = check_pair(to, from, false, __func__);
-  call_t call = {.to = to, .from = {from}};
-  return status == SF_OK ? run_met(&call, SFC_ARRAY_COPY, copy) : status;
-}
-
-static void add(const call_t *call, void *c, const void *a, const void *b, int64_t n)
-{
-  sfshm_array_combine(call->to->shape.base, c, a, b, n, call->factor[0], call->factor[1]);
+  return run(&(call_t){__func__, SFC_ARRAY_COPY, copy, to, .nfrom = 1, .from = {from}});
 }
 
 sf_status_t sf_array_add(const void *alpha, sf_array_t *a, const void *beta, sf_array_t *b, sf_array_t *c)
 {
-  sf_status_t status = sfc_array_check(c, __func__);
-  if (status == SF_OK && (alpha == NULL || beta == NULL))
-    status = sfshm_error(SF_ERR_ARG, "sf_array_add: %s is NULL", alpha == NULL ? "alpha" : "beta");
-  if (status == SF_OK)
-    status = check_pair(c, a, false, __func__);
-  if (status == SF_OK)
-    status = check_pair(c, b, false, __func__);
-  call_t call = {.to = c, .from = {a, b}, .factor = {alpha, beta}};
-  return status == SF_OK ? run_met(&call, SFC_ARRAY_ADD, add) : status;
+  return run(&(call_t){__func__, SFC_ARRAY_ADD, add, c, 2, {a, b}, {alpha, beta}, .argument_name = {"alpha", "beta"}});
 }
 
-static void dot(const call_t *call, void *c, const void *a, const void *b, int64_t n)
+sf_status_t sf_array_transpose(sf_array_t *from, sf_array_t *to)
 {
-  (void)c;
-  sfshm_array_dot(call->from[0]->shape.base, a, b, n, call->result);
+  return run(&(call_t){__func__, SFC_ARRAY_TRANSPOSE, transpose, to, .nfrom = 1, .from = {from}});
 }
 
 sf_status_t sf_array_dot(sf_array_t *a, sf_array_t *b, void *result)
 {
   uint64_t sum[2] = {0}, all[2] = {0};
-  sf_status_t status = sfc_array_check(a, __func__);
-  if (status == SF_OK && result == NULL)
-    status = sfshm_error(SF_ERR_ARG, "sf_array_dot: result is NULL");
-  if (status == SF_OK)
-    status = check_pair(a, b, false, __func__);
-  call_t call = {.from = {a, b}, .result = sum};
-  if (status == SF_OK)
-    status = run_met(&call, SFC_ARRAY_DOT, dot);
+  sf_status_t status = run(&(call_t){__func__, SFC_ARRAY_DOT, dot, NULL, 2, {a, b}, {result}, {"result"}, .sum = sum});
   if (status == SF_OK)
     status = sf_reduce(a->graph, a->unit, sum, all, SF_SUM);
   return status == SF_OK ? sf_bcast(a->graph, a->unit, all, result, SF_REPLACE) : status;
-}
-
-/* Gets tiles of the one array, and puts them into the other one with rows for columns. */
-static sf_status_t transpose_tiles(sf_array_t *from, sf_array_t *to)
-{
-  tiles_t tiles;
-  int64_t lo[SFSHM_ARRAY_DIMS], extent[SFSHM_ARRAY_DIMS];
-  size_t unit = to->shape.unit_bytes, bytes = (size_t)TRANSPOSE_TILE * TRANSPOSE_TILE * unit;
-  char *tile = malloc(2 * bytes), *turned = tile + bytes;
-  sf_status_t status = tile != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "tiles of an array");
-  start_tiles(to, TRANSPOSE_TILE, INT64_MAX, &tiles);
-  while (status == SF_OK && next_tile(&tiles, lo, extent)) {
-    int64_t from_lo[] = {lo[1], lo[0]}, from_extent[] = {extent[1], extent[0]};
-    status = sf_array_get(from, from_lo, from_extent, tile, NULL);
-    for (int64_t i = 0; i < extent[0] && status == SF_OK; i++)
-      sfshm_array_put_row((uint32_t)unit)(turned + (size_t)(i * extent[1]) * unit, tile + (size_t)i * unit, extent[1],
-                                          extent[0], NULL);
-    if (status == SF_OK)
-      status = sf_array_put(to, lo, extent, turned, NULL);
-  }
-  free(tile);
-  return status;
-}
-
-sf_status_t sf_array_transpose(sf_array_t *from, sf_array_t *to)
-{
-  sf_status_t status = sfc_array_check(to, __func__);
-  if (status == SF_OK)
-    status = check_pair(to, from, true, __func__);
-  if (status == SF_OK && from == to)
-    status = sfshm_error(SF_ERR_ARG, "sf_array_transpose: from and to are the same array");
-  if (status == SF_OK)
-    status = meet(to, SFC_ARRAY_TRANSPOSE);
-  if (status != SF_OK)
-    return status;
-  status = transpose_tiles(from, to);
-  sf_status_t met = meet(to, SFC_ARRAY_TRANSPOSE);
-  return met != SF_OK ? met : status;
 }
