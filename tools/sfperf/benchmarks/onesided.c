@@ -169,7 +169,7 @@ void sfperf_onesided(const sfperf_job_t *job)
   if (job->nodes->count > 1)
     sfperf_report_note(&report, "memcpy is left out: these are two nodes");
   if (job->nodes->count > 1 && job->machine->one_host)
-    sfperf_report_note(&report, "these nodes are one host, in whose memory MPI may access windows directly");
+    sfperf_report_note(&report, "these nodes are one host: Open MPI shares windows unless it has --mca osc pt2pt");
   sfperf_report_note(&report, "Global Arrays is left out: it is not built in");
   for (int i = 0; i < 2 * sizes->n; i++) {
     int64_t count = sizes->at[i / 2] / 8, rows = i % 2 == 0 ? 1 : rows_of(count);
