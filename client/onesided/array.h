@@ -13,6 +13,8 @@
 #include "client/graph.h"
 #include "shm/array/distribution.h"
 #include "shm/array/layout.h"
+#include "shm/array/transfer.h"
+#include "shm/base/error.h"
 #include "shm/observe/counters.h"
 
 /* The ranks of an array on one other node. */
@@ -90,6 +92,23 @@ static inline sf_status_t sfc_array_check(const sf_array_t *array, const char *f
           array == NULL || array->generation != sfc_process_generation || sfc_graph_is_failed(array->graph), false))
     return sfc_array_refuse(array, function);
   return SF_OK;
+}
+
+/* SF_ERR_ARG if the pointer is NULL. Returns an earlier error as it is. */
+static inline sf_status_t sfc_array_require(sf_status_t status, const void *pointer, const char *name,
+                                            const char *function)
+{
+  if (__builtin_expect(status == SF_OK && pointer == NULL, false))
+    return sfshm_error(SF_ERR_ARG, "%s: %s is NULL", function, name);
+  return status;
+}
+
+/* Function that moves rows between a part and a buffer. access: put, get or acc. */
+static inline sfshm_array_row_t *sfc_array_row(const sf_array_t *array, sfshm_array_access_t access, const void *alpha)
+{
+  return access == SFSHM_ARRAY_PUT   ? sfshm_array_put_row(array->shape.unit_bytes)
+         : access == SFSHM_ARRAY_GET ? sfshm_array_get_row(array->shape.unit_bytes)
+                                     : sfshm_array_accumulate(array->shape.base, alpha);
 }
 
 /* Whether an index is within the array. */

@@ -38,8 +38,7 @@ void sfc_array_describe_part(const sf_array_t *array, int32_t rank, sf_array_par
 sf_status_t sf_array_distribution(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p)
 {
   sf_status_t status = sfc_array_check(array, __func__);
-  if (status == SF_OK && part_p == NULL)
-    status = sfshm_error(SF_ERR_ARG, "sf_array_distribution: part_p is NULL");
+  status = sfc_array_require(status, part_p, "part_p", __func__);
   if (status == SF_OK)
     status = check_rank(array, rank, __func__);
   if (status == SF_OK)
@@ -51,8 +50,8 @@ sf_status_t sf_array_owner(const sf_array_t *array, const int64_t index[], int32
 {
   int64_t element;
   sf_status_t status = sfc_array_check(array, __func__);
-  if (status == SF_OK && (index == NULL || rank_p == NULL))
-    status = sfshm_error(SF_ERR_ARG, "sf_array_owner: %s is NULL", index == NULL ? "index" : "rank_p");
+  status = sfc_array_require(status, index, "index", __func__);
+  status = sfc_array_require(status, rank_p, "rank_p", __func__);
   if (status == SF_OK && !sfc_array_has(array, index))
     status = sfc_array_refuse_index(array, __func__, index);
   if (status == SF_OK)
@@ -63,8 +62,8 @@ sf_status_t sf_array_owner(const sf_array_t *array, const int64_t index[], int32
 sf_status_t sf_array_local(sf_array_t *array, sf_array_part_t *part_p, void **data_p)
 {
   sf_status_t status = sfc_array_check(array, __func__);
-  if (status == SF_OK && (part_p == NULL || data_p == NULL))
-    status = sfshm_error(SF_ERR_ARG, "sf_array_local: %s is NULL", part_p == NULL ? "part_p" : "data_p");
+  status = sfc_array_require(status, part_p, "part_p", __func__);
+  status = sfc_array_require(status, data_p, "data_p", __func__);
   if (status != SF_OK)
     return status;
   sfc_array_describe_part(array, array->rank, part_p);

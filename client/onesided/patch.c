@@ -1,5 +1,5 @@
-/* Put, get and acc of patches. A patch that lies within one block of one rank is moved at once: a look-up, a check and
- * a copy. Others are split by the ranks that own their elements. Any thread. */
+/* Put, get and acc of patches. A patch within one block of one rank takes the short path: check, look-up, copy. Other
+ * patches are split by owner. Any thread. */
 #include "client/onesided/array.h"
 #include "client/onesided/remote.h"
 #include "client/onesided/request.h"
@@ -53,21 +53,9 @@ static inline sf_status_t check_patch(patch_t *patch, const int64_t ld[], const 
   return __builtin_expect(fits, true) ? SF_OK : refuse_patch(patch, ld, function);
 }
 
-static inline sf_status_t check_call(const sf_array_t *array, const int64_t lo[], const int64_t extent[],
-                                     const void *buffer, const char *function)
-{
-  sf_status_t status = sfc_array_check(array, function);
-  if (status == SF_OK && (lo == NULL || extent == NULL || buffer == NULL))
-    status = sfshm_error(SF_ERR_ARG, "%s: %s is NULL", function,
-                         lo == NULL       ? "lo"
-                         : extent == NULL ? "extent"
-                                          : "buffer");
-  return status;
-}
-
 /* ---- Moving ------------------------------------------------------------------------------------------------------ */
 
-/* Rows of a patch within one block. */
+/* Moves the rows of a patch within one block. */
 static void move_rows(const patch_t *patch, const sfc_array_part_t *part, int32_t d, char *data, char *buffer)
 {
   int64_t unit = patch->array->shape.unit_bytes;
@@ -131,7 +119,7 @@ static __attribute__((noinline)) void move_boxes(const patch_t *patch)
     move_box(patch, rank);
 }
 
-/* Other nodes first: they work while this one does. */
+/* Submits requests to other nodes first: their daemons work while this rank copies. */
 static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patch, sf_request_t **request_p)
 {
   sfc_remote_t remote = {
@@ -152,99 +140,67 @@ static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patc
   return sfc_remote_finish(&remote);
 }
 
-static inline sf_status_t move(patch_t *patch, const int64_t ld[], sf_request_t **request_p, const char *function)
+/* Inlined into each function, so that access is a constant. request_p NULL: blocking. */
+static inline __attribute__((always_inline)) sf_status_t
+transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], const int64_t extent[], const void *buffer,
+         const int64_t ld[], const void *alpha, sf_request_t **request_p, const char *function)
 {
-  if (request_p != NULL)
-    *request_p = NULL;
-  sf_status_t status = check_patch(patch, ld, function);
-  if (status != SF_OK || move_block(patch))
-    return status;
-  if (patch->array->nodes != NULL)
-    return move_over_nodes(patch, request_p);
-  move_boxes(patch);
-  return SF_OK;
-}
-
-/* ---- The calls --------------------------------------------------------------------------------------------------- */
-
-static inline __attribute__((always_inline)) sf_status_t put(sf_array_t *array, const int64_t lo[],
-                                                             const int64_t extent[], const void *buffer,
-                                                             const int64_t ld[], sf_request_t **request_p,
-                                                             const char *function)
-{
-  sf_status_t status = check_call(array, lo, extent, buffer, function);
-  if (status != SF_OK)
-    return status;
-  patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer};
-  patch.access = SFSHM_ARRAY_PUT;
-  patch.row = sfshm_array_put_row(array->shape.unit_bytes);
-  return move(&patch, ld, request_p, function);
-}
-
-static inline __attribute__((always_inline)) sf_status_t get(sf_array_t *array, const int64_t lo[],
-                                                             const int64_t extent[], void *buffer, const int64_t ld[],
-                                                             sf_request_t **request_p, const char *function)
-{
-  sf_status_t status = check_call(array, lo, extent, buffer, function);
-  if (status != SF_OK)
-    return status;
-  patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = buffer};
-  patch.access = SFSHM_ARRAY_GET;
-  patch.row = sfshm_array_get_row(array->shape.unit_bytes);
-  return move(&patch, ld, request_p, function);
-}
-
-static inline __attribute__((always_inline)) sf_status_t acc(sf_array_t *array, const int64_t lo[],
-                                                             const int64_t extent[], const void *buffer,
-                                                             const int64_t ld[], const void *alpha,
-                                                             sf_request_t **request_p, const char *function)
-{
-  sf_status_t status = check_call(array, lo, extent, buffer, function);
+  sf_status_t status = sfc_array_check(array, function);
+  status = sfc_array_require(status, lo, "lo", function);
+  status = sfc_array_require(status, extent, "extent", function);
+  status = sfc_array_require(status, buffer, "buffer", function);
   if (status != SF_OK)
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
-  patch.access = SFSHM_ARRAY_ACC;
-  patch.row = sfshm_array_accumulate(array->shape.base, alpha);
-  return move(&patch, ld, request_p, function);
+  patch.access = access;
+  patch.row = sfc_array_row(array, access, alpha);
+  if (request_p != NULL)
+    *request_p = NULL;
+  status = check_patch(&patch, ld, function);
+  if (status != SF_OK || move_block(&patch))
+    return status;
+  if (array->nodes != NULL)
+    return move_over_nodes(&patch, request_p);
+  move_boxes(&patch);
+  return SF_OK;
 }
 
 sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[])
 {
-  return put(array, lo, extent, buffer, ld, NULL, __func__);
+  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, NULL, __func__);
 }
 
 sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                          const int64_t ld[])
 {
-  return get(array, lo, extent, buffer, ld, NULL, __func__);
+  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, NULL, __func__);
 }
 
 sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[], const void *alpha)
 {
-  return acc(array, lo, extent, buffer, ld, alpha, NULL, __func__);
-}
-
-static sf_status_t refuse_request(const char *function)
-{
-  return sfshm_error(SF_ERR_ARG, "%s: request_p is NULL", function);
+  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, NULL, __func__);
 }
 
 sf_status_t sf_array_put_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  return request_p == NULL ? refuse_request(__func__) : put(array, lo, extent, buffer, ld, request_p, __func__);
+  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
+  return status != SF_OK ? status : transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, request_p, __func__);
 }
 
 sf_status_t sf_array_get_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  return request_p == NULL ? refuse_request(__func__) : get(array, lo, extent, buffer, ld, request_p, __func__);
+  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
+  return status != SF_OK ? status : transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, request_p, __func__);
 }
 
 sf_status_t sf_array_acc_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], const void *alpha, sf_request_t **request_p)
 {
-  return request_p == NULL ? refuse_request(__func__) : acc(array, lo, extent, buffer, ld, alpha, request_p, __func__);
+  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
+  return status != SF_OK ? status
+                         : transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, request_p, __func__);
 }

@@ -3,14 +3,13 @@
 
 #include <string.h>
 
-#include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
 /* Copies rows of values between the caller's buffer and the window. */
 static sfshm_array_row_t *row_of(const sfc_remote_t *remote)
 {
-  uint32_t unit_bytes = remote->array->shape.unit_bytes;
-  return remote->access == SFSHM_ARRAY_GET ? sfshm_array_get_row(unit_bytes) : sfshm_array_put_row(unit_bytes);
+  bool is_get = remote->access == SFSHM_ARRAY_GET;
+  return sfc_array_row(remote->array, is_get ? SFSHM_ARRAY_GET : SFSHM_ARRAY_PUT, NULL);
 }
 
 /* ---- Patches ----------------------------------------------------------------------------------------------------- */

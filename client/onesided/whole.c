@@ -6,8 +6,6 @@
 
 #include "client/onesided/array.h"
 #include "client/onesided/tiles.h"
-#include "shm/array/accumulate.h"
-#include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
 #define TILE_ELEMENTS 32768
@@ -109,9 +107,9 @@ static sf_status_t check_pair(const call_t *call, const sf_array_t *other)
 static sf_status_t check_call(const call_t *call)
 {
   sf_status_t status = sfc_array_check(reference_of(call), call->function);
-  for (int32_t i = 0; i < 2 && status == SF_OK; i++)
-    if (call->argument_name[i] != NULL && call->argument[i] == NULL)
-      status = sfshm_error(SF_ERR_ARG, "%s: %s is NULL", call->function, call->argument_name[i]);
+  for (int32_t i = 0; i < 2; i++)
+    if (call->argument_name[i] != NULL)
+      status = sfc_array_require(status, call->argument[i], call->argument_name[i], call->function);
   for (int32_t i = 0; i < call->nfrom && status == SF_OK; i++)
     status = check_pair(call, call->from[i]);
   return status;

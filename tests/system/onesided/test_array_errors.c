@@ -143,6 +143,12 @@ static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
   SFTEST_OK(self, sf_array_dot(array, array, &value));
   SFTEST_REQUIRE(self, value == 0);
   SFTEST_OK(self, sf_array_destroy(array));
+  creation.unit = SF_DOUBLE_COMPLEX; /* longer than the bits of an atomic operation */
+  SFTEST_OK(self, create(context, &creation, &array));
+  SFTEST_EXPECT(self, sf_array_fetch_op(array, lo, buffer, buffer, SF_SUM), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "op sum is not defined for");
+  SFTEST_EXPECT(self, sf_array_compare_swap(array, lo, buffer, buffer, buffer), SF_ERR_ARG);
+  SFTEST_OK(self, sf_array_destroy(array));
   SFTEST_OK(self, sf_array_destroy(NULL));
 }
 

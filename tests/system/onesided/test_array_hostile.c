@@ -15,6 +15,7 @@ typedef struct scene {
   _Atomic bool over;
   _Atomic int refused; /* requests of the attackers, with an error in the slot */
   _Atomic int accepted;
+  _Atomic int synced; /* attackers that have left the sync */
   uint64_t seed;
 } scene_t;
 
@@ -141,6 +142,8 @@ static int attack(sftest_rank_t *self)
   sftest_at(self, "answers");
   await_answers(attacker);
   SFTEST_OK(self, sf_array_sync(attacker->array)); /* each request for itself was refused, or carried out */
+  for (scene->synced++; scene->synced < NODES;)    /* a rank that is ahead would fail the other one's sync */
+    sftest_sleep_ms(1);
   sftest_at(self, "anything");
   sf_status_t status = SF_OK;
   for (int64_t until = sftest_now_ms() + 10000; status == SF_OK && sftest_now_ms() < until; sftest_sleep_ms(1)) {

@@ -198,7 +198,8 @@ static int use_threads(sftest_rank_t *self)
 #define ROWS 900
 #define COLUMNS 1100
 #define PIECES 7
-#define SMALL 700 /* more than the window has slots */
+#define LISTED INT64_C(20000) /* more than a request may have */
+#define SMALL 700             /* more than the window has slots */
 
 static double element(int64_t i, int64_t j)
 {
@@ -224,6 +225,30 @@ static void move_pieces(sftest_rank_t *self, sf_array_t *array, double *rows, bo
   SFTEST_OK(self, sf_wait_all(PIECES, requests));
 }
 
+/* A list of elements in this rank's rows that needs several requests to each node. Leaves the elements as they were. */
+static void move_long_list(sftest_rank_t *self, sf_array_t *array, int64_t first, int64_t nrows)
+{
+  int64_t *index = malloc(2 * LISTED * sizeof *index);
+  double *values = malloc(LISTED * sizeof *values), two = 2;
+  for (int64_t i = 0; i < LISTED; i++) {
+    index[2 * i] = first + i % nrows;
+    index[2 * i + 1] = i / nrows;
+    values[i] = (double)(i % 1000);
+  }
+  SFTEST_OK(self, sf_array_scatter_acc(array, LISTED, index, values, &two));
+  SFTEST_OK(self, sf_array_gather(array, LISTED, index, values));
+  for (int64_t i = 0; i < LISTED; i++) {
+    SFTEST_REQUIRE(self, values[i] == element(index[2 * i], index[2 * i + 1]) + 2 * (double)(i % 1000));
+    values[i] = element(index[2 * i], index[2 * i + 1]);
+  }
+  SFTEST_OK(self, sf_array_scatter(array, LISTED, index, values));
+  SFTEST_OK(self, sf_array_gather(array, LISTED, index, values));
+  for (int64_t i = 0; i < LISTED; i++)
+    SFTEST_REQUIRE(self, values[i] == element(index[2 * i], index[2 * i + 1]));
+  free(index);
+  free(values);
+}
+
 static int move_much(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
@@ -242,6 +267,8 @@ static int move_much(sftest_rank_t *self)
   move_pieces(self, array, rows, true);
   for (int64_t i = 0; i < n * COLUMNS; i++)
     SFTEST_REQUIRE(self, rows[i] == element(first, 0) + (double)i);
+  sftest_at(self, "long list");
+  move_long_list(self, array, first, n);
   sftest_at(self, "small accs");
   SFTEST_OK(self, sf_array_sync(array));
   for (int64_t i = 0; i < SMALL; i++) {
