@@ -118,7 +118,7 @@ static bool submit_values(sfc_remote_t *remote, const int64_t lo[], const int64_
   if (is_list || !is_get)
     (void)remote->ops->move(remote, node, lo, extent, data, is_get ? NULL : values);
   if (!is_get && remote->alpha != NULL)
-    sfshm_array_scale(array->shape.base, values, n, remote->alpha);
+    sfshm_array_arithmetic[array->shape.base].scale(values, n, remote->alpha);
   sfc_window_submit(window, array, slot, node->node, sent_bytes, is_get ? value_bytes : 0);
   if (is_get) {
     ticket->next = remote->kept;

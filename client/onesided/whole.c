@@ -49,7 +49,7 @@ static void fill(const call_t *call, const operands_t *tile)
 
 static void scale(const call_t *call, const operands_t *tile)
 {
-  sfshm_array_scale(call->to->shape.base, tile->c, tile->n, call->argument[0]);
+  sfshm_array_arithmetic[call->to->shape.base].scale(tile->c, tile->n, call->argument[0]);
 }
 
 static void copy(const call_t *call, const operands_t *tile)
@@ -60,12 +60,13 @@ static void copy(const call_t *call, const operands_t *tile)
 
 static void add(const call_t *call, const operands_t *tile)
 {
-  sfshm_array_combine(call->to->shape.base, tile->c, tile->a, tile->b, tile->n, call->argument[0], call->argument[1]);
+  sfshm_array_arithmetic[call->to->shape.base].combine(tile->c, tile->a, tile->b, tile->n, call->argument[0],
+                                                       call->argument[1]);
 }
 
 static void dot(const call_t *call, const operands_t *tile)
 {
-  sfshm_array_dot(call->from[0]->shape.base, tile->a, tile->b, tile->n, call->sum);
+  sfshm_array_arithmetic[call->from[0]->shape.base].dot(tile->a, tile->b, tile->n, call->sum);
 }
 
 static void transpose(const call_t *call, const operands_t *tile)

@@ -8,7 +8,7 @@
 #include "shm/base/error.h"
 #include "shm/region/wait.h"
 
-/* ---- Making ------------------------------------------------------------------------------------------------------ */
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
 static sf_status_t make_window(sf_context_t *context, sfc_window_t **window_p)
 {
@@ -36,7 +36,7 @@ static sf_status_t make_window(sf_context_t *context, sfc_window_t **window_p)
   return SF_OK;
 }
 
-/* Creation of arrays may run in several threads, on different groups. */
+/* Several threads may create arrays at the same time, on different groups. */
 sf_status_t sfc_window_open(sf_context_t *context)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,15 +57,10 @@ void sfc_window_free(sfc_window_t *window)
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 
-static bool is_done(const sfc_window_t *window, int32_t slot)
+bool sfc_window_is_done(const sfc_window_t *window, int32_t slot)
 {
   return atomic_load_explicit(&window->shared->slots[slot].done, memory_order_acquire) ==
          atomic_load_explicit(&window->tickets[slot].number, memory_order_relaxed);
-}
-
-bool sfc_window_is_done(const sfc_window_t *window, int32_t slot)
-{
-  return is_done(window, slot);
 }
 
 sf_status_t sfc_window_status(const sfc_window_t *window, int32_t slot)
@@ -87,20 +82,8 @@ void sfc_window_release(sfc_window_t *window, int32_t slot)
   atomic_fetch_and_explicit(&window->taken[slot / 64], ~(UINT64_C(1) << slot % 64), memory_order_release);
 }
 
-/* Under the lock. */
-static void note_error(sfc_window_t *window, int32_t slot)
-{
-  sf_status_t status = sfc_window_status(window, slot);
-  if (status == SF_OK)
-    return;
-  if (window->error != SF_OK)
-    return;
-  strncpy(window->detail, sfshm_error_detail(), sizeof window->detail - 1);
-  window->error = status;
-}
-
-/* Frees the slots of posted requests whose answers are there. One thread at a time: so a slot that was seen posted and
- * done cannot have become another request's meanwhile. */
+/* Frees the slots of answered posted requests. One thread at a time: no other thread can free a slot, and thus start
+ * another request in it, between the check and the release. */
 static void collect(sfc_window_t *window)
 {
   if (pthread_mutex_trylock(&window->lock) != 0)
@@ -109,9 +92,13 @@ static void collect(sfc_window_t *window)
     uint64_t left = atomic_load_explicit(&window->posted[word], memory_order_acquire);
     for (; left != 0; left &= left - 1) {
       int32_t slot = word * 64 + __builtin_ctzll(left);
-      if (!is_done(window, slot))
+      if (!sfc_window_is_done(window, slot))
         continue;
-      note_error(window, slot);
+      sf_status_t status = sfc_window_status(window, slot);
+      if (status != SF_OK && window->error == SF_OK) {
+        strncpy(window->detail, sfshm_error_detail(), sizeof window->detail - 1);
+        window->error = status;
+      }
       atomic_fetch_and_explicit(&window->posted[word], ~(left & -left), memory_order_relaxed);
       sfc_window_release(window, slot);
     }
@@ -133,7 +120,7 @@ static int32_t take_slot(sfc_window_t *window)
   return -1;
 }
 
-/* The first of n chunks in a row; -1: there are none. */
+/* Takes n consecutive chunks and returns the first; -1: none are free. */
 static int32_t take_chunks(sfc_window_t *window, int32_t n)
 {
   uint64_t taken = atomic_load_explicit(&window->chunks, memory_order_relaxed), run = (UINT64_C(1) << n) - 1;
@@ -197,7 +184,7 @@ void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t sl
 
 void sfc_window_post(sfc_window_t *window, int32_t slot)
 {
-  /* Release: who finds the bit finds the ticket. */
+  /* Release: pairs with the acquire load of posted in collect and is_flushed, which then read the ticket. */
   atomic_fetch_or_explicit(&window->posted[slot / 64], UINT64_C(1) << slot % 64, memory_order_release);
 }
 
@@ -225,7 +212,7 @@ sf_status_t sfc_window_wait(const sf_array_t *array, bool (*is_over)(void *argum
 typedef struct flush {
   sfc_window_t *window;
   int32_t node;
-  uint64_t last; /* number of the last request that is waited for */
+  uint64_t last; /* number of the last request to wait for */
 } flush_t;
 
 static bool is_flushed(void *argument)

@@ -1,6 +1,6 @@
-/* The window of this rank: how its operations on parts of other nodes reach the daemon (shm/array/window.h). A request
- * takes a slot, and room for its data. It is *kept* by its operation until the answer has been read, or *posted*: then
- * it is freed when the answer has come, by whichever thread finds that. Any thread. */
+/* Client side of the window (shm/array/window.h), through which operations on elements of other nodes reach the daemon.
+ * A request takes a slot and memory for its data. A *kept* request belongs to its operation until the operation has
+ * read the answer. A *posted* request belongs to no operation: after the answer any thread may free it. Any thread. */
 #ifndef SFC_ONESIDED_WINDOW_H
 #define SFC_ONESIDED_WINDOW_H
 
@@ -14,9 +14,9 @@
 
 #define SFC_WINDOW_WORDS (SFSHM_WINDOW_SLOTS / 64)
 
-/* What the rank knows of a request. Of the thread that has taken the slot, until it posts it. */
+/* Private state of a request. Written by the thread that took the slot, until it posts the request. */
 typedef struct sfc_ticket {
-  _Atomic uint64_t number; /* others read these two of posted requests */
+  _Atomic uint64_t number; /* number and node: other threads read them once the request is posted */
   _Atomic int32_t node;
   int32_t nchunks; /* 0: the data are in the slot */
   int32_t chunk;
@@ -34,48 +34,48 @@ typedef struct sfc_window {
   _Atomic uint64_t chunks;                   /* taken, as bits */
   _Atomic uint64_t last_number;
   sfc_ticket_t tickets[SFSHM_WINDOW_SLOTS];
-  pthread_mutex_t lock; /* of the thread that frees posted requests; and the fields below */
+  pthread_mutex_t lock; /* held by the thread that frees posted requests; guards the fields below */
   _Atomic int error;    /* sf_status_t of a posted request, until it is reported; SF_OK: none */
   char detail[SFSHM_WINDOW_TEXT];
 } sfc_window_t;
 
-/* Makes the context's window, if there is none yet, and gives it to the daemon. */
+/* Creates the context's window unless it exists, and passes it to the daemon. */
 sf_status_t sfc_window_open(sf_context_t *context);
 
 /* NULL is accepted. */
 void sfc_window_free(sfc_window_t *window);
 
-/* A free slot with room for so many bytes, at most SFSHM_ARRAY_MAX_DATA; -1: there is none now. */
+/* Takes a slot with memory for so many bytes, at most SFSHM_ARRAY_MAX_DATA; -1: none is free. */
 int32_t sfc_window_take(sfc_window_t *window, size_t bytes);
 
-/* Where the data of the request are, sent or returned. */
+/* Data of the request, sent or returned. */
 char *sfc_window_data(sfc_window_t *window, int32_t slot);
 
-/* The part of the slot that the rank fills in before it submits the request. */
+/* Fields that the rank sets before it submits the request. */
 static inline sfshm_array_request_t *sfc_window_request(sfc_window_t *window, int32_t slot)
 {
   return &window->shared->slots[slot].request;
 }
 
-/* Hands the request to the daemon, for a node. */
+/* Passes the request for the node to the daemon. */
 void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t slot, int32_t node, size_t sent_bytes,
                        size_t returned_bytes);
 
-/* Whether the answer to a kept request is there; then what came of it. */
+/* Whether a request has been answered; its status after that. */
 bool sfc_window_is_done(const sfc_window_t *window, int32_t slot);
 sf_status_t sfc_window_status(const sfc_window_t *window, int32_t slot);
 
-/* Frees the slot of a kept request, whose answer is there. */
+/* Frees the slot of an answered request. */
 void sfc_window_release(sfc_window_t *window, int32_t slot);
 
-/* Leaves the request to itself. Its error is reported by sfc_window_flush. */
+/* Posts the request. sfc_window_flush reports its error. */
 void sfc_window_post(sfc_window_t *window, int32_t slot);
 
-/* Waits until the posted requests to the node (-1: to all) that have been submitted before are done. The first error of
- * posted requests that has not been reported. */
+/* Waits until all earlier posted requests to the node (-1: to all nodes) are answered. Returns the first error of a
+ * posted request that has not been reported. */
 sf_status_t sfc_window_flush(sf_array_t *array, int32_t node);
 
-/* Makes progress until the function returns true, or the array has failed, which is the status then. */
+/* Makes progress until is_over returns true. Returns the error if the array fails first. */
 sf_status_t sfc_window_wait(const sf_array_t *array, bool (*is_over)(void *argument), void *argument);
 
 #endif

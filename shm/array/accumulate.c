@@ -4,14 +4,14 @@
 #include <complex.h>
 #include <string.h>
 
-/* Elements are stored as words of their size, whatever type the application gives them. */
+/* Words of the size of an element; the application accesses the same memory with its own types. */
 #define WORD(bits) uint##bits##_t __attribute__((may_alias))
 typedef WORD(8) word8_t;
 typedef WORD(16) word16_t;
 typedef WORD(32) word32_t;
 typedef WORD(64) word64_t;
 
-/* Buffers of the application. */
+/* Reads a value of the application's, which need not be aligned. */
 #define LOAD(type, from)                                                                                               \
   ({                                                                                                                   \
     type value_;                                                                                                       \
@@ -57,31 +57,29 @@ ADD_COMPLEX(c64, double, creal, cimag)
 #define TIMES_INTEGER(type, a, b) ((type)(1u * (a) * (b)))
 #define TIMES_REAL(type, a, b) ((a) * (b))
 
-#define DEFINE_ROWS(name, type, times)                                                                                 \
+#define DEFINE_ARITHMETIC(name, type, times)                                                                           \
   static void accumulate_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                \
   {                                                                                                                    \
     (void)alpha;                                                                                                       \
     for (int64_t i = 0; i < n; i++)                                                                                    \
       add_##name(part + (size_t)i * sizeof(type), LOAD(type, buffer + (size_t)(i * stride) * sizeof(type)));           \
   }                                                                                                                    \
-  static void scaled_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                    \
+  static void accumulate_scaled_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)         \
   {                                                                                                                    \
     type factor = LOAD(type, alpha);                                                                                   \
     for (int64_t i = 0; i < n; i++)                                                                                    \
       add_##name(part + (size_t)i * sizeof(type),                                                                      \
                  times(type, factor, LOAD(type, buffer + (size_t)(i * stride) * sizeof(type))));                       \
   }                                                                                                                    \
-  static void scale_##name(char *elements, int64_t n, const void *alpha)                                               \
+  static void scale_##name(void *elements, int64_t n, const void *alpha)                                               \
   {                                                                                                                    \
     type factor = LOAD(type, alpha);                                                                                   \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
       type product = times(type, factor, LOAD(type, elements + (size_t)i * sizeof(type)));                             \
       memcpy(elements + (size_t)i * sizeof(type), &product, sizeof product);                                           \
     }                                                                                                                  \
-  }
-
-#define DEFINE_ARITHMETIC(name, type, times)                                                                           \
-  static void combine_##name(char *c, const char *a, const char *b, int64_t n, const void *alpha, const void *beta)    \
+  }                                                                                                                    \
+  static void combine_##name(void *c, const void *a, const void *b, int64_t n, const void *alpha, const void *beta)    \
   {                                                                                                                    \
     type first = LOAD(type, alpha), second = LOAD(type, beta);                                                         \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
@@ -90,7 +88,7 @@ ADD_COMPLEX(c64, double, creal, cimag)
       memcpy(c + at, &sum, sizeof sum);                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
-  static void dot_##name(const char *a, const char *b, int64_t n, void *total)                                         \
+  static void dot_##name(const void *a, const void *b, int64_t n, void *total)                                         \
   {                                                                                                                    \
     type sum = LOAD(type, total);                                                                                      \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
@@ -99,58 +97,38 @@ ADD_COMPLEX(c64, double, creal, cimag)
     }                                                                                                                  \
     memcpy(total, &sum, sizeof sum);                                                                                   \
   }
+DEFINE_ARITHMETIC(8, uint8_t, TIMES_INTEGER)
+DEFINE_ARITHMETIC(16, uint16_t, TIMES_INTEGER)
+DEFINE_ARITHMETIC(32, uint32_t, TIMES_INTEGER)
+DEFINE_ARITHMETIC(64, uint64_t, TIMES_INTEGER)
+DEFINE_ARITHMETIC(float, float, TIMES_REAL)
+DEFINE_ARITHMETIC(double, double, TIMES_REAL)
+DEFINE_ARITHMETIC(c32, float _Complex, TIMES_REAL)
+DEFINE_ARITHMETIC(c64, double _Complex, TIMES_REAL)
 
-#define DEFINE_ALL(name, type, times)                                                                                  \
-  DEFINE_ROWS(name, type, times)                                                                                       \
-  DEFINE_ARITHMETIC(name, type, times)
-DEFINE_ALL(8, uint8_t, TIMES_INTEGER)
-DEFINE_ALL(16, uint16_t, TIMES_INTEGER)
-DEFINE_ALL(32, uint32_t, TIMES_INTEGER)
-DEFINE_ALL(64, uint64_t, TIMES_INTEGER)
-DEFINE_ALL(float, float, TIMES_REAL)
-DEFINE_ALL(double, double, TIMES_REAL)
-DEFINE_ALL(c32, float _Complex, TIMES_REAL)
-DEFINE_ALL(c64, double _Complex, TIMES_REAL)
-
-typedef struct rows {
-  sfshm_array_row_t *accumulate;
-  sfshm_array_row_t *scaled;
-  void (*scale)(char *elements, int64_t n, const void *alpha);
-  void (*combine)(char *c, const char *a, const char *b, int64_t n, const void *alpha, const void *beta);
-  void (*dot)(const char *a, const char *b, int64_t n, void *total);
-} rows_t;
-
-#define ROWS(name)                                                                                                     \
+#define LOOPS(name)                                                                                                    \
   {                                                                                                                    \
-    accumulate_##name, scaled_##name, scale_##name, combine_##name, dot_##name                                         \
+    accumulate_##name, accumulate_scaled_##name, scale_##name, combine_##name, dot_##name                              \
   }
 
-static const rows_t rows[SFSHM_BASE_COUNT] = {
-    [SFSHM_BASE_INT8] = ROWS(8),        [SFSHM_BASE_UINT8] = ROWS(8),           [SFSHM_BASE_INT16] = ROWS(16),
-    [SFSHM_BASE_UINT16] = ROWS(16),     [SFSHM_BASE_INT32] = ROWS(32),          [SFSHM_BASE_UINT32] = ROWS(32),
-    [SFSHM_BASE_INT64] = ROWS(64),      [SFSHM_BASE_UINT64] = ROWS(64),         [SFSHM_BASE_FLOAT] = ROWS(float),
-    [SFSHM_BASE_DOUBLE] = ROWS(double), [SFSHM_BASE_FLOAT_COMPLEX] = ROWS(c32), [SFSHM_BASE_DOUBLE_COMPLEX] = ROWS(c64),
+const sfshm_array_arithmetic_t sfshm_array_arithmetic[SFSHM_BASE_COUNT] = {
+    [SFSHM_BASE_INT8] = LOOPS(8),
+    [SFSHM_BASE_UINT8] = LOOPS(8),
+    [SFSHM_BASE_INT16] = LOOPS(16),
+    [SFSHM_BASE_UINT16] = LOOPS(16),
+    [SFSHM_BASE_INT32] = LOOPS(32),
+    [SFSHM_BASE_UINT32] = LOOPS(32),
+    [SFSHM_BASE_INT64] = LOOPS(64),
+    [SFSHM_BASE_UINT64] = LOOPS(64),
+    [SFSHM_BASE_FLOAT] = LOOPS(float),
+    [SFSHM_BASE_DOUBLE] = LOOPS(double),
+    [SFSHM_BASE_FLOAT_COMPLEX] = LOOPS(c32),
+    [SFSHM_BASE_DOUBLE_COMPLEX] = LOOPS(c64),
 };
 
 sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha)
 {
-  return alpha == NULL ? rows[base].accumulate : rows[base].scaled;
-}
-
-void sfshm_array_scale(sfshm_base_t base, void *elements, int64_t n, const void *alpha)
-{
-  rows[base].scale(elements, n, alpha);
-}
-
-void sfshm_array_combine(sfshm_base_t base, void *c, const void *a, const void *b, int64_t n, const void *alpha,
-                         const void *beta)
-{
-  rows[base].combine(c, a, b, n, alpha, beta);
-}
-
-void sfshm_array_dot(sfshm_base_t base, const void *a, const void *b, int64_t n, void *sum)
-{
-  rows[base].dot(a, b, n, sum);
+  return alpha == NULL ? sfshm_array_arithmetic[base].accumulate : sfshm_array_arithmetic[base].accumulate_scaled;
 }
 
 /* ---- Fetching ---------------------------------------------------------------------------------------------------- */
@@ -163,7 +141,7 @@ bool sfshm_array_fetch_applies(sfshm_op_t op, sfshm_base_t base)
                      op == SFSHM_OP_BAND || op == SFSHM_OP_BOR || op == SFSHM_OP_BXOR);
 }
 
-/* Acquire and release: such operations order others, as locks and counters do. */
+/* Acquire and release: applications build locks and counters of these operations. */
 #define FETCH_IF(better, operand)                                                                                      \
   present = __atomic_load_n(word, __ATOMIC_ACQUIRE);                                                                   \
   while ((better) &&                                                                                                   \

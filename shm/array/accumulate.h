@@ -1,5 +1,6 @@
-/* Atomic updates of elements, without locks: a process that dies in the middle leaves none behind. Elements that are
- * shorter than a word, and the two parts of complex numbers, are updated one by one. Any thread of any process. */
+/* Arithmetic on elements of arrays: atomic accumulation, fetch-and-op and compare-and-swap without locks, and
+ * operations on whole parts. A process that dies in an atomic update leaves no lock behind. The two parts of a complex
+ * number are updated one after the other. Any thread of any process. */
 #ifndef SFSHM_ARRAY_ACCUMULATE_H
 #define SFSHM_ARRAY_ACCUMULATE_H
 
@@ -13,19 +14,21 @@
  */
 typedef void sfshm_array_row_t(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha);
 
-/* part[i] += buffer[i * stride], or alpha times that: alpha is one element, and NULL for the first of the two. NULL for
- * a base without arithmetic. */
+/* Loops over n consecutive elements of one base; alpha and beta are one element each. */
+typedef struct sfshm_array_arithmetic {
+  sfshm_array_row_t *accumulate;                               /* part[i] += buffer[i * stride], atomically */
+  sfshm_array_row_t *accumulate_scaled;                        /* part[i] += alpha * buffer[i * stride], atomically */
+  void (*scale)(void *elements, int64_t n, const void *alpha); /* elements[i] *= alpha; not atomic */
+  /* c[i] = alpha * a[i] + beta * b[i]; c may be a or b. */
+  void (*combine)(void *c, const void *a, const void *b, int64_t n, const void *alpha, const void *beta);
+  void (*dot)(const void *a, const void *b, int64_t n, void *sum); /* *sum += a[0] * b[0] + a[1] * b[1] + ... */
+} sfshm_array_arithmetic_t;
+
+/* NULL for bases without arithmetic. */
+extern const sfshm_array_arithmetic_t sfshm_array_arithmetic[SFSHM_BASE_COUNT];
+
+/* accumulate if alpha is NULL, else accumulate_scaled. */
 sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha);
-
-/* element[i] *= alpha, for n consecutive elements; not atomic. */
-void sfshm_array_scale(sfshm_base_t base, void *elements, int64_t n, const void *alpha);
-
-/* c[i] = alpha * a[i] + beta * b[i]; c may be a or b. */
-void sfshm_array_combine(sfshm_base_t base, void *c, const void *a, const void *b, int64_t n, const void *alpha,
-                         const void *beta);
-
-/* *sum += a[0] * b[0] + a[1] * b[1] + ... */
-void sfshm_array_dot(sfshm_base_t base, const void *a, const void *b, int64_t n, void *sum);
 
 /* Whether fetch_op with the op is defined: integers of 4 and 8 bytes; sum, replace, max, min, band, bor, bxor. */
 bool sfshm_array_fetch_applies(sfshm_op_t op, sfshm_base_t base);

@@ -98,7 +98,7 @@ int32_t sfshm_array_owner(const sfshm_array_t *array, const int64_t index[], int
   return rank;
 }
 
-/* How many indices below the given one the coordinate has. */
+/* Number of the coordinate's indices below the given one. */
 static int64_t count_below(const sfshm_array_dim_t *dim, int32_t coordinate, int64_t index)
 {
   sfshm_array_dim_t below = {.extent = index, .block = dim->block, .procs = dim->procs};
@@ -108,9 +108,9 @@ static int64_t count_below(const sfshm_array_dim_t *dim, int32_t coordinate, int
   return (index < first ? first : index > end ? end : index) - first;
 }
 
-/* One dimension of a box; false: it is empty. */
-static bool meet(const sfshm_array_dim_t *dim, int32_t coordinate, int64_t lo, int64_t extent, int32_t d,
-                 sfshm_array_box_t *box)
+/* Computes one dimension of a box; false: the box is empty. */
+static bool intersect(const sfshm_array_dim_t *dim, int32_t coordinate, int64_t lo, int64_t extent, int32_t d,
+                      sfshm_array_box_t *box)
 {
   int64_t first = count_below(dim, coordinate, lo), end = count_below(dim, coordinate, lo + extent);
   box->first[d] = first;
@@ -136,7 +136,7 @@ bool sfshm_array_box(const sfshm_array_t *array, int32_t rank, const int64_t lo[
 {
   for (int32_t d = array->ndims - 1; d >= 0; d--) {
     const sfshm_array_dim_t *dim = &array->dims[d];
-    if (!meet(dim, rank % dim->procs, lo[d], extent[d], d, box_p))
+    if (!intersect(dim, rank % dim->procs, lo[d], extent[d], d, box_p))
       return false;
     rank /= dim->procs;
   }

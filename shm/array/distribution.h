@@ -1,12 +1,11 @@
-/* Distribution of an array over ranks: which rank owns an element, where in the rank's part the element lies, and which
- * box of a part a patch meets. Everything is closed-form: nothing loops over elements or blocks.
+/* Distribution of an array over ranks: owner of an element, position of the element in the owner's part, intersection
+ * of a patch with a part. Everything is closed-form: nothing loops over elements or blocks.
  *
  * The ranks form a grid, in row-major order of their coordinates. Along each dimension the indices are dealt to the
  * coordinates in blocks: block k goes to coordinate k % procs. One block for each coordinate is the regular
  * distribution, blocks of one index are the element-cyclic one. With bounds, coordinate c has the indices bounds[c] ..
- * bounds[c + 1] - 1. A rank stores its elements in ascending order of their indices, row-major and without gaps: its
- * part. The indices of a coordinate that an interval meets are an interval of the part's indices. So a patch meets a
- * part in a box. */
+ * bounds[c + 1] - 1. A rank stores its elements, its part, in row-major order of their indices and without gaps. The
+ * intersection of a patch and a part is a box of the part. */
 #ifndef SFSHM_ARRAY_DISTRIBUTION_H
 #define SFSHM_ARRAY_DISTRIBUTION_H
 
@@ -40,10 +39,10 @@ typedef struct sfshm_array {
 typedef struct sfshm_array_place {
   int32_t coordinate;
   int64_t local; /* index in the part */
-  int64_t run;   /* indices from here on, this one included, that are neighbours in the part and in the array */
+  int64_t run;   /* indices from this one on that are consecutive in the part and in the array */
 } sfshm_array_place_t;
 
-/* The box in which a patch meets the part of one rank. Along dimension d the box has the indices first[d] .. first[d] +
+/* Intersection of a patch and the part of one rank. Along dimension d the box has the indices first[d] .. first[d] +
  * extent[d] - 1 of the part. Index first[d] + j is index patch[d] + j + (in_block[d] + j) / block[d] * skip[d] of the
  * patch. */
 typedef struct sfshm_array_box {
@@ -56,8 +55,8 @@ typedef struct sfshm_array_box {
   int64_t skip[SFSHM_ARRAY_DIMS];
 } sfshm_array_box_t;
 
-/* Checks shape and distribution, of any origin but for the memory of the bounds, and fills in nranks and unit_bytes.
- * SF_ERR_ARG. */
+/* Checks shape and distribution from an untrusted source, and sets nranks and unit_bytes. SF_ERR_ARG. The bounds, if
+ * any, are valid memory. */
 sf_status_t sfshm_array_check(sfshm_array_t *array);
 
 /* Block size of a regular distribution: as even as blocks of one size can be. */
@@ -97,26 +96,26 @@ int64_t sfshm_array_local_extent(const sfshm_array_dim_t *dim, int32_t coordinat
 /* Extents of a rank's part; and the number of its elements, which may be 0. */
 int64_t sfshm_array_part(const sfshm_array_t *array, int32_t rank, int64_t extents[]);
 
-/* The box in which the patch meets the rank's part. The patch is within the array. false: it does not meet it. */
+/* Intersection of the patch, which is within the array, and the rank's part. false: it is empty. */
 bool sfshm_array_box(const sfshm_array_t *array, int32_t rank, const int64_t lo[], const int64_t extent[],
                      sfshm_array_box_t *box_p);
 
 /* Number of elements. */
 int64_t sfshm_array_count(int32_t ndims, const int64_t extent[]);
 
-/* Ranks that a patch meets: their coordinates along each dimension are the first ones, and the next ones up to n,
+/* Iterator over the ranks that may own elements of a patch: n coordinates from the first one along each dimension,
  * modulo procs. */
 typedef struct sfshm_array_ranks {
   int32_t first[SFSHM_ARRAY_DIMS];
   int32_t n[SFSHM_ARRAY_DIMS];
-  int32_t at[SFSHM_ARRAY_DIMS]; /* of the next rank: how many further than the first */
+  int32_t at[SFSHM_ARRAY_DIMS]; /* of the next rank, relative to first */
   bool over;
 } sfshm_array_ranks_t;
 
 void sfshm_array_ranks_start(const sfshm_array_t *array, const int64_t lo[], const int64_t extent[],
                              sfshm_array_ranks_t *ranks);
 
-/* The next rank; -1: there are no more. With bounds some coordinates may have no index. */
+/* The next rank; -1: none. With bounds, a rank may own no element. */
 int32_t sfshm_array_ranks_next(const sfshm_array_t *array, sfshm_array_ranks_t *ranks);
 
 #endif

@@ -1,35 +1,30 @@
-/* Moving boxes of elements: see transfer.h. A box is gone through row by row; a row is moved by a loop for its size of
- * elements. Rows that follow each other without gaps, in the part and in the buffer, become one. */
+/* Moving boxes of elements: see transfer.h. Rows without gaps between them, in the part and in the buffer, are merged.
+ */
 #include "shm/array/transfer.h"
 
 #include <string.h>
 
 /* ---- Rows of elements -------------------------------------------------------------------------------------------- */
 
-#define DEFINE_COPY(bytes)                                                                                             \
-  static void put_##bytes(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                      \
+#define PUT(part, buffer, bytes) memcpy(part, buffer, bytes)
+#define GET(part, buffer, bytes) memcpy(buffer, part, bytes)
+
+#define DEFINE_ROW(name, copy, bytes)                                                                                  \
+  static void name##_##bytes(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                   \
   {                                                                                                                    \
     (void)alpha;                                                                                                       \
     if (stride == 1)                                                                                                   \
-      memcpy(part, buffer, (size_t)n *(bytes));                                                                        \
+      copy(part, buffer, (size_t)n *(bytes));                                                                          \
     else                                                                                                               \
       for (int64_t i = 0; i < n; i++)                                                                                  \
-        memcpy(part + i * (bytes), buffer + i * stride * (bytes), (bytes));                                            \
-  }                                                                                                                    \
-  static void get_##bytes(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                      \
-  {                                                                                                                    \
-    (void)alpha;                                                                                                       \
-    if (stride == 1)                                                                                                   \
-      memcpy(buffer, part, (size_t)n *(bytes));                                                                        \
-    else                                                                                                               \
-      for (int64_t i = 0; i < n; i++)                                                                                  \
-        memcpy(buffer + i * stride * (bytes), part + i * (bytes), (bytes));                                            \
+        copy(part + i * (bytes), buffer + i * stride * (bytes), (bytes));                                              \
   }
-DEFINE_COPY(1)
-DEFINE_COPY(2)
-DEFINE_COPY(4)
-DEFINE_COPY(8)
-DEFINE_COPY(16)
+#define DEFINE_ROWS(bytes) DEFINE_ROW(put, PUT, bytes) DEFINE_ROW(get, GET, bytes)
+DEFINE_ROWS(1)
+DEFINE_ROWS(2)
+DEFINE_ROWS(4)
+DEFINE_ROWS(8)
+DEFINE_ROWS(16)
 
 /* By the binary logarithm of the size. */
 static sfshm_array_row_t *const put_rows[] = {put_1, put_2, put_4, put_8, put_16};
@@ -57,7 +52,7 @@ typedef struct walk {
   int64_t step[SFSHM_ARRAY_DIMS];
 } walk_t;
 
-/* In the buffer a row has runs of neighbours. */
+/* Moves one row of the part, which may be several runs in the buffer. */
 static void move_row(const walk_t *walk, char *part, char *buffer)
 {
   int32_t d = walk->last;
@@ -101,7 +96,7 @@ static int64_t times(int64_t a, int64_t b)
   return a > INT64_MAX / b ? INT64_MAX : a * b;
 }
 
-/* Makes one of the last two dimensions if rows follow each other without gaps. */
+/* Merges the last two dimensions if there are no gaps between rows. */
 static bool merge(walk_t *walk)
 {
   sfshm_array_box_t *box = &walk->box;

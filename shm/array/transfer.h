@@ -7,18 +7,18 @@
 #include "shm/array/accumulate.h"
 #include "shm/array/distribution.h"
 
-/* Copies rows of elements of a size of 1, 2, 4, 8 or 16 bytes from buffer to part, or from part to buffer. */
+/* Functions that copy rows from buffer to part (put) or from part to buffer. unit_bytes: 1, 2, 4, 8 or 16. */
 sfshm_array_row_t *sfshm_array_put_row(uint32_t unit_bytes);
 sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes);
 
 /* part: element 0 of the part. buffer: where the patch begins; step[d]: distance of neighbours along dimension d in the
- * buffer, in elements, step[ndims - 1] being 1. step NULL: the buffer has the elements of the box only, row-major. */
+ * buffer, in elements, step[ndims - 1] being 1. step NULL: the buffer has only the elements of the box, row-major. */
 
 /* Moves the elements of the box by rows of one of the functions above, or of sfshm_array_accumulate with alpha. */
 void sfshm_array_move(const sfshm_array_t *array, const sfshm_array_box_t *box, void *part, const void *buffer,
                       const int64_t step[], sfshm_array_row_t *row, const void *alpha);
 
-/* The same box in a part that has nothing else: for a dense copy of the box in place of the part. */
+/* Box of a dense copy of the given box: a part without other elements. */
 void sfshm_array_box_alone(const sfshm_array_t *array, const sfshm_array_box_t *box, sfshm_array_box_t *alone_p);
 
 #endif

@@ -1,21 +1,22 @@
-/* The window of a rank: memory through which its operations on parts of arrays on other nodes pass. The rank makes it
- * before its first array over several nodes; its daemon maps it for reading and writing.
+/* The window of a rank: shared memory for requests of its operations on elements of other nodes, and for their data.
+ * The rank creates the window before its first array over several nodes. Its daemon maps the window for reading and
+ * writing.
  *
  *   rank                                             its daemon
  *     takes a slot, and chunks in a row for data
  *     writes request and data
  *     submission ring: SFSHM_SUBMIT_ARRAY ────────▶  copies the request once, sends it with the data from the window
- *                                                    writes what the operation returns into the window
- *     reads what came, frees slot and chunks ◀─────  status, text; last done, release; wakes the rank
+ *                                                    writes returned data into the window
+ *     reads the answer, frees slot and chunks ◀────  status, text; last done, release; wakes the rank
  *
- * Short data, of the request and returned, have room in the slot itself. Which slots and chunks are free only the rank
- * knows; any of its threads may take them.
+ * Short data are in the slot itself. Only the rank knows which slots and chunks are free; any of its threads may take
+ * them.
  *
- * Data of a patch are dense: for each rank of the target node that the patch meets, in ascending order of ranks, the
- * elements of its box (shm/array/distribution.h), row-major. Data of a list begin with the places of its elements, 8
- * bytes each: the number of the element in the parts of the target node's ranks, one after the other in ascending order
- * of ranks; the values follow, but for SFSHM_ARRAY_LIST_GET. Returned are the values of a get in the same order, or the
- * 8 bytes of SFSHM_ARRAY_FETCH_OP and SFSHM_ARRAY_COMPARE_SWAP. */
+ * Data of a patch are dense: for each rank of the target node that owns elements of the patch, in ascending order
+ * of ranks, the elements of its box (shm/array/distribution.h), row-major. Data of a list begin with the places of its
+ * elements, 8 bytes each: the number of the element in the parts of the target node's ranks, one after the other in
+ * ascending order of ranks; the values follow, but for SFSHM_ARRAY_LIST_GET. Returned are the values of a get in the
+ * same order, or the 8 bytes of SFSHM_ARRAY_FETCH_OP and SFSHM_ARRAY_COMPARE_SWAP. */
 #ifndef SFSHM_ARRAY_WINDOW_H
 #define SFSHM_ARRAY_WINDOW_H
 
