@@ -1,15 +1,15 @@
-/* Operations with several fields: checking and beginning. A request has a list of fields; the protocols do the rest.
- * The thread that uses the graph. */
+/* Operations with several fields (sf_bcast_v, sf_reduce_v, and so on), and requests that sf_start_all joins. Runs on
+ * the thread that uses the graph. */
 #include "client/engine/operation.h"
 #include "client/engine/request.h"
 #include "client/engine/start.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* Of all units together: as of one unit. */
+/* Limit of all units together, equal to that of one unit. */
 #define MAX_VALUE_BYTES ((size_t)1 << 40)
 
-_Static_assert(SF_FIELDS_MAX == SFSHM_DESC_FIELDS_MAX, "a descriptor has room for the number");
+_Static_assert(SF_FIELDS_MAX == SFSHM_DESC_FIELDS_MAX, "a descriptor has room for the number of fields");
 
 static sf_status_t check_field(const char *name, int32_t k, const sf_field_t *field)
 {
@@ -23,7 +23,7 @@ static sf_status_t check_field(const char *name, int32_t k, const sf_field_t *fi
   return SF_OK;
 }
 
-/* Checks the arguments of a call with several fields and makes a call of them. */
+/* Checks the fields and sets the signature. */
 static sf_status_t check_call(sfc_call_t *call)
 {
   sfshm_call_t called = sfc_call_name(call->graph, call->operation, call->fields[0].op);
@@ -85,7 +85,7 @@ static sf_status_t make(sfc_call_t *call, sf_request_t **request_p)
   return status == SF_OK ? sfc_request_make(call, request_p) : status;
 }
 
-/* With one field it is the operation of one field. */
+/* Calls with one field take the path of operations without a list. */
 static bool is_single(int32_t n, const sf_field_t fields[])
 {
   return n == 1 && fields != NULL;

@@ -16,7 +16,7 @@ typedef struct sfc_fast_path {
   size_t bytes;
 } sfc_fast_path_t;
 
-/* Parts of an operation that may be offered to the daemon's workers: see offload.h. */
+/* Parts of an operation that the client may offer to the daemon's workers: see offload.h. */
 #define SFC_OFFER_SOURCE 1u
 #define SFC_OFFER_TARGET 2u
 
@@ -34,7 +34,7 @@ extern const sfc_request_ops_t sfc_plain_request_ops;
 typedef struct sfc_field {
   sfshm_op_t op;
   sfc_combine_t combine;             /* unit, and kernels for unpacking with the op */
-  size_t before_bytes;               /* bytes of one value that the fields before this one have */
+  size_t before_bytes;               /* of the units of earlier fields */
   const sfshm_kernels_t *move;       /* kernels for packing */
   const sfshm_device_ops_t *devices; /* if root or leaf data are on a device; else NULL */
   const char *root;
@@ -45,7 +45,7 @@ typedef struct sfc_field {
   sfc_memory_ref_t target_ref;
 } sfc_field_t;
 
-/* Unit of a request's first field if the request has several: that of no call. */
+/* Stands for the unit of a request with several fields: no call has it. */
 #define SFC_UNIT_OF_SEVERAL ((sfshm_unit_t){SFSHM_BASE_COUNT, 0})
 
 /* A message of n values has n * value_bytes bytes: the units of the first field, then those of the second, and so on.
@@ -56,8 +56,8 @@ struct sf_request {
   const sfc_request_ops_t *ops;
   void *whole;                 /* the operation of which the request is a part; NULL: itself */
   const sf_request_t *awaited; /* the part with missing messages: itself, unless it has others */
-  sf_request_t *carrier;       /* request whose operation does the work: itself, or one that was started for several */
-  int32_t nparts;              /* requests that it carries and that have not ended */
+  sf_request_t *carrier;       /* request that is carried out: itself, or the joined one */
+  int32_t nparts;              /* joined requests that have not ended */
   bool persistent;
   bool in_flight;
   bool held;    /* sends are held back until lifted */
@@ -74,7 +74,7 @@ struct sf_request {
   int32_t nfields;     /* 1 as a rule */
   sfc_field_t *fields; /* &first, or in room */
   sfc_field_t first;   /* of an operation with one field */
-  sfc_field_t *room;   /* memory for several fields, kept for the next operation; NULL: none */
+  sfc_field_t *room;   /* array for several fields, reused by later operations; NULL: none */
   int32_t nroom;
   bool replaces;                     /* a field has the op replace */
   sfc_memory_class_t source_class;   /* where all fields' sources are; UNKNOWN also if they differ */

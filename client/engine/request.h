@@ -45,7 +45,7 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,
                              const sfc_memory_ref_t *ref);
 
-/* The same for a buffer that has not been looked up. */
+/* Looks the buffer up, then as sfc_buffer_check. */
 sf_status_t sfc_call_check_buffer(const char *name, const sf_graph_t *graph, const char *buffer, const void *address,
                                   int64_t last, const sf_type_t *unit);
 
@@ -60,7 +60,7 @@ sf_status_t sfc_devices_check(sf_graph_t *graph, const sfshm_device_ops_t *devic
 /* Creates a request and checks its buffers. */
 sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);
 
-/* Makes a request with the fields of all parts, which are prepared and of the same kind, on one graph. */
+/* Creates a request with the fields of all parts. The parts are prepared, of one kind, on one graph. */
 sf_status_t sfc_request_join(sf_request_t *const parts[], int32_t n, sf_request_t **request_p);
 
 sf_status_t sfc_request_look_up(sf_request_t *request);
@@ -78,7 +78,7 @@ sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p);
 /* Frees a request not in flight; a persistent one leaves its graph's list. */
 void sfc_request_free(sf_request_t *request);
 
-/* The same for a request that is in no list. */
+/* Frees a request that is in no list. */
 void sfc_request_recycle(sf_request_t *request);
 
 #endif

@@ -1,6 +1,6 @@
-/* An array: its shape and distribution, and the memory of the parts that this process reaches. It belongs to a graph of
- * its own, over the same group, in which group rank 0 has one root and each rank has one leaf. The graph gives the
- * array its number, its barrier, and its failure: all ranks of the array fail with the graph. */
+/* Array: shape, distribution, and mappings of the parts on this node. Each array has a graph of its own over the group,
+ * in which group rank 0 has one root and each rank has one leaf. The graph gives the array its number, its barrier and
+ * its failure: when the graph fails, all ranks of the array fail. */
 #ifndef SFC_ONESIDED_ARRAY_H
 #define SFC_ONESIDED_ARRAY_H
 
@@ -26,12 +26,12 @@ typedef struct sfc_array_node {
 
 /* The part of one rank. */
 typedef struct sfc_array_part {
-  char *data; /* its first element, mapped here; NULL: the rank is on another node */
+  char *data; /* first element; NULL: the rank is on another node */
   sfshm_array_way_t way;
-  const sfc_array_node_t *node;   /* that other node; NULL: it is this one */
+  const sfc_array_node_t *node;   /* node of the rank; NULL: this node */
   int64_t node_offset;            /* elements of the ranks before this one on that node */
-  int64_t step[SFSHM_ARRAY_DIMS]; /* distance of neighbours along each dimension, in elements */
-  sfc_pinned_t pinned;            /* of another rank of the node */
+  int64_t step[SFSHM_ARRAY_DIMS]; /* elements between neighbours along each dimension */
+  sfc_pinned_t pinned;            /* mapping, if the part belongs to another rank of the node */
 } sfc_array_part_t;
 
 struct sf_array {
@@ -41,14 +41,14 @@ struct sf_array {
   uint32_t generation;
   const sf_type_t *unit;
   int32_t rank;        /* of the group */
-  sfshm_array_t shape; /* with the bounds in: */
+  sfshm_array_t shape; /* dims[].bounds point into bounds */
   int64_t *bounds;
   sfc_array_part_t *parts; /* by rank of the group */
-  sfc_array_node_t *nodes; /* others with ranks of the array, ascending; NULL: there are none */
+  sfc_array_node_t *nodes; /* other nodes with ranks of the array, ascending; NULL: none */
   int32_t nnodes;
-  int32_t *by_node;      /* the ranks of these, by node and then ascending */
-  sfshm_region_t region; /* the own part; base NULL: there is none */
-  bool is_known;         /* the own part is a segment of the rank */
+  int32_t *by_node;      /* ranks on other nodes, by node, then ascending */
+  sfshm_region_t region; /* own part; base NULL: not created */
+  bool is_known;         /* the daemon knows the own part as a segment */
   sfshm_array_counters_t *counters;
 };
 
@@ -72,13 +72,13 @@ sf_status_t sfc_array_barrier(sf_array_t *array, sfc_array_collective_t collecti
 /* Blocks of a rank, as sf_array_distribution returns them. */
 void sfc_array_describe_part(const sf_array_t *array, int32_t rank, sf_array_part_t *part_p);
 
-/* Fills shape and distribution in from the arguments of sf_array_create, for a group of that size. *bounds_p: a copy of
- * the bounds, to be freed, or NULL. */
+/* Sets shape and distribution from the arguments of sf_array_create, for a group of the size. *bounds_p: copy of the
+ * bounds, which the caller frees, or NULL. */
 sf_status_t sfc_array_describe(const sf_type_t *unit, int32_t ndims, const int64_t extent[],
                                const sf_array_distribution_t *distribution, int32_t size, sfshm_array_t *shape_p,
                                int64_t **bounds_p);
 
-/* Shape and distribution as numbers that are equal if these are; and as a text. */
+/* Shape and distribution as numbers, for comparison; these numbers as text. */
 #define SFC_ARRAY_WORDS (2 + 4 * SFSHM_ARRAY_DIMS)
 void sfc_array_words(const sfshm_array_t *shape, uint64_t words[SFC_ARRAY_WORDS]);
 void sfc_array_text(const uint64_t words[SFC_ARRAY_WORDS], char *text, size_t text_size);
@@ -120,10 +120,10 @@ static inline bool sfc_array_has(const sf_array_t *array, const int64_t index[])
   return within;
 }
 
-/* SF_ERR_RANGE for an index that is not. */
+/* SF_ERR_RANGE with a detail, for an index that is not within the array. */
 sf_status_t sfc_array_refuse_index(const sf_array_t *array, const char *function, const int64_t index[]);
 
-/* An element, whose index is within the array: its owner, and its number in the owner's part. */
+/* Returns the owner of an element within the array. *element_p: number of the element in the owner's part. */
 static inline int32_t sfc_array_locate(const sf_array_t *array, const int64_t index[], int64_t *element_p)
 {
   sfshm_array_place_t places[SFSHM_ARRAY_DIMS];

@@ -1,9 +1,9 @@
-/* Creation and end of arrays.
+/* Creation and destruction of arrays.
  *
- * All ranks make the array's graph, with the errors that they have found in their arguments: these are agreed there.
- * Then each compares its arguments with those of rank 0, makes its own part, and meets the others; maps the parts of
- * the other ranks of its node, and meets the others again. A rank on which one of these steps fails, fails the graph
- * for all ranks, so that no rank gets an array that another rank lacks. */
+ * All ranks create the array's graph, with the errors of their arguments: graph creation agrees on these. Then each
+ * rank compares its arguments with those of rank 0, creates its part, and enters a barrier; maps the parts of the other
+ * ranks of its node, and enters a second barrier. A rank that fails in one of these steps fails the graph for all
+ * ranks, so that all ranks get the array or none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ sf_status_t sfc_array_refuse(const sf_array_t *array, const char *function)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* The graph ends, or the context. */
+/* Called at the end of the graph or the context. */
 static void free_array(sfc_attachment_t *attachment)
 {
   sf_array_t *array = (sf_array_t *)attachment;
@@ -55,14 +55,14 @@ static void free_array(sfc_attachment_t *attachment)
 
 static const sfc_attachment_ops_t array_ops = {.free = free_array};
 
-/* Nobody asks for the own part any more: who has it mapped lets it go when the daemon says so. */
+/* Other ranks unmap the own part when the daemon tells them of the removal. */
 static void remove_segment(sf_array_t *array)
 {
   Sfproto__SegmentRemove remove = SFPROTO__SEGMENT_REMOVE__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_REMOVE, segment_remove, &remove);
   remove.segment = sfshm_array_segment(array->graph->number);
   if (array->is_known)
-    (void)sfc_daemon_tell(&array->context->control, &message, NULL, 0); /* a lost daemon has forgotten it already */
+    (void)sfc_daemon_tell(&array->context->control, &message, NULL, 0); /* a lost daemon has no segments */
 }
 
 static sf_status_t add_segment(sf_array_t *array)
@@ -79,7 +79,7 @@ static sf_status_t add_segment(sf_array_t *array)
   return status;
 }
 
-/* Tells the daemon what the array is. */
+/* Sends shape and distribution to the daemon. */
 static sf_status_t open_at_daemon(const sf_array_t *array)
 {
   const sfshm_array_t *shape = &array->shape;
@@ -151,7 +151,7 @@ static sf_status_t map_parts(sf_array_t *array)
   return status;
 }
 
-/* The other nodes, and their ranks in order. */
+/* Lists the other nodes, ascending, and the ranks of each. */
 static sf_status_t find_nodes(sf_array_t *array)
 {
   const sf_group_t *group = array->graph->group;
@@ -228,8 +228,8 @@ static sf_status_t compare_words(sf_array_t *array)
   return sfshm_error(SF_ERR_MISMATCH, "%s; rank 0 gave %s", own_text, first_text);
 }
 
-/* Fails the graph for all ranks if this one has failed. */
-static sf_status_t tell(sf_array_t *array, sf_status_t status)
+/* Fails the graph for all ranks if status is an error. */
+static sf_status_t fail_on_error(sf_array_t *array, sf_status_t status)
 {
   char detail[SFSHM_DETAIL_BYTES];
   if (status == SF_OK || sfc_graph_is_failed(array->graph))
@@ -241,25 +241,17 @@ static sf_status_t tell(sf_array_t *array, sf_status_t status)
 
 static sf_status_t set_up(sf_array_t *array)
 {
-  sf_status_t status = tell(array, compare_words(array));
+  sf_status_t status = fail_on_error(array, compare_words(array));
   if (status == SF_OK)
-    status = tell(array, make_parts(array));
+    status = fail_on_error(array, make_parts(array));
   if (status == SF_OK)
     status = sfc_array_barrier(array, SFC_ARRAY_CREATE);
   if (status == SF_OK)
-    status = tell(array, map_parts(array));
+    status = fail_on_error(array, map_parts(array));
   return status == SF_OK ? sfc_array_barrier(array, SFC_ARRAY_CREATE) : status;
 }
 
-static sf_status_t make_graph(sf_group_t *group, const sfc_setup_caller_t *finding, sf_graph_t **graph_p)
-{
-  static const int32_t root_rank[1];
-  static const int64_t root_index[1];
-  sfc_edge_input_t input = {group->rank == 0, 1, NULL, root_rank, root_index, true};
-  return sfc_graph_create(group, &input, SFSHM_GRAPH_ARRAY, finding, graph_p);
-}
-
-/* Ends an array that is not, or no longer, used; keeps the error that is reported. */
+/* Frees the array and returns status with its detail, or, if status is SF_OK, the error of freeing. */
 static sf_status_t end_array(sf_array_t *array, sf_status_t status)
 {
   char detail[SFSHM_DETAIL_BYTES];
@@ -272,7 +264,9 @@ static sf_status_t end_array(sf_array_t *array, sf_status_t status)
 sf_status_t(sf_array_create)(sf_group_t *group, const sf_type_t *unit, int32_t ndims, const int64_t extent[],
                              const sf_array_distribution_t *distribution, sf_array_t **array_p)
 {
-  if (group == NULL) /* there is nobody to tell */
+  static const int32_t root_rank;
+  static const int64_t root_index;
+  if (group == NULL) /* no ranks to agree with */
     return sfshm_error(SF_ERR_ARG, "sf_array_create: group is NULL");
   sf_status_t status = sfc_context_check(group->context, __func__);
   if (status != SF_OK)
@@ -284,12 +278,13 @@ sf_status_t(sf_array_create)(sf_group_t *group, const sf_type_t *unit, int32_t n
     status = sfc_array_describe(unit, ndims, extent, distribution, group->size, &array->shape, &array->bounds);
   if (status == SF_OK && array_p == NULL)
     status = sfshm_error(SF_ERR_ARG, "array_p is NULL");
-  sfc_setup_caller_t finding = {.caller = "sf_array_create",
-                                .status = status,
-                                .leaf = -1,
-                                .detail = sfshm_error_detail(),
-                                .own_flags = SFSHM_GRAPH_ARRAY};
-  status = make_graph(group, &finding, &graph);
+  sfc_setup_caller_t caller = {.caller = "sf_array_create",
+                               .status = status,
+                               .leaf = -1,
+                               .detail = sfshm_error_detail(),
+                               .own_flags = SFSHM_GRAPH_ARRAY};
+  sfc_edge_input_t input = {group->rank == 0, 1, NULL, &root_rank, &root_index, true};
+  status = sfc_graph_create(group, &input, SFSHM_GRAPH_ARRAY, &caller, &graph);
   if (status != SF_OK) {
     if (array != NULL)
       free(array->bounds);

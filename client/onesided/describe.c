@@ -32,7 +32,7 @@ static void choose_grid(sfshm_array_t *shape, int32_t n)
   }
 }
 
-/* The grid that was given must use all ranks; what is left open is chosen. */
+/* Checks that the grid uses all ranks, and chooses the dimensions that are 0. */
 static sf_status_t complete_grid(sfshm_array_t *shape, int32_t size)
 {
   int32_t left = size, nfree = 0;

@@ -1,4 +1,4 @@
-/* Requests of operations on parts of other nodes: see request.h. The thread that begins them. */
+/* Requests of operations on elements of other nodes: see request.h. Runs on the thread that began them. */
 #include "client/onesided/request.h"
 
 #include <stdlib.h>
@@ -7,32 +7,25 @@
 #include "client/engine.h"
 #include "shm/base/error.h"
 
-/* What a request is a part of. */
+/* Operation with its request. */
 typedef struct operation {
   sfc_continuation_t continuation; /* first */
-  bool is_waiting;                 /* the continuation is the thread's */
+  bool is_waiting;                 /* the continuation is in the thread's list */
   sfc_remote_t remote;
   sf_request_t request;
 } operation_t;
 
 static bool advance(sfc_continuation_t *self);
 
-/* The operation of a continuation; NULL: it is none on the array. */
-static operation_t *operation_of(sfc_continuation_t *continuation, const sf_array_t *array)
+/* Whether the list has an operation on the array, with unsubmitted set: one with requests to submit. */
+static bool has_operation(const sfc_continuation_t *list, const sf_array_t *array, bool unsubmitted)
 {
-  operation_t *operation = (operation_t *)continuation;
-  return continuation->advance == advance && operation->remote.array == array ? operation : NULL;
-}
-
-/* Whether one of these, or of those begun before, still has requests to submit. */
-static bool are_submitted(sfc_continuation_t *latest, const sf_array_t *array)
-{
-  for (sfc_continuation_t *at = latest; at != NULL; at = at->next) {
-    const operation_t *operation = operation_of(at, array);
-    if (operation != NULL && !operation->remote.is_submitted)
-      return false;
+  for (; list != NULL; list = list->next) {
+    const sfc_remote_t *remote = &((const operation_t *)list)->remote;
+    if (list->advance == advance && remote->array == array && !(unsubmitted && remote->is_submitted))
+      return true;
   }
-  return true;
+  return false;
 }
 
 static void leave_thread(operation_t *operation)
@@ -46,7 +39,7 @@ static bool advance(sfc_continuation_t *self)
 {
   operation_t *operation = (operation_t *)self;
   sfc_remote_t *remote = &operation->remote;
-  if (sfc_graph_is_failed(remote->array->graph) || !are_submitted(self->next, remote->array))
+  if (sfc_graph_is_failed(remote->array->graph) || has_operation(self->next, remote->array, true))
     return false;
   bool moved = sfc_remote_advance(remote);
   if (sfc_remote_is_complete(remote)) {
@@ -71,21 +64,12 @@ static sf_status_t end(sf_request_t *request, sf_status_t status)
 
 static const sfc_request_ops_t request_ops = {.end = end};
 
-static sf_status_t check_thread(const sf_array_t *array, const sfc_thread_t *thread)
-{
-  const sfc_thread_t *user = array->graph->user.thread;
-  return user == NULL || user == thread
-             ? SF_OK
-             : sfshm_error(SF_ERR_STATE, "the array has requests in flight that another thread began");
-}
-
 sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p)
 {
   sf_array_t *array = remote->array;
   sfc_thread_t *thread = sfc_thread_self();
-  sf_status_t status = check_thread(array, thread);
-  if (status != SF_OK)
-    return status;
+  if (array->graph->user.thread != NULL && array->graph->user.thread != thread)
+    return sfshm_error(SF_ERR_STATE, "the array has requests in flight that another thread began");
   operation_t *operation = malloc(sizeof *operation);
   if (operation == NULL)
     return sfshm_error(SF_ERR_NOMEM, "request of an array");
@@ -112,24 +96,21 @@ sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p
   return SF_OK;
 }
 
-/* ---- Waiting for all --------------------------------------------------------------------------------------------- */
+/* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-static bool earlier_are_submitted(void *argument)
+static bool are_submitted(void *array)
 {
-  return are_submitted(sfc_thread_self()->continuations, argument);
+  return !has_operation(sfc_thread_self()->continuations, array, true);
+}
+
+static bool are_complete(void *array)
+{
+  return !has_operation(sfc_thread_self()->continuations, array, false);
 }
 
 sf_status_t sfc_array_submit_earlier(sf_array_t *array)
 {
-  return earlier_are_submitted(array) ? SF_OK : sfc_window_wait(array, earlier_are_submitted, array);
-}
-
-static bool are_complete(void *argument)
-{
-  for (sfc_continuation_t *at = sfc_thread_self()->continuations; at != NULL; at = at->next)
-    if (operation_of(at, argument) != NULL)
-      return false;
-  return true;
+  return are_submitted(array) ? SF_OK : sfc_window_wait(array, are_submitted, array);
 }
 
 sf_status_t sfc_array_flush_requests(sf_array_t *array)

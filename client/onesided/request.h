@@ -1,18 +1,18 @@
-/* Requests of operations on parts of other nodes. They are requests of the array's graph, so that sf_wait and sf_test
- * end them. A continuation of the thread that has begun them makes progress on them. */
+/* Requests of operations on elements of other nodes. They are requests of the array's graph, so that sf_wait and
+ * sf_test end them. A continuation of the thread that began the operation makes progress. */
 #ifndef SFC_ONESIDED_REQUEST_H
 #define SFC_ONESIDED_REQUEST_H
 
 #include "client/onesided/array.h"
 #include "client/onesided/remote.h"
 
-/* Begins an operation on a patch that has been prepared. *request_p: NULL if it is complete. */
+/* Begins a prepared operation on a patch. *request_p: NULL if the operation is complete. */
 sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p);
 
-/* The thread's earlier operations on the array must be submitted before later ones. */
+/* Waits until the calling thread's operations on the array are submitted: later ones must follow them. */
 sf_status_t sfc_array_submit_earlier(sf_array_t *array);
 
-/* Waits until the operations on the array that this thread has begun are complete locally. */
+/* Waits until the operations that this thread began on the array are locally complete. */
 sf_status_t sfc_array_flush_requests(sf_array_t *array);
 
 #endif

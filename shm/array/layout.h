@@ -12,7 +12,7 @@
 /* Flag of graph creation: the graph belongs to an array. */
 #define SFSHM_GRAPH_ARRAY (1u << 8)
 
-/* Number of the segment with a rank's part of an array, by the number of the array's graph. Other segments are counted
+/* Number of the segment with a rank's part of an array. graph: number of the array's graph. Other segments have numbers
  * from 0. */
 static inline uint64_t sfshm_array_segment(uint64_t graph)
 {
@@ -35,7 +35,7 @@ typedef enum sfshm_array_access {
   SFSHM_ARRAY_ACCESSES
 } sfshm_array_access_t;
 
-/* Operations that the owner of the part has called: counted once for each rank (node) that they concern. */
+/* Operations that the owner of the part called: one for each rank of the node, and each request to another node. */
 typedef struct sfshm_array_counters {
   _Atomic uint64_t operations[SFSHM_ARRAY_WAYS][SFSHM_ARRAY_ACCESSES];
   _Atomic uint64_t bytes[SFSHM_ARRAY_WAYS][SFSHM_ARRAY_ACCESSES];
