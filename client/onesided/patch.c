@@ -98,25 +98,22 @@ static inline bool move_block(const patch_t *patch)
   return true;
 }
 
-/* Moves the part of the patch that the rank owns. */
-static void move_box(const patch_t *patch, int32_t rank)
-{
-  sf_array_t *array = patch->array;
-  const sfc_array_part_t *part = &array->parts[rank];
-  sfshm_array_box_t box;
-  if (part->data == NULL || !sfshm_array_box(&array->shape, rank, patch->lo, patch->extent, &box))
-    return;
-  sfshm_array_move(&array->shape, &box, part->data, patch->buffer, patch->step, patch->row, patch->alpha);
-  sfc_array_count(array, part->way, patch->access,
-                  (uint64_t)sfshm_array_count(array->shape.ndims, box.extent) * array->shape.unit_bytes);
-}
-
+/* Moves the elements of this node, rank by rank. */
 static __attribute__((noinline)) void move_boxes(const patch_t *patch)
 {
+  sf_array_t *array = patch->array;
+  const sfshm_array_t *shape = &array->shape;
   sfshm_array_ranks_t ranks;
-  sfshm_array_ranks_start(&patch->array->shape, patch->lo, patch->extent, &ranks);
-  for (int32_t rank; (rank = sfshm_array_ranks_next(&patch->array->shape, &ranks)) >= 0;)
-    move_box(patch, rank);
+  sfshm_array_box_t box;
+  sfshm_array_ranks_start(shape, patch->lo, patch->extent, &ranks);
+  for (int32_t rank; (rank = sfshm_array_ranks_next(shape, &ranks)) >= 0;) {
+    const sfc_array_part_t *part = &array->parts[rank];
+    if (part->data == NULL || !sfshm_array_box(shape, rank, patch->lo, patch->extent, &box))
+      continue;
+    sfshm_array_move(shape, &box, part->data, patch->buffer, patch->step, patch->row, patch->alpha);
+    sfc_array_count(array, part->way, patch->access,
+                    (uint64_t)sfshm_array_count(shape->ndims, box.extent) * shape->unit_bytes);
+  }
 }
 
 /* Submits requests to other nodes first: their daemons work while this rank copies. */
@@ -124,37 +121,35 @@ static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patc
 {
   sfc_remote_t remote = {
       .array = patch->array, .access = patch->access, .buffer = patch->buffer, .alpha = patch->alpha};
-  sf_status_t status = SF_OK;
   sfc_remote_patch(&remote, patch->lo, patch->extent, patch->step);
-  if (request_p != NULL) {
-    status = sfc_array_begin(&remote, request_p);
-    if (status == SF_OK)
-      move_boxes(patch);
-    return status;
-  }
-  status = sfc_array_submit_earlier(patch->array);
+  sf_status_t status = request_p != NULL ? sfc_array_begin(&remote, request_p) : sfc_array_submit_earlier(patch->array);
   if (status != SF_OK)
     return status;
-  (void)sfc_remote_advance(&remote);
+  if (request_p == NULL)
+    (void)sfc_remote_advance(&remote);
   move_boxes(patch);
-  return sfc_remote_finish(&remote);
+  return request_p == NULL ? sfc_remote_finish(&remote) : SF_OK;
 }
 
-/* Inlined into each function, so that access is a constant. request_p NULL: blocking. */
+/* ---- Public functions -------------------------------------------------------------------------------------------- */
+
+/* Inlined into each function, so that access is a constant. */
 static inline __attribute__((always_inline)) sf_status_t
 transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], const int64_t extent[], const void *buffer,
-         const int64_t ld[], const void *alpha, sf_request_t **request_p, const char *function)
+         const int64_t ld[], const void *alpha, bool is_blocking, sf_request_t **request_p, const char *function)
 {
   sf_status_t status = sfc_array_check(array, function);
   status = sfc_array_require(status, lo, "lo", function);
   status = sfc_array_require(status, extent, "extent", function);
   status = sfc_array_require(status, buffer, "buffer", function);
+  if (!is_blocking)
+    status = sfc_array_require(status, request_p, "request_p", function);
   if (status != SF_OK)
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
   patch.access = access;
   patch.row = sfc_array_row(array, access, alpha);
-  if (request_p != NULL)
+  if (!is_blocking)
     *request_p = NULL;
   status = check_patch(&patch, ld, function);
   if (status != SF_OK || move_block(&patch))
@@ -168,39 +163,35 @@ transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], con
 sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[])
 {
-  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, NULL, __func__);
+  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, true, NULL, __func__);
 }
 
 sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                          const int64_t ld[])
 {
-  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, NULL, __func__);
+  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, true, NULL, __func__);
 }
 
 sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[], const void *alpha)
 {
-  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, NULL, __func__);
+  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, true, NULL, __func__);
 }
 
 sf_status_t sf_array_put_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
-  return status != SF_OK ? status : transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, request_p, __func__);
+  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, false, request_p, __func__);
 }
 
 sf_status_t sf_array_get_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
-  return status != SF_OK ? status : transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, request_p, __func__);
+  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, false, request_p, __func__);
 }
 
 sf_status_t sf_array_acc_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], const void *alpha, sf_request_t **request_p)
 {
-  sf_status_t status = sfc_array_require(SF_OK, request_p, "request_p", __func__);
-  return status != SF_OK ? status
-                         : transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, request_p, __func__);
+  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, false, request_p, __func__);
 }

@@ -107,6 +107,7 @@ static bool submit_values(sfc_remote_t *remote, const int64_t lo[], const int64_
   sfshm_array_request_t *request = sfc_window_request(window, slot);
   sfc_ticket_t *ticket = &window->tickets[slot];
   request->kind = remote->ops->put_kind + remote->access;
+  ticket->target = node;
   memcpy(ticket->lo, lo, index_bytes);
   memcpy(ticket->extent, extent, index_bytes);
   if (is_list) {
@@ -145,14 +146,6 @@ static bool submit(sfc_remote_t *remote)
   return true;
 }
 
-static const sfc_array_node_t *find_node(const sf_array_t *array, int32_t number)
-{
-  const sfc_array_node_t *node = array->nodes;
-  while (node->node != number)
-    node++;
-  return node;
-}
-
 /* ---- Progress ---------------------------------------------------------------------------------------------------- */
 
 /* Reads the answers that have arrived. */
@@ -169,8 +162,7 @@ static bool take_answers(sfc_remote_t *remote)
     const sfc_ticket_t *ticket = &window->tickets[slot];
     sf_status_t status = sfc_window_status(window, slot);
     if (status == SF_OK)
-      (void)remote->ops->move(remote, find_node(remote->array, ticket->node), ticket->lo, ticket->extent, NULL,
-                              sfc_window_data(window, slot));
+      (void)remote->ops->move(remote, ticket->target, ticket->lo, ticket->extent, NULL, sfc_window_data(window, slot));
     else if (remote->status == SF_OK)
       remote->status = status;
     *link = ticket->next;

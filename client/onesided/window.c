@@ -134,30 +134,24 @@ static int32_t take_chunks(sfc_window_t *window, int32_t n)
   return -1;
 }
 
-static int32_t try_take(sfc_window_t *window, int32_t nchunks)
-{
-  int32_t chunk = nchunks > 0 ? take_chunks(window, nchunks) : 0;
-  int32_t slot = chunk >= 0 ? take_slot(window) : -1;
-  if (slot >= 0) {
-    window->tickets[slot].chunk = chunk;
-    window->tickets[slot].nchunks = nchunks;
-  } else if (chunk >= 0 && nchunks > 0) {
-    atomic_fetch_and_explicit(&window->chunks, ~(((UINT64_C(1) << nchunks) - 1) << chunk), memory_order_relaxed);
-  }
-  return slot;
-}
-
 int32_t sfc_window_take(sfc_window_t *window, size_t bytes)
 {
   int32_t nchunks = bytes <= SFSHM_WINDOW_INLINE ? 0 : (int32_t)((bytes + SFSHM_WINDOW_CHUNK - 1) / SFSHM_WINDOW_CHUNK);
-  int32_t slot = try_take(window, nchunks);
-  if (slot < 0) {
-    collect(window);
-    slot = try_take(window, nchunks);
+  for (int attempt = 0; attempt < 2; attempt++) {
+    int32_t chunk = nchunks > 0 ? take_chunks(window, nchunks) : 0;
+    int32_t slot = chunk >= 0 ? take_slot(window) : -1;
+    if (slot >= 0) {
+      window->tickets[slot].chunk = chunk;
+      window->tickets[slot].nchunks = nchunks;
+      memset(&window->shared->slots[slot].request, 0, sizeof window->shared->slots[slot].request);
+      return slot;
+    }
+    if (chunk >= 0 && nchunks > 0)
+      atomic_fetch_and_explicit(&window->chunks, ~(((UINT64_C(1) << nchunks) - 1) << chunk), memory_order_relaxed);
+    if (attempt == 0)
+      collect(window);
   }
-  if (slot >= 0)
-    memset(&window->shared->slots[slot].request, 0, sizeof window->shared->slots[slot].request);
-  return slot;
+  return -1;
 }
 
 char *sfc_window_data(sfc_window_t *window, int32_t slot)

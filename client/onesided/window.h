@@ -20,7 +20,8 @@ typedef struct sfc_ticket {
   _Atomic int32_t node;
   int32_t nchunks; /* 0: the data are in the slot */
   int32_t chunk;
-  int32_t next; /* slot of the next request of the operation; -1: none */
+  int32_t next;                   /* slot of the next request of the operation; -1: none */
+  const sfc_array_node_t *target; /* patches and lists: node, and the tile of the request */
   int64_t lo[SFSHM_ARRAY_DIMS];
   int64_t extent[SFSHM_ARRAY_DIMS];
 } sfc_ticket_t;

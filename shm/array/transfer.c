@@ -91,11 +91,6 @@ static void move_from(const walk_t *walk, int32_t d, char *part, char *buffer)
   }
 }
 
-static int64_t times(int64_t a, int64_t b)
-{
-  return a > INT64_MAX / b ? INT64_MAX : a * b;
-}
-
 /* Merges the last two dimensions if there are no gaps between rows. */
 static bool merge(walk_t *walk)
 {
@@ -108,7 +103,7 @@ static bool merge(walk_t *walk)
   box->extent[outer] *= n;
   box->patch[outer] *= n;
   box->in_block[outer] *= n;
-  box->block[outer] = times(box->block[outer], n);
+  box->block[outer] = box->block[outer] > INT64_MAX / n ? INT64_MAX : box->block[outer] * n;
   box->skip[outer] *= n;
   walk->last = outer;
   return true;
