@@ -1,5 +1,5 @@
-/* The room client/partition: division of grids into subdomains, and assignment of subdomains to places. Pure functions,
- * without a job: sfctl uses them too. What other rooms may use of it. */
+/* The room client/partition: partition of grids into subdomains, and placement of subdomains. Pure functions, without a
+ * job: sfctl uses them too. */
 #ifndef SFC_PARTITION_H
 #define SFC_PARTITION_H
 

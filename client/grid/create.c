@@ -1,4 +1,4 @@
-/* Creation of grids with the other ranks. */
+/* Set-up and end of grids: numbers places, divides the grid, lays out arrays, and creates the graphs. Collective. */
 #include <stdlib.h>
 
 #include "client/grid/grid.h"
@@ -23,7 +23,7 @@ static sfc_grid_node_t *find_node(sf_grid_t *grid, int32_t *index_of, int32_t no
   return &grid->nodes[index_of[node] - 1];
 }
 
-/* Numbers the places of all ranks: by node, in the order of their lowest ranks, and by rank. */
+/* Numbers the places of all ranks by node, in the order of the nodes' lowest ranks, and by rank. */
 static void number_places(sf_grid_t *grid, const int64_t told[], int32_t *index_of)
 {
   int32_t size = grid->group->size;
@@ -47,7 +47,7 @@ static void number_places(sf_grid_t *grid, const int64_t told[], int32_t *index_
   grid->here = index_of[told[(int64_t)grid->group->rank * SFC_GRID_TOLD + SFC_GRID_TOLD_NODE]] - 1;
 }
 
-/* Nodes with different numbers of places have no common division of their shares: then the grid is divided between all
+/* If nodes have different numbers of places, their shares have no common division: then the grid is divided between all
  * places at once, and nodes take consecutive subdomains. */
 static void divide(sf_grid_t *grid)
 {
@@ -89,30 +89,29 @@ static void make_places(sfc_derive_t *derive, sf_grid_t *grid, const int64_t tol
 
 /* ---- Arrays ------------------------------------------------------------------------------------------------------ */
 
-/* One array for each device that is named, in the order in which they are. */
+/* Number of the array on a device; -1: host memory. narrays: there is none. */
+static int32_t find_array(const sf_grid_t *grid, int32_t device)
+{
+  int32_t array = 0;
+  while (array < grid->narrays && grid->devices[array] != (device < 0 ? -1 : device))
+    array++;
+  return array;
+}
+
+/* Numbers the arrays of this rank in the order in which devices first names their devices. */
 static void make_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int32_t devices[])
 {
   grid->nown = grid->options.subdomains;
   grid->devices = take_memory(derive, grid->nown, sizeof *grid->devices);
   grid->units = take_memory(derive, grid->nown, sizeof *grid->units);
   for (int32_t i = 0; i < grid->nown && derive->status == SF_OK; i++) {
-    int32_t device = devices != NULL && devices[i] >= 0 ? devices[i] : -1, array = 0;
-    while (array < grid->narrays && grid->devices[array] != device)
-      array++;
+    int32_t device = devices != NULL && devices[i] >= 0 ? devices[i] : -1, array = find_array(grid, device);
     grid->devices[array] = device;
     grid->narrays += array == grid->narrays;
   }
 }
 
-static int32_t array_of(const sf_grid_t *grid, int32_t device)
-{
-  int32_t array = 0;
-  while (array < grid->narrays - 1 && grid->devices[array] != (device < 0 ? -1 : device))
-    array++;
-  return array;
-}
-
-/* Has all ranks know in which arrays the subdomains of all others lie. */
+/* Exchanges the arrays of all subdomains between all ranks. */
 static void tell_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[], const int32_t devices[])
 {
   int64_t most = 0;
@@ -122,7 +121,7 @@ static void tell_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int64_t tol
   }
   int64_t *mine = sfc_derive_array(derive, most, sizeof *mine);
   for (int32_t i = 0; mine != NULL && i < grid->nown && derive->status == SF_OK; i++)
-    mine[i] = array_of(grid, devices != NULL ? devices[i] : -1);
+    mine[i] = find_array(grid, devices != NULL ? devices[i] : -1);
   const int64_t *arrays = sfc_derive_allgather(derive, most, mine);
   for (int64_t i = 0; arrays != NULL && i < grid->count; i++) {
     sfc_grid_place_t *place = &grid->places[i];
@@ -132,7 +131,7 @@ static void tell_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int64_t tol
   }
 }
 
-/* Where the subdomains of all ranks lie in their arrays, which have the rank's subdomains one after the other. */
+/* Computes the origins of the subdomains of all ranks. In an array the rank's subdomains follow one another. */
 static void lay_out(sfc_derive_t *derive, sf_grid_t *grid)
 {
   int64_t *units = sfc_derive_array(derive, grid->narrays_most, sizeof *units);
@@ -197,7 +196,7 @@ static void prepare(sfc_derive_t *derive, sf_grid_t *grid, const sf_grid_options
     lay_out(derive, grid);
 }
 
-/* The graphs of all pairs of arrays. derive: with what has been found before. */
+/* Creates the graphs of all pairs of arrays. derive has the local error so far; the first graph agrees on errors. */
 static sf_status_t make_graphs(sfc_derive_t *derive, sf_grid_t *grid)
 {
   int32_t n = derive->status == SF_OK && grid->narrays_most > 0 ? grid->narrays_most : 1; /* 0: another rank fails */
@@ -227,7 +226,7 @@ sf_status_t sf_grid_create(sf_group_t *group, const sf_grid_options_t *options, 
   sfc_derive_begin(&derive, __func__, group, SF_GRAPH_DEFAULT);
   sfc_derive_check_output(&derive, grid_p);
   sf_grid_t nothing = {.group = group}, *grid = take_memory(&derive, 1, sizeof *grid);
-  sf_grid_t *working = grid != NULL ? grid : &nothing; /* the other ranks learn of it */
+  sf_grid_t *working = grid != NULL ? grid : &nothing; /* so that this rank joins the agreement */
   working->group = group;
   sfc_derive_note(&derive, sfc_grid_options_take(options, &working->options, &working->halo), -1);
   prepare(&derive, working, options);

@@ -1,4 +1,4 @@
-/* Edges of grids: each halo point of this rank's subdomains is a leaf of the point that it is a copy of. */
+/* Edges of grids: each halo point of this rank's subdomains is a leaf, and its root is the owner's point. */
 #include <stdlib.h>
 
 #include "client/grid/grid.h"
@@ -36,15 +36,15 @@ int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p)
   return units;
 }
 
-/* Consecutive points of each line of a box, which one subdomain owns. */
+/* Consecutive points of one owner in each line of a box. */
 typedef struct piece {
   int32_t rank;
-  int64_t root, stride[2]; /* of the first one, and to the same piece of the next line and plane */
+  int64_t root, stride[2]; /* root of the first point; strides to the next line and plane */
   int64_t leaf, n;
 } piece_t;
 
-/* A subdomain whose halo is being connected. Lines are followed through all their pieces: what lies close together in
- * memory is touched at a time, also where a subdomain is its own neighbour. */
+/* A subdomain whose halo is being connected. Edges follow each line through all its pieces, so that exchanges access
+ * memory in order, even if a subdomain is its own neighbour. */
 typedef struct viewer {
   const sf_grid_t *grid;
   int32_t root_array;
@@ -52,11 +52,11 @@ typedef struct viewer {
   sfc_segment_t segments[SFC_AXES];
   piece_t *pieces;
   int64_t npieces, capacity;
-  int64_t nedges;       /* counted, if derive is NULL */
-  sfc_derive_t *derive; /* where edges are added */
+  int64_t nedges;       /* number of edges, counted if derive is NULL */
+  sfc_derive_t *derive; /* receives the edges; NULL: count only */
 } viewer_t;
 
-/* The piece of the present segments, unless no edge leads there. */
+/* Adds the piece of the current segments if its points are in the halo and in root_array. */
 static void add_piece(viewer_t *viewer)
 {
   const sf_grid_t *grid = viewer->grid;
@@ -84,7 +84,7 @@ static void add_piece(viewer_t *viewer)
   viewer->pieces[viewer->npieces++] = piece;
 }
 
-/* All lines of the present segments of the two slower axes. */
+/* Adds the edges of all lines of the current segments of the two slower axes. */
 static void add_lines(viewer_t *viewer)
 {
   const int32_t *order = viewer->grid->options.order;
@@ -108,7 +108,7 @@ static sfc_segments_t segments_of(const viewer_t *viewer, int i, const int32_t p
   return sfc_segments_of(&viewer->grid->partition, axis, part[axis], &viewer->grid->halo);
 }
 
-/* Makes room for the pieces of a line. */
+/* Grows the list of pieces for one line. */
 static bool reserve_pieces(viewer_t *viewer, sfc_segments_t segments)
 {
   sfc_segment_t segment;

@@ -1,4 +1,5 @@
-/* Exchanges of the halos of fields. Runs in the threads that call it, as the operations that it consists of. */
+/* Exchanges of the halos of fields: one persistent bcast of all fields on each graph of the grid. The application's
+ * thread. */
 #include <stdlib.h>
 
 #include "client/core.h"
@@ -8,7 +9,7 @@
 struct sf_grid_exchange {
   sf_grid_t *grid;
   int32_t nrequests;
-  sf_request_t *requests[]; /* by graph, each with all fields */
+  sf_request_t *requests[]; /* one for each graph */
 };
 
 static void *array_of(const sf_grid_t *grid, const sf_grid_field_t *field, int32_t array)
@@ -16,7 +17,7 @@ static void *array_of(const sf_grid_t *grid, const sf_grid_field_t *field, int32
   return array < grid->narrays && field->arrays != NULL ? field->arrays[array] : NULL;
 }
 
-/* One operation on each graph. list: memory for its fields. */
+/* Creates one request for each graph. list: scratch for nfields fields. */
 static sf_status_t make_requests(sf_grid_exchange_t *exchange, int32_t nfields, const sf_grid_field_t fields[],
                                  sf_field_t list[])
 {

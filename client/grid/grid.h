@@ -1,5 +1,6 @@
-/* A grid of a group of ranks. Places of subdomains are numbered by node, rank, and number among the rank's own
- * subdomains; a node has as many consecutive places as its share has subdomains, and the placement permutes these. */
+/* Structured grid of a group of ranks: partition, placement, and a star forest for each pair of arrays. A place holds
+ * one subdomain. Places are numbered by node, rank, and number among the rank's own subdomains. The places of a node
+ * are consecutive, and the placement permutes the subdomains among them. The application's thread. */
 #ifndef SFC_GRID_GRID_H
 #define SFC_GRID_GRID_H
 
@@ -8,18 +9,18 @@
 #include "client/algebra.h"
 #include "client/partition.h"
 
-/* Where a subdomain is. */
+/* Place of one subdomain. */
 typedef struct sfc_grid_place {
-  int32_t rank, own; /* of the group; among its subdomains */
-  int32_t array;     /* of that rank */
-  int64_t origin;    /* of the first own point in the array */
-  int64_t number;    /* of the subdomain that is placed here */
+  int32_t rank, own; /* group rank; number among the rank's subdomains */
+  int32_t array;     /* array of the rank that holds the subdomain */
+  int64_t origin;    /* unit of the first own point in the array */
+  int64_t number;    /* number of the subdomain in the partition */
 } sfc_grid_place_t;
 
 /* Places of the ranks of one node: first .. first + n - 1. */
 typedef struct sfc_grid_node {
-  int32_t node;   /* of the job */
-  int32_t leader; /* lowest rank of the group there */
+  int32_t node;   /* number in the job */
+  int32_t leader; /* lowest group rank on the node */
   int64_t first;
   int32_t n;
 } sfc_grid_node_t;
@@ -31,50 +32,51 @@ struct sf_grid {
   sfc_halo_t halo;
   int64_t count; /* places */
   sfc_grid_place_t *places;
-  int64_t *place_of;    /* by number of a subdomain */
-  int64_t *first_place; /* by rank; those of a rank follow one another */
+  int64_t *place_of;    /* place of each subdomain, by its number */
+  int64_t *first_place; /* first place of each rank */
   sfc_grid_node_t *nodes;
   int32_t nnodes;
-  int32_t here;     /* this rank's among these */
+  int32_t here;     /* index of this rank's node in nodes */
   int32_t nown;     /* places of this rank */
-  int32_t *devices; /* of this rank's arrays */
-  int64_t *units;   /* length of each */
+  int32_t *devices; /* device of each array of this rank */
+  int64_t *units;   /* length of each array of this rank */
   int32_t narrays;
-  int32_t narrays_most;                /* of any rank */
-  sf_graph_t **graphs;                 /* root array * narrays_most + leaf array */
-  sfc_placement_cost_t linear, placed; /* summed over nodes; the busiest place of all nodes */
-  int32_t nexchanges;
+  int32_t narrays_most;                /* highest number of arrays of a rank */
+  sf_graph_t **graphs;                 /* at root array * narrays_most + leaf array */
+  sfc_placement_cost_t linear, placed; /* total: summed over nodes; busiest: of all nodes */
+  int32_t nexchanges;                  /* not yet destroyed */
 };
 
-/* What a rank tells the others of itself. */
+/* Words that each rank sends to all others at set-up. */
 enum { SFC_GRID_TOLD_OPTIONS, SFC_GRID_TOLD_NODE, SFC_GRID_TOLD_SUBDOMAINS, SFC_GRID_TOLD_DEVICES, SFC_GRID_TOLD };
 
-/* Checks the options of this rank, copies them with defaults filled in, and returns in *halo_p what they mean. */
+/* Checks the options of this rank, copies them with defaults filled in, and computes the halo. Errors: SF_ERR_ARG. */
 sf_status_t sfc_grid_options_take(const sf_grid_options_t *options, sf_grid_options_t *taken_p, sfc_halo_t *halo_p);
 
-/* A hash of the options that must be the same on all ranks; and, if hashes differ, which option differs from that of
- * rank 0. Collective. */
+/* Hash of the options that must be the same on all ranks. If hashes differ, compare notes the first option that differs
+ * from rank 0's option. Compare is collective. */
 int64_t sfc_grid_options_hash(const sf_grid_options_t *options);
 void sfc_grid_options_compare(sfc_derive_t *derive, const sf_grid_options_t *options);
 
-/* Allocated points of a subdomain's array: strides along the axes, and units in all. */
+/* Layout of a subdomain in its array, halos and padding included. Writes the strides along the axes, and returns the
+ * number of units. */
 int64_t sfc_grid_strides(const sf_grid_t *grid, const int64_t extent[SFC_AXES], int64_t stride[SFC_AXES]);
 
-/* First own point and own points of a subdomain along each axis. */
+/* First own point and number of own points of a subdomain along each axis. */
 void sfc_grid_box(const sf_grid_t *grid, int64_t number, int64_t begin[SFC_AXES], int64_t extent[SFC_AXES]);
 
-/* Units of a subdomain, and the first own point among them. */
+/* Returns the number of units of a subdomain, and in *origin_p the unit of its first own point. */
 int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p);
 
-/* Assigns subdomains to places: fills in places[].number. devices: of this rank's subdomains or NULL. on_devices: some
- * rank has devices. Collective; errors are noted. */
+/* Assigns subdomains to places: fills in places[].number. devices: device of each subdomain of this rank, or NULL.
+ * on_devices: a rank has devices. Collective; errors are noted. */
 void sfc_grid_place(sfc_derive_t *derive, sf_grid_t *grid, const int32_t devices[], bool on_devices);
 
-/* Seconds of an exchange of blocks with the other ranks of the node, by their number there; 0: not measured. nranks:
- * how many the node has. Collective; errors are noted. */
+/* Measures times[i], the seconds of an exchange of blocks with rank number i of the node's nranks ranks; 0: not
+ * measured. Collective; errors are noted. */
 void sfc_grid_measure(sfc_derive_t *derive, const sf_grid_t *grid, int32_t nranks, double times[]);
 
-/* Edges of the graph between two arrays. */
+/* Adds this rank's edges of the graph between two arrays to derive. */
 void sfc_grid_edges(sfc_derive_t *derive, const sf_grid_t *grid, int32_t root_array, int32_t leaf_array);
 
 #endif

@@ -1,5 +1,6 @@
-/* Measured distances between the ranks of a node: all pairs exchange blocks in rounds, in which each rank has one
- * partner [the circle method of tournaments]. The links that an exchange would use are used together. */
+/* Measured distances between the ranks of a node: all pairs exchange blocks in rounds of a round-robin tournament (the
+ * circle method), in which each rank has one partner. All ranks measure at once, so links are loaded as by an
+ * exchange. */
 #include <math.h>
 #include <time.h>
 
@@ -16,7 +17,7 @@ static double now(void)
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The partner of rank i of n in a round, 0 <= round < n - 1 for even n, < n for odd n; i itself: none. */
+/* Partner of rank i of n in a round, 0 <= round < n - 1 for even n, < n for odd n. Returns i if it has no partner. */
 static int32_t partner_of(int32_t i, int32_t n, int32_t round)
 {
   int32_t seats = n + n % 2, ring = seats - 1;
@@ -38,7 +39,7 @@ static int32_t rank_at(const sf_grid_t *grid, int32_t i)
   return -1;
 }
 
-/* One round: the shortest time of an exchange with the partner, if there is one. */
+/* One round: returns the shortest time of an exchange with the partner; 0 if partner is -1. */
 static double measure_pair(sfc_derive_t *derive, const sf_grid_t *grid, int32_t partner, double blocks[])
 {
   int32_t rank = partner >= 0 ? rank_at(grid, partner) : 0;

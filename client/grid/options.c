@@ -66,8 +66,8 @@ static sf_status_t check(const sf_grid_options_t *options)
   return check_points(options);
 }
 
-/* Halos of several steps reach further than the stencil: a point that lies beyond an edge is needed by one that lies
- * beyond a face. */
+/* Halos of several steps reach further than the stencil: computing a point beyond a face reads a point beyond an
+ * edge. */
 static sfc_halo_t halo_of(const sf_grid_options_t *options)
 {
   int64_t reach = options->reach == SF_GRID_CORNERS ? SFC_AXES : (int64_t)options->reach * options->steps;
@@ -78,8 +78,8 @@ static sfc_halo_t halo_of(const sf_grid_options_t *options)
   return halo;
 }
 
-/* Checked here, as products of it are computed: the widest subdomain with its halo has an array of fewer than 2^62
- * units; and a ring is not followed round and round. */
+/* Limits the halo width, so that a periodic axis is repeated only a few times, and the units of all subdomains of a
+ * rank together, to less than 2^62. */
 static sf_status_t check_width(const sf_grid_options_t *options, const sfc_halo_t *halo)
 {
   int64_t units = 1;
@@ -127,7 +127,7 @@ sf_status_t sfc_grid_options_take(const sf_grid_options_t *options, sf_grid_opti
 
 /* ---- Comparison -------------------------------------------------------------------------------------------------- */
 
-/* Options that are the same on all ranks, as numbers. */
+/* Lists the options that must be the same on all ranks, as numbers. */
 enum { FIELDS = 4 + 6 * SFC_AXES };
 
 typedef struct field {

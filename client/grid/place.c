@@ -1,6 +1,5 @@
-/* Placement of subdomains on the ranks and devices of a node. The lowest rank of each node decides, and tells all
- * ranks.
- */
+/* Placement of subdomains on the ranks and devices of a node. The lowest rank of each node, its leader, computes the
+ * placement and sends it to all ranks. Collective. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +8,14 @@
 #include "shm/base/error.h"
 #include "shm/device/device_load.h"
 
-/* Distances: time of a value, in that of a copy between two ranks through shared memory. Only ratios matter. */
+/* Distances: relative times of a value; a copy between two ranks through shared memory is 1. */
 #define SAME_DEVICE 0.1
-#define SAME_RANK 0.5 /* on the host, or a copy between host and device */
-#define NVLINK 0.5    /* and for each of the driver's ranks of links half of that more */
+#define SAME_RANK 0.5 /* host memory of one rank; host and device: NVLINK + SAME_RANK */
+#define NVLINK 0.5    /* times 1 + the driver's performance rank of the link */
 #define PCI 2.0       /* one device reads the memory of another */
 #define STAGED 4.0    /* through pinned memory of the host */
 
-/* A device as other processes know it; all 0: host memory. */
+/* Identity of a device for other processes; all words 0: host memory. */
 enum { WORD_ON_DEVICE, WORD_ID, WORDS = WORD_ID + 2 };
 
 /* ---- Devices ----------------------------------------------------------------------------------------------------- */
@@ -39,7 +38,7 @@ static void identify(sfc_derive_t *derive, int32_t device, int64_t words[WORDS])
   memcpy(&words[WORD_ID], &identity, sizeof identity);
 }
 
-/* This process's number of the device; -1: it does not see the device. */
+/* This process's number of the device; -1: the device is not visible to this process. */
 static int32_t find_device(const int64_t words[WORDS])
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
@@ -63,13 +62,13 @@ static double distance_of_devices(const int64_t to[WORDS], const int64_t from[WO
 
 /* ---- The leader -------------------------------------------------------------------------------------------------- */
 
-/* What the leader of a node knows of its places. */
+/* Data of a node's places at its leader. */
 typedef struct node {
   const sf_grid_t *grid;
   const sfc_grid_node_t *self;
-  int64_t words_each, times_each; /* of each rank; 0: not known */
-  const int64_t *words, *times;   /* of all ranks of the node */
-  const int32_t *rank_index;      /* of each place: among the ranks of the node */
+  int64_t words_each, times_each; /* words and times of each rank; 0: not known */
+  const int64_t *words, *times;   /* device identities and measured times, of all ranks of the node */
+  const int32_t *rank_index;      /* for each place, number of its rank in the node */
 } node_t;
 
 static const int64_t host[WORDS];
@@ -98,7 +97,7 @@ static double distance(const node_t *node, int32_t to, int32_t from)
   return time > 0 ? time : 1;
 }
 
-/* Measured times as multiples of the shortest, rounded so that what differs by noise is equal. */
+/* Converts measured times to multiples of the shortest, rounded to powers of 1.5 so that noise makes no difference. */
 static void round_times(double times[], int32_t n)
 {
   double least = INFINITY;
@@ -110,7 +109,8 @@ static void round_times(double times[], int32_t n)
       times[i] = pow(1.5, round(log(times[i] / least) / log(1.5)));
 }
 
-/* Decides for a node: numbers[place] is the subdomain there, among those of the node; then four costs. */
+/* Computes a node's placement: numbers[place] is the number of the subdomain there within the node. The four words of
+ * two costs follow. */
 static void decide(sfc_derive_t *derive, const node_t *node, int64_t numbers[])
 {
   int32_t n = node->self->n;
@@ -136,9 +136,9 @@ static void decide(sfc_derive_t *derive, const node_t *node, int64_t numbers[])
 /* ---- Exchanges --------------------------------------------------------------------------------------------------- */
 
 #define COSTS (2 * 2) /* words of two costs */
-_Static_assert(sizeof(sfc_placement_cost_t) == 2 * sizeof(int64_t), "travels as two words");
+_Static_assert(sizeof(sfc_placement_cost_t) == 2 * sizeof(int64_t), "a cost is sent as two words");
 
-/* The same number of words of each rank of a node, at its leader. */
+/* Gathers words of each rank of a node at its leader. */
 static const int64_t *tell_leader(sfc_derive_t *derive, const sf_grid_t *grid, int64_t words, const int64_t mine[])
 {
   const sfc_grid_node_t *node = &grid->nodes[grid->here];
@@ -159,7 +159,7 @@ static const int64_t *tell_leader(sfc_derive_t *derive, const sf_grid_t *grid, i
   return all;
 }
 
-/* What the leaders have decided, at all ranks: numbers of places, and costs, node by node. */
+/* Sends the leaders' placements to all ranks: the numbers at the places, and the costs, node by node. */
 static void tell_all(sfc_derive_t *derive, sf_grid_t *grid, const int64_t decided[])
 {
   const sfc_grid_node_t *here = &grid->nodes[grid->here];

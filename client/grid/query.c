@@ -1,4 +1,4 @@
-/* What applications ask of grids. Local; any thread. */
+/* Queries of grids: subdomains, neighbours, owners, graphs, arrays. Local; any thread. */
 #include "client/core.h"
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
@@ -41,7 +41,7 @@ sf_status_t sf_grid_info(const sf_grid_t *grid, sf_grid_info_t *info_p)
   return SF_OK;
 }
 
-/* Whether halo points exist below (side 0) or above a subdomain: not beyond an end of the grid. */
+/* Whether a subdomain has a neighbour below (side 0) or above (side 1) along an axis. */
 static bool has_neighbor(const sf_grid_t *grid, const sf_grid_subdomain_t *subdomain, int axis, int side)
 {
   if (grid->options.periodic[axis])

@@ -5,7 +5,7 @@
 
 /* ---- Splitting --------------------------------------------------------------------------------------------------- */
 
-/* Where a piece begins of n points split into parts that differ by at most one; the first ones are longer. */
+/* First point of a piece of n points that are split into parts. The first n % parts parts have one point more. */
 static int64_t split(int64_t n, int32_t parts, int32_t piece)
 {
   int64_t longer = n % parts;
@@ -130,7 +130,7 @@ sfc_segments_t sfc_segments_of(const sfc_partition_t *partition, int axis, int32
   if (!partition->periodic[axis] && segments.end > partition->points[axis])
     segments.end = partition->points[axis];
   if (segments.own_begin == segments.own_end)
-    segments.end = segments.at; /* what is empty needs nothing */
+    segments.end = segments.at; /* an empty part has no halo */
   return segments;
 }
 
@@ -154,8 +154,8 @@ bool sfc_segments_next(sfc_segments_t *segments, sfc_segment_t *segment_p)
   return true;
 }
 
-/* Distinct points of the part in the halo of another one along the axis. A halo begins or ends beside its subdomain, at
- * a cut: so of the part it has the upper end on the lower side, and the lower end on the upper side. */
+/* Number of distinct points of part from in the halo of part to along the axis. The lower halo has the upper end of
+ * from, and the upper halo the lower end, because both halos touch to at a cut. */
 static int64_t count_distinct(const sfc_partition_t *partition, const sfc_halo_t *halo, int axis, int32_t to,
                               int32_t from)
 {
@@ -184,7 +184,7 @@ int64_t sfc_partition_values(const sfc_partition_t *partition, const sfc_halo_t 
 
 /* ---- Neighbours -------------------------------------------------------------------------------------------------- */
 
-/* The parts that the subdomain sees along the axis, each once. */
+/* Lists the owners of the subdomain's segments along the axis, each once. */
 static bool find_parts(sfc_neighbors_t *neighbors, int axis)
 {
   const sfc_partition_t *partition = neighbors->partition;

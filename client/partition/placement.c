@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define STARTS 8       /* of the heuristic: in order, greedily, at random */
-#define STARTS_LARGE 2 /* with more places than LARGE, whose exchanges take long */
+#define STARTS 8       /* starts of the local search: in order, greedy, random */
+#define STARTS_LARGE 2 /* starts for more places than LARGE */
 #define LARGE 128
-#define SWEEPS_MAX 50   /* over all pairs, for one start */
-#define LEAST_GAIN 1e-9 /* relative: smaller ones are rounding */
+#define SWEEPS_MAX 50   /* sweeps over all pairs, for one start */
+#define LEAST_GAIN 1e-9 /* relative gain; smaller gains are rounding errors */
 
 void sfc_placement_flow(const sfc_partition_t *partition, const sfc_halo_t *halo, int64_t first, int32_t n,
                         double flow[])
@@ -42,7 +42,7 @@ typedef struct search {
   int32_t *best;
 } search_t;
 
-/* What subdomain i costs with those before it, both ways. */
+/* Cost of the exchanges of subdomain i with subdomains 0 .. i, both ways. */
 static double cost_with_earlier(const search_t *search, const int32_t place[], int32_t i)
 {
   int32_t n = search->n;
@@ -76,9 +76,9 @@ static void search_exact(search_t *search, int32_t place[], int32_t i, uint32_t 
   }
 }
 
-/* ---- Beyond ------------------------------------------------------------------------------------------------------ */
+/* ---- Local search ------------------------------------------------------------------------------------------------ */
 
-/* What exchanging the places of r and s changes. */
+/* Change of the cost if subdomains r and s exchange their places. */
 static double change_of(const search_t *search, const int32_t place[], int32_t r, int32_t s)
 {
   const double *f = search->flow, *d = search->distance;
@@ -123,7 +123,7 @@ static void exchange_pairs(search_t *search, int32_t place[])
   }
 }
 
-/* Fills place after place with the subdomain that gains most by being as near as that to those which have their places:
+/* Fills place after place with the subdomain that gains most there, by its flow to subdomains with near places:
  * clusters of near places get compact blocks. */
 static void place_greedily(const search_t *search, int32_t place[])
 {

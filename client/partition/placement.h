@@ -12,20 +12,20 @@
 
 #define SFC_PLACEMENT_EXACT 8 /* places up to which the optimum is found */
 
-/* What an exchange costs with subdomain i at place[i]. */
+/* Cost of an exchange with subdomain i at place[i]. */
 typedef struct sfc_placement_cost {
-  double total;   /* the sum of flow * distance, which the assignment minimises */
-  double busiest; /* that sum for the place with the largest one: about the time of an exchange */
+  double total;   /* sum of flow * distance over all pairs, which the placement minimises */
+  double busiest; /* highest sum of flow * distance of one place: about the time of an exchange */
 } sfc_placement_cost_t;
 
 sfc_placement_cost_t sfc_placement_cost(int32_t n, const double flow[], const double distance[], const int32_t place[]);
 
-/* Fills place[i] for n subdomains: the optimum for up to SFC_PLACEMENT_EXACT, else the best local optimum of exchanges
- * of two subdomains from several starts, always the same. Never costs more than place[i] = i, which remains if nothing
- * is better. scratch has n elements. */
+/* Fills place[i] for n subdomains. Up to SFC_PLACEMENT_EXACT subdomains: the optimum. More: the best local optimum of
+ * exchanges of two subdomains from several starts, which are the same in every call. The result never costs more than
+ * place[i] = i. scratch has n elements. */
 void sfc_placement_find(int32_t n, const double flow[], const double distance[], int32_t place[], int32_t scratch[]);
 
-/* Fills in the flow between the n subdomains numbered first, first + 1, ... */
+/* Computes the flow between the n subdomains with the numbers first, first + 1, ... */
 void sfc_placement_flow(const sfc_partition_t *partition, const sfc_halo_t *halo, int64_t first, int32_t n,
                         double flow[]);
 
