@@ -1,5 +1,4 @@
-/* The room daemon/onesided: one-sided arrays over several nodes. What other rooms may use of it; headers that are not
- * here are private. */
+/* The room daemon/onesided: one-sided arrays over several nodes. Headers that are not included here are private. */
 #ifndef SFD_ONESIDED_H
 #define SFD_ONESIDED_H
 

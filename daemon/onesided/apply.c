@@ -11,7 +11,7 @@
 /* Cost of an element, in addition to its bytes: measured roughly, strided copies and uncontended updates. */
 #define COST_OF_MOVE 4
 #define COST_OF_ACC 32
-#define COST_OF_LIST 64 /* a line that is not in a cache */
+#define COST_OF_LIST 64 /* a cache miss */
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ static sf_status_t check_list(const sfd_array_t *array, const sfshm_array_reques
   return SF_OK;
 }
 
-/* NULL: the rank is not on this node. */
+/* Part of a group rank; NULL: the rank is not on this node. */
 static const sfd_array_part_t *find_part(const sfd_array_t *array, int32_t rank)
 {
   int32_t low = 0, high = array->nparts;
@@ -66,7 +66,7 @@ static const sfd_array_part_t *find_part(const sfd_array_t *array, int32_t rank)
   return low < array->nparts && array->parts[low].rank == rank ? &array->parts[low] : NULL;
 }
 
-/* NULL: it is not on this node. */
+/* Address of an element; NULL: the element is not on this node. */
 static char *find_element(const sfd_array_t *array, const int64_t index[])
 {
   int64_t element;
@@ -141,7 +141,8 @@ static void move_patch(const sfd_array_t *array, const sfshm_array_request_t *re
   }
 }
 
-/* Whether the box is contiguous: behind its first dimension of more than one index it has all indices of the part. */
+/* Whether the box is contiguous: in all dimensions behind the first with more than one index it has all indices of the
+ * part. *first_p: its first element. */
 static bool is_run(const sfshm_array_box_t *box, int32_t ndims, int64_t *first_p)
 {
   bool wide = false, run = true;
@@ -172,7 +173,7 @@ char *sfd_array_find_run(const sfd_array_t *array, const sfshm_array_request_t *
 
 /* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
-/* NULL: fewer elements are here. */
+/* Element at a position, counted over all parts of this node; NULL: this node has fewer elements. */
 static char *find_place(const sfd_array_t *array, uint64_t place)
 {
   for (int32_t i = 0; i < array->nparts; i++) {
@@ -211,7 +212,7 @@ sf_status_t sfd_array_apply(const sfd_array_t *array, const sfshm_array_request_
     return SF_OK;
   case SFSHM_ARRAY_PATCH_PUT:
   case SFSHM_ARRAY_PATCH_ACC:
-    move_patch(array, request, (char *)(uintptr_t)data); /* only read */
+    move_patch(array, request, (char *)(uintptr_t)data); /* a put or acc only reads the buffer */
     return SF_OK;
   case SFSHM_ARRAY_FETCH_OP:
     bits = sfshm_array_fetch_op((sfshm_op_t)request->op, array->shape.base, find_element(array, request->first),

@@ -1,4 +1,4 @@
-/* Arrays: see array.h. The daemon's thread. */
+/* One-sided arrays: see array.h. */
 #include "daemon/onesided/array.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static sf_status_t check_counts(const Sfproto__ArrayOpen *open, const sfd_group_
   return SF_OK;
 }
 
-/* The bounds remain in the message. */
+/* The bounds of *shape_p point into the message. */
 static sf_status_t read_shape(const Sfproto__ArrayOpen *open, const sfd_group_t *group, sfshm_array_t *shape_p)
 {
   sfshm_array_t shape = {.ndims = (int32_t)open->n_extents, .base = (sfshm_base_t)open->unit};
@@ -113,15 +113,14 @@ void sfd_array_graph_freed(sfd_graph_t *graph)
 
 /* ---- ArrayOpen --------------------------------------------------------------------------------------------------- */
 
-/* The first rank of the node creates the array; the others must pass the same shape. */
+/* The first rank of the node creates the array; the other ranks must send the same shape. */
 static sf_status_t find_array(sfd_graph_t *graph, const sfshm_array_t *shape, const Sfproto__ArrayOpen *open)
 {
   const sfd_group_t *group = graph->group;
   if (graph->array != NULL)
     return is_same(&graph->array->shape, shape)
                ? SF_OK
-               : sfshm_error(SF_ERR_MISMATCH, "ranks have told different shapes of the array of graph %" PRIu64,
-                             graph->id);
+               : sfshm_error(SF_ERR_MISMATCH, "ranks sent different shapes of the array of graph %" PRIu64, graph->id);
   sfd_array_t *array = calloc(1, sizeof *array + (size_t)group->nlocals * sizeof array->parts[0]);
   if (array == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an array of %d ranks", group->nlocals);

@@ -1,4 +1,4 @@
-/* Requests of other nodes: see target.h. The daemon's thread. */
+/* Receives requests of other nodes: see target.h. */
 #include "daemon/onesided/target.h"
 
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
-/* Finds array and queue. A fault of the request is sent as its answer; an error ends the channel, as the other daemon
- * is wrong. */
+/* Finds array and queue. The origin gets a fault of the request as its answer. An error means that the other daemon is
+ * at fault, and ends the channel. */
 static sf_status_t find_target(sfd_array_task_t *task)
 {
   const sfd_message_head_t *head = &task->head;
@@ -86,7 +86,7 @@ static sf_status_t request_arrived(sfd_server_t *server, int32_t node, const sfd
   return SF_OK;
 }
 
-/* Data of a put are received directly into the array if the queue is empty. */
+/* Receives data of a put directly into the array if the queue is empty. */
 static sfd_placing_t place_data(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
   sfd_array_arrival_t *arrival = &server->onesided->arrivals[node];

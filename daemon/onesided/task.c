@@ -1,4 +1,4 @@
-/* Operations of other nodes: see task.h. The daemon's thread; apply_task also runs on workers. */
+/* Tasks: see task.h. The daemon's thread; apply_task also runs on workers. */
 #include "daemon/onesided/task.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include "daemon/onesided/target.h"
 #include "shm/base/error.h"
 
-#define TURN_COST (512 << 10)   /* of one turn of the loop: about a tenth of a millisecond */
-#define WORKER_COST (128 << 10) /* from which on handing it to a worker takes less time */
-#define IN_PLACE_BYTES 16384u   /* from which on contiguous elements are sent from the array */
+#define TURN_COST (512 << 10)   /* limit for one turn of the loop: about a tenth of a millisecond */
+#define WORKER_COST (128 << 10) /* least cost for which a worker saves time */
+#define IN_PLACE_BYTES 16384u   /* least size of contiguous elements that are sent from the array */
 
 /* ---- Tasks ------------------------------------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ void sfd_array_task_refuse(sfd_array_task_t *task, sf_status_t status, const cha
   snprintf(task->text, sizeof task->text, "%s", text);
 }
 
-/* The job of an operation, NULL if its ranks get no answers any more. */
+/* Job of an operation; NULL if its ranks get no answers any more. */
 static const sfd_job_t *find_job(const sfd_array_task_t *task)
 {
   const sfd_job_t *job = sfd_job_find_id(task->server, task->head.job);
@@ -64,7 +64,7 @@ sfd_array_queue_t *sfd_array_find_queue(sfd_array_t *array, int32_t rank)
   return array->queues != NULL ? &array->queues[rank] : NULL;
 }
 
-/* The queue's operation has ended. */
+/* Ends the queue's operation in progress. */
 static void free_queue(sfd_server_t *server, sfd_array_queue_t *queue)
 {
   queue->busy = false;
@@ -110,7 +110,7 @@ static void answer(sfd_array_task_t *task)
 
 /* ---- Carrying out ------------------------------------------------------------------------------------------------ */
 
-/* The daemon's thread, or a worker. */
+/* Runs on the daemon's thread or on a worker. */
 static void apply_task(sfd_work_t *work)
 {
   sfd_array_task_t *task = (sfd_array_task_t *)work;
@@ -129,7 +129,8 @@ static void on_applied(sfd_work_t *work)
   answer(task);
 }
 
-/* Finds memory for the result: the array's own if it can be sent from there; the queue then waits until it is sent. */
+/* Sets the memory of the result. A large contiguous result is sent from the array; the queue is then busy until it is
+ * sent. */
 static void find_returned(sfd_array_task_t *task)
 {
   uint64_t bytes = task->needs.returned_bytes;
@@ -140,7 +141,7 @@ static void find_returned(sfd_array_task_t *task)
     return;
   task->returned = malloc(bytes);
   if (task->returned == NULL)
-    sfd_array_task_refuse(task, SF_ERR_NOMEM, "no memory for what a get returns");
+    sfd_array_task_refuse(task, SF_ERR_NOMEM, "no memory for the result of a get");
 }
 
 static bool give_to_worker(sfd_array_task_t *task)
@@ -153,7 +154,7 @@ static bool give_to_worker(sfd_array_task_t *task)
   return task->queue->busy;
 }
 
-/* The task is the next one, and not in the queue. */
+/* Carries out the next task, which is not in the queue. */
 static void carry_out(sfd_array_task_t *task)
 {
   const sfd_graph_t *graph = task->array->graph;
@@ -171,7 +172,6 @@ static void carry_out(sfd_array_task_t *task)
   answer(task);
 }
 
-/* The whole request has arrived. */
 void sfd_array_task_begin(sfd_array_task_t *task)
 {
   sfd_array_queue_t *queue = task->queue;
@@ -207,7 +207,7 @@ bool sfd_onesided_attend(sfd_server_t *server)
     sfd_array_task_t *task = take_first(queue);
     sfd_array_t *array = task->array;
     sfd_array_hold(array);
-    TAILQ_REMOVE(&onesided->ready, queue, entry); /* so that other queues are next */
+    TAILQ_REMOVE(&onesided->ready, queue, entry); /* set_ready appends it again behind the other queues */
     queue->ready = false;
     carry_out(task);
     set_ready(server, queue);

@@ -1,5 +1,5 @@
-/* Windows, and requests to other nodes: see window.h. A false request can at most fail the graph that it names, of the
- * rank's own job. The daemon's thread. */
+/* Windows, and requests to other nodes: see window.h. An invalid request can only fail the graph that it names, which
+ * belongs to the rank's own job. */
 #include "daemon/onesided/window.h"
 
 #include <inttypes.h>
@@ -12,18 +12,18 @@
 #include "daemon/onesided/messages.h"
 #include "shm/base/error.h"
 
-/* A request in progress. */
+/* A request in flight. */
 typedef struct request {
   uint64_t number; /* 0: the slot is free */
   uint64_t graph;
-  uint64_t since_ms; /* of the loop's clock */
+  uint64_t since_ms; /* begin, by the loop's clock */
   int32_t node;
-  uint64_t returned_at; /* in the window */
+  uint64_t returned_at; /* offset of the result in the window */
   uint64_t returned_bytes;
 } request_t;
 
 struct sfd_window {
-  int64_t uses;     /* the rank's, and one of each message that is being sent or received */
+  int64_t uses;     /* references: one of the rank, and one of each message that is being sent or received */
   sfd_rank_t *rank; /* NULL: it has left */
   sfshm_region_t region;
   request_t requests[SFSHM_WINDOW_SLOTS];
@@ -76,7 +76,7 @@ static sf_status_t open_window(sfd_rank_t *rank, int fd)
   sfd_window_t *window = calloc(1, sizeof *window);
   if (window == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for a window");
-  /* Lengths are rounded up to pages of any size. */
+  /* The client rounds lengths up to pages of any size: so the limit is twice the size. */
   status = sfshm_region_map(fd, SFSHM_REGION_WINDOW, 2 * sizeof(sfshm_window_t), SFSHM_READ_WRITE, &window->region);
   if (status == SF_OK && window->region.length_bytes < sizeof(sfshm_window_t)) {
     status = sfshm_error(SF_ERR_PROTO, "window of %zu bytes, %zu expected", window->region.length_bytes,
@@ -126,7 +126,7 @@ static void on_sent(void *context, sf_status_t status)
   release(context);
 }
 
-/* Request and data are sent in one frame, and in one message if they are short. */
+/* Sends request and data in one frame, and in one message if the data are short. */
 static void send_request(sfd_window_t *window, const sfd_graph_t *graph, const sfshm_ring_entry_t *entry)
 {
   sfd_server_t *server = graph->group->job->server;
@@ -184,7 +184,7 @@ static bool has_node(const sfd_group_t *group, int32_t node)
   return low < group->nnodes && group->nodes[low] == node && low != group->node_position;
 }
 
-/* Why an entry is not valid, or NULL; *value_p: its value. */
+/* Returns the fault of an entry as text, or NULL if it is valid; *value_p: the faulty value. */
 static const char *find_fault(const sfd_window_t *window, const sfd_graph_t *graph, const sfshm_ring_entry_t *entry,
                               uint64_t *value_p)
 {
@@ -212,7 +212,7 @@ void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
   char text[SFD_TEXT_SIZE];
   uint64_t value;
   if (graph != NULL && (graph->array == NULL || sfd_group_rank_of(graph->group, rank->number) < 0))
-    graph = NULL; /* the rank is no member of it */
+    graph = NULL; /* the rank is not a member of the graph's group */
   const char *fault = find_fault(window, graph, entry, &value);
   if (fault != NULL) {
     snprintf(text, sizeof text, "rank %d submitted a request on an array %s %" PRIu64, rank->number, fault, value);
@@ -237,7 +237,8 @@ void sfd_window_submit(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 
 /* ---- Answers ----------------------------------------------------------------------------------------------------- */
 
-/* *window_p: NULL if the rank has left or its job has ended. SF_ERR_PROTO: the rank has sent no such request. */
+/* Finds the request of an answer. *window_p: NULL if the rank has left or its job has ended. SF_ERR_PROTO: the rank has
+ * sent no such request. */
 static sf_status_t find_request(sfd_server_t *server, int32_t node, const sfd_message_head_t *head,
                                 sfd_window_t **window_p, uint32_t *slot_p)
 {
@@ -260,7 +261,7 @@ static sf_status_t find_request(sfd_server_t *server, int32_t node, const sfd_me
       (failed ? head->payload_bytes < sizeof(int32_t) : head->payload_bytes != request->returned_bytes))
     return sfshm_error(SF_ERR_PROTO,
                        "node %d answers request %u in slot %u of rank %" PRIu64 " with %" PRIu64
-                       " bytes, which was not asked for",
+                       " bytes, which no request expects",
                        node, head->number, slot, number, head->payload_bytes);
   *window_p = window;
   return SF_OK;
