@@ -1,4 +1,4 @@
-/* Stencils: see stencil.h. The one thread of sfctl. */
+/* Plans of stencils: see stencil.h. */
 #include "tools/sfctl/plan/stencil.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static sf_status_t no_memory(int64_t n)
 
 /* ---- Placement --------------------------------------------------------------------------------------------------- */
 
-/* A matrix of as many numbers as a node has pairs of places, in any lines. */
+/* Reads a matrix of n * n numbers, separated by white space or commas. */
 static sf_status_t read_distances(const char *path, int32_t n, double distances[])
 {
   FILE *file = fopen(path, "re");
@@ -37,7 +37,8 @@ static sf_status_t read_distances(const char *path, int32_t n, double distances[
   return status;
 }
 
-/* A problem that was solved. Most nodes have the same flow, as their shares have the same shapes. */
+/* A placement problem and its solution, kept for other nodes: most nodes have the same flow, because their shares have
+ * the same shape. */
 typedef struct solved {
   double *flow;
   int32_t *place;
@@ -167,10 +168,10 @@ void sfctl_stencil_free(sfctl_stencil_t *stencil)
 typedef struct maker {
   const sfctl_stencil_t *stencil;
   sfctl_forecast_t forecast;
-  size_t *pair_of; /* by sending node, for the node that is being looked at */
+  size_t *pair_of; /* pair of each sending node with the current receiving node */
 } maker_t;
 
-/* The pairs of a node that receives, with what travels as one message each. */
+/* Adds the pairs of a receiving node with one message each. */
 static sf_status_t add_pairs(maker_t *maker, const sfc_partition_t *nodes, int32_t to)
 {
   sfctl_forecast_t *forecast = &maker->forecast;
@@ -249,8 +250,8 @@ sf_status_t sfctl_stencil_forecast(const sfctl_stencil_t *stencil, sfctl_forecas
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
-/* How the library sends that much between two ranks of host memory: halos are not contiguous, so they are never read in
- * place. */
+/* Protocol of the library for that many values between two ranks, in host memory: halos are not contiguous, so they are
+ * never zero-copy. */
 static const char *way_of(const sfctl_stencil_t *stencil, int64_t to, int64_t from, int64_t values)
 {
   if (to / stencil->per_node != from / stencil->per_node)
@@ -258,7 +259,7 @@ static const char *way_of(const sfctl_stencil_t *stencil, int64_t to, int64_t fr
   return values * stencil->unit_bytes <= SFSHM_INLINE_BYTES ? "inline" : "slots";
 }
 
-/* Calls visit for each pair of ranks, by the rank that receives. */
+/* Calls visit for each pair of ranks, in the order of the receiving ranks. */
 static sf_status_t visit_pairs(const sfctl_stencil_t *stencil,
                                void (*visit)(void *context, const sfctl_stencil_t *stencil, int64_t to, int64_t from,
                                              int64_t values),

@@ -1,5 +1,5 @@
-/* fields: bcasts of several fields of doubles over one graph, as one operation, as one operation on a graph with a
- * column for each field, which moves the same bytes, and as one operation for each field. Runs in each rank's only
+/* Benchmark fields: bcasts of several fields of doubles over one graph. It compares one operation with several fields,
+ * one operation on a graph with a column for each field, and one operation for each field. Runs in each rank's only
  * thread, all ranks in step. */
 #include <mpi.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { CONTENDERS = 3, MAX_FIELDS = 64 };
 
-/* Field k of the roots begins at root k * nroots, that of the leaves at leaf k * nleaves. */
+/* Field k begins at root k * nroots of the roots, and at leaf k * nleaves of the leaves. */
 typedef struct round {
   sfperf_pattern_t pattern;
   int nfields;
@@ -108,7 +108,7 @@ static void sides_init(const round_t *round, side_t sides[CONTENDERS])
                  "sf_bcast_init");
 }
 
-/* Each exchanges once with values that tell rank, root and field. */
+/* Runs a contender once and checks its result, with values that differ for all ranks, roots and fields. */
 static void check(const sfperf_job_t *job, const round_t *round, side_t *side)
 {
   const sfperf_pattern_t *pattern = &round->pattern;

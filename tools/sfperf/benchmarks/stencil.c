@@ -1,5 +1,5 @@
-/* stencil: exchanges of the halos of several fields on a periodic grid with neighbours in all 26 directions, by the
- * library and as programs do it with MPI and PETSc. Runs in each rank's only thread, all ranks in step. */
+/* Benchmark stencil: exchanges of the halos of several fields on a periodic grid with neighbours in all 26 directions,
+ * by the library, MPI and PETSc. Runs in each rank's only thread, all ranks in step. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static void halos_init(const sfperf_job_t *job, sfperf_halos_t *halos, const sfp
   find_neighbors(halos);
 }
 
-/* A value that tells the point and the field. */
+/* Value of a point in a field, different for all points and fields. */
 static double value_of(const sfperf_halos_t *halos, int field, const int64_t at[3])
 {
   int64_t point = field;
@@ -88,7 +88,7 @@ static double value_of(const sfperf_halos_t *halos, int field, const int64_t at[
   return (double)point;
 }
 
-/* Sets own points to their values and all others to -1; or checks all. */
+/* contender == NULL: sets own points to their values and halo points to -1. Else checks all points. */
 static void visit(const sfperf_halos_t *halos, const char *contender)
 {
   const sf_grid_subdomain_t *own = &halos->own;
@@ -151,7 +151,8 @@ static int64_t halo_points(const sfperf_halos_t *halos)
   return (n[0] + 2 * r) * (n[1] + 2 * r) * (n[2] + 2 * r) - n[0] * n[1] * n[2];
 }
 
-/* Over nodes: messages and bytes between these, compared with those of the directions that lead to other nodes. */
+/* Reports messages and bytes between nodes, beside the messages and bytes of a program that sends one message in each
+ * direction that leads to another node. */
 static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report, const round_t *round,
                           const sfperf_contender_t contenders[])
 {

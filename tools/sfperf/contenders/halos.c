@@ -1,4 +1,4 @@
-/* Halos by the library and by MPI. Runs in each rank's only thread, all ranks in step. */
+/* Exchanges of halos by the library and by MPI. Runs in each rank's only thread, all ranks in step. */
 #include "tools/sfperf/contenders/halos.h"
 
 #include <mpi.h>
@@ -140,7 +140,7 @@ static void packed_exchange(void *state)
 {
   packed_t *packed = state;
   const sfperf_halos_t *halos = packed->halos;
-  /* A message has the number of the direction in which it travels. */
+  /* The tag of a message is the direction in which it travels. */
   for (int d = 0; d < SFPERF_DIRECTIONS; d++)
     MPI_Irecv(packed->receive[d], packed->count[d], MPI_DOUBLE, halos->neighbors[d], SFPERF_DIRECTIONS - 1 - d,
               MPI_COMM_WORLD, &packed->requests[d]);
@@ -178,7 +178,7 @@ typedef struct subarrays {
   MPI_Datatype send[SFPERF_DIRECTIONS], receive[SFPERF_DIRECTIONS];
 } subarrays_t;
 
-/* A box of all fields. */
+/* Type of a box in all fields. */
 static MPI_Datatype make_type(const sfperf_halos_t *halos, int direction, int send)
 {
   MPI_Datatype one, all;
@@ -207,7 +207,8 @@ static void *subarrays_create(const sfperf_halos_t *halos)
     subarrays->receive[d] = make_type(halos, d, 0);
     subarrays->send[d] = make_type(halos, SFPERF_DIRECTIONS - 1 - d, 1);
   }
-  /* Message number d to a rank that is a neighbour in several directions is message number d from there. */
+  /* A rank may be a neighbour in several directions: MPI matches its messages in the order of the lists, so send and
+   * receive lists have opposite directions at the same position. */
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, SFPERF_DIRECTIONS, halos->neighbors, weights, SFPERF_DIRECTIONS,
                                  opposite, weights, MPI_INFO_NULL, 0, &subarrays->comm);
   return subarrays;

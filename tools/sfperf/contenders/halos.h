@@ -1,5 +1,5 @@
-/* Contenders that exchange the halos of several fields of doubles on a periodic grid, one subdomain a rank: the
- * library, and programs that call MPI or PETSc by themselves. */
+/* Contenders that exchange the halos of several fields of doubles on a periodic grid with one subdomain for each rank:
+ * the library, MPI and PETSc. */
 #ifndef SFPERF_CONTENDERS_HALOS_H
 #define SFPERF_CONTENDERS_HALOS_H
 
@@ -9,16 +9,16 @@
 
 enum { SFPERF_DIRECTIONS = 26 };
 
-/* This rank's part of the fields, which all contenders but PETSc work on. Axis 0 is the fastest. */
+/* Fields of this rank, shared by all contenders but PETSc. Axis 0 is the fastest in memory. */
 typedef struct sfperf_halos {
   sf_grid_t *grid;
   sf_grid_subdomain_t own;
-  int64_t points[3]; /* of the whole grid */
+  int64_t points[3]; /* points of the whole grid */
   int radius;
   int nfields;
-  int64_t units;                    /* of a field */
-  double *fields;                   /* one after the other */
-  int neighbors[SFPERF_DIRECTIONS]; /* the rank in each direction */
+  int64_t units;                    /* length of a field */
+  double *fields;                   /* nfields fields, one after the other */
+  int neighbors[SFPERF_DIRECTIONS]; /* rank in each direction */
 } sfperf_halos_t;
 
 typedef struct sfperf_halo_method {
@@ -26,20 +26,20 @@ typedef struct sfperf_halo_method {
   void *(*create)(const sfperf_halos_t *halos); /* collective */
   void (*exchange)(void *state);
   void (*destroy)(void *state);
-  int own_fields; /* has fields of its own, in another layout */
+  int own_fields; /* the contender allocates fields in its own layout */
 } sfperf_halo_method_t;
 
-/* One exchange of all fields; one bcast on a graph of as many columns as there are fields. */
+/* "sf_grid": one exchange of all fields. "sf_columns": one bcast on a graph with a column for each field. */
 extern const sfperf_halo_method_t sfperf_halo_sf, sfperf_halo_sf_columns;
 
 /* "mpi_packed": one message in each of the 26 directions, packed by loops. "mpi_subarray": MPI_Neighbor_alltoallw with
  * subarray types. */
 extern const sfperf_halo_method_t sfperf_halo_mpi_packed, sfperf_halo_mpi_subarray;
 
-/* "petsc_dmda": DMLocalToLocal; NULL-terminated, empty when built without PETSc. */
+/* "petsc_dmda": DMLocalToLocal. The list ends with NULL, and is empty in a build without PETSc. */
 extern const sfperf_halo_method_t *const sfperf_halo_petsc[];
 
-/* Direction number d of 26 as a step of -1, 0 or 1 along each axis; the opposite one is number 25 - d. */
+/* Converts direction d of 26 to a step of -1, 0 or 1 along each axis. The opposite direction is 25 - d. */
 static inline void sfperf_direction(int d, int step[3])
 {
   int i = d < SFPERF_DIRECTIONS / 2 ? d : d + 1;
@@ -47,7 +47,8 @@ static inline void sfperf_direction(int d, int step[3])
     step[axis] = i % 3 - 1;
 }
 
-/* Along an axis: own points that the neighbour in that direction needs (send), or halo points there. */
+/* Range along an axis of the own points that the neighbour in the direction of step needs (send), or of the halo points
+ * in that direction (receive). */
 static inline void sfperf_halo_range(const sfperf_halos_t *halos, int axis, int step, int send, int64_t *begin_p,
                                      int64_t *n_p)
 {

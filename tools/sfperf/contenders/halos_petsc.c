@@ -1,4 +1,5 @@
-/* Halos by PETSc's DMDA, whose fields are interlaced. Runs in each rank's only thread, all ranks in step. */
+/* Exchanges of halos by PETSc's DMDA, whose fields are interleaved. Runs in each rank's only thread, all ranks in
+ * step. */
 #include "tools/sfperf/contenders/halos.h"
 
 #ifdef SFPERF_WITH_PETSC
