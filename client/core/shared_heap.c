@@ -273,6 +273,7 @@ static void free_device_segment(sf_context_t *context, sfc_segment_t *segment)
   free(segment);
 }
 
+/* The heap is locked. */
 static void remove_device_segments(sf_context_t *context, bool all)
 {
   sfc_segment_t **link = &context->on_devices.segments;
@@ -290,7 +291,9 @@ static void remove_device_segments(sf_context_t *context, bool all)
 
 void sfc_heap_leave_devices(sf_context_t *context)
 {
+  pthread_mutex_lock(&context->on_devices.lock); /* the listener may be giving blocks of destroyed graphs */
   remove_device_segments(context, true);
+  pthread_mutex_unlock(&context->on_devices.lock);
 }
 
 static sf_status_t add_device_segment(sf_context_t *context, int32_t device, size_t block_bytes)
