@@ -88,12 +88,14 @@ sf_status_t sf_array_scatter_acc(sf_array_t *array, int64_t n, const int64_t ind
 
 /* ---- Atomic operations ------------------------------------------------------------------------------------------- */
 
-/* Bits of a value of 4 or 8 bytes. All machines of a job are little-endian (daemon/net/frame.h). */
-static uint64_t load_bits(const sf_array_t *array, const void *value)
+/* Copies a value of 4 or 8 bytes from or to the low bytes of 64 bits. All machines of a job are little-endian
+ * (daemon/net/frame.h). Lengths are constants so that no function is called. */
+static inline void copy_bits(const sf_array_t *array, void *to, const void *from)
 {
-  uint64_t bits = 0;
-  memcpy(&bits, value, array->shape.unit_bytes);
-  return bits;
+  if (array->shape.unit_bytes == 4)
+    memcpy(to, from, 4);
+  else
+    memcpy(to, from, 8);
 }
 
 static sf_status_t check_element(const sf_array_t *array, const int64_t index[], sfshm_op_t op, const char *function)
@@ -106,7 +108,7 @@ static sf_status_t check_element(const sf_array_t *array, const int64_t index[],
   return sfc_array_has(array, index) ? SF_OK : sfc_array_refuse_index(array, function, index);
 }
 
-/* request: kind and op are set. compare: NULL for FETCH_OP. */
+/* request: kind and op are set, other fields are 0. compare: NULL for FETCH_OP. */
 static inline sf_status_t update(sf_array_t *array, const int64_t index[], sfshm_array_request_t *request,
                                  const void *operand, const void *compare, void *previous, const char *function)
 {
@@ -116,8 +118,9 @@ static inline sf_status_t update(sf_array_t *array, const int64_t index[], sfshm
   sf_status_t status = check_element(array, index, op, function);
   if (status != SF_OK)
     return status;
-  request->operand = load_bits(array, operand);
-  request->compare = compare != NULL ? load_bits(array, compare) : 0;
+  copy_bits(array, &request->operand, operand);
+  if (compare != NULL)
+    copy_bits(array, &request->compare, compare);
   int32_t rank = sfc_array_locate(array, index, &element);
   const sfc_array_part_t *part = &array->parts[rank];
   int64_t offset = element * array->shape.unit_bytes;
@@ -132,7 +135,7 @@ static inline sf_status_t update(sf_array_t *array, const int64_t index[], sfshm
     bits = sfshm_array_compare_swap(array->shape.base, part->data + offset, request->compare, request->operand);
   }
   if (status == SF_OK)
-    memcpy(previous, &bits, array->shape.unit_bytes);
+    copy_bits(array, previous, &bits);
   return status;
 }
 
