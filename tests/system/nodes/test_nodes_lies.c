@@ -47,7 +47,7 @@ static const lied_t lies[] = {
     {SFTEST_LIE_ARRAY_SHORT, 2, 1, "an array of 64 bytes"},
     {SFTEST_LIE_ARRAY_TWICE, 0, 2, "before the data of the last one"},
     {SFTEST_LIE_ARRAY_DATA, 1, 0, "without a request"},
-    {SFTEST_LIE_ARRAY_DONE, 1, 2, "was not asked for"},
+    {SFTEST_LIE_ARRAY_DONE, 1, 2, "which no request expects"},
 };
 #define LIES ((int)(sizeof lies / sizeof lies[0]))
 
