@@ -76,15 +76,30 @@ typedef struct crossing {
   bool opposite;
 } crossing_t;
 
+/* All parts of the leaves, which the streams have written at the same time. */
+static void expect_parts(sftest_device_ring_t *ring, double *parts)
+{
+  double *leaves = ring->leaves;
+  for (int i = 0; i < STREAMS; i++) {
+    ring->leaves = parts + i * SFTEST_DEVICE_RING_UNITS;
+    sftest_device_ring_expect(ring);
+  }
+  ring->leaves = leaves;
+}
+
 static int cross(sftest_rank_t *self)
 {
+  static const size_t parts_bytes = STREAMS * SFTEST_DEVICE_RING_UNITS * sizeof(double);
   sftest_device_ring_t ring;
+  sf_region_t *region;
   sf_graph_t *graphs[STREAMS];
   void *streams[STREAMS];
   const crossing_t *crossing = self->argument;
   bool back = crossing->opposite && self->rank == 1;
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", crossing->queues, 1);
   sftest_device_ring_make(self, &ring);
+  double *parts = sftest_device_alloc(0, parts_bytes);
+  SFTEST_OK(self, sf_register(ring.context, parts, parts_bytes, SF_MEMORY_CUDA, &region));
   for (int i = 0; i < STREAMS; i++) {
     streams[i] = sftest_device_stream(0);
     SFTEST_OK(self,
@@ -94,15 +109,18 @@ static int cross(sftest_rank_t *self)
   }
   for (int i = 0; i < STREAMS; i++) {
     int k = back ? STREAMS - 1 - i : i;
-    SFTEST_OK(self, sf_bcast_on_stream(graphs[k], SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE, streams[k]));
+    double *leaves = parts + k * SFTEST_DEVICE_RING_UNITS;
+    SFTEST_OK(self, sf_bcast_on_stream(graphs[k], SF_DOUBLE, ring.roots, leaves, SF_REPLACE, streams[k]));
   }
   for (int i = 0; i < STREAMS; i++)
     SFTEST_OK(self, sf_streams_wait(graphs[i]));
-  sftest_device_ring_expect(&ring);
+  expect_parts(&ring, parts);
   for (int i = 0; i < STREAMS; i++) {
     SFTEST_OK(self, sf_graph_destroy(graphs[i]));
     sftest_device_stream_free(streams[i]);
   }
+  SFTEST_OK(self, sf_unregister(region));
+  sftest_device_free(parts);
   sftest_device_ring_free(&ring);
   return 0;
 }
