@@ -43,6 +43,14 @@ void sfc_graph_link(sf_graph_t *graph)
   context->graphs = graph;
 }
 
+bool sfc_graph_is_linked(sf_graph_t *graph)
+{
+  pthread_mutex_lock(&graph->context->lock);
+  bool is_linked = graph->link != NULL;
+  pthread_mutex_unlock(&graph->context->lock);
+  return is_linked;
+}
+
 void sfc_graph_unlink(sf_graph_t *graph)
 {
   sf_context_t *context = graph->context;

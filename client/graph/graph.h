@@ -153,6 +153,9 @@ void sfc_graph_text(const sf_graph_t *graph, char text[SFC_GRAPH_TEXT_BYTES]);
 /* Adds the graph to the context's list, with the context's lock held. */
 void sfc_graph_link(sf_graph_t *graph);
 
+/* Whether it is on that list. Threads that link graphs beside it write its link: so this takes the context's lock. */
+bool sfc_graph_is_linked(sf_graph_t *graph);
+
 /* Removes the graph from the context's list, and so from the listener's view, if it is there. */
 void sfc_graph_unlink(sf_graph_t *graph);
 

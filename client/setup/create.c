@@ -198,7 +198,7 @@ static sf_status_t connect(sfc_setup_t *setup, bool one_round)
 static step_t become_ready(sfc_setup_t *setup)
 {
   sf_graph_t *graph = setup->graph;
-  bool one_round = graph->link == NULL;
+  bool one_round = !sfc_graph_is_linked(graph);
   if (setup->error.status == SF_OK)
     sfc_setup_note(setup, connect(setup, one_round));
   watch(setup, SFSHM_TRACE_PHASE_CONNECT);
@@ -233,7 +233,7 @@ static void run(sfc_setup_t *setup)
       step = become_ready(setup);
       break;
     }
-  if (setup->graph->link == NULL)
+  if (!sfc_graph_is_linked(setup->graph))
     sfc_graph_give_up(setup->group->context);
 }
 
