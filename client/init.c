@@ -160,25 +160,19 @@ static void free_context(sf_context_t *context)
   free(context);
 }
 
-sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
+/* Returns a context that is not connected to the daemon yet. NULL: there is no memory. */
+static sf_context_t *new_context(const sfc_identity_t *identity)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  sfc_identity_t identity;
-  sfshm_region_t inbox;
-  if (context_p == NULL)
-    return sfshm_error(SF_ERR_ARG, "sf_init: context_p is NULL");
-  sf_status_t status = sfc_identity_resolve(options, &identity);
-  if (status != SF_OK)
-    return status;
   sf_context_t *context = calloc(1, sizeof *context);
   if (context == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "sf_init: context");
+    return NULL;
   pthread_once(&once, watch_forks);
   pthread_mutex_init(&context->lock, NULL);
   context->generation = sfc_process_generation;
-  context->rank = identity.rank;
-  context->size = identity.size;
-  context->sends_by_number = identity.sends_by_number;
+  context->rank = identity->rank;
+  context->size = identity->size;
+  context->sends_by_number = identity->sends_by_number;
   sfc_memory_init(&context->memory);
   sfc_submit_ring_init(&context->submit_ring, &context->control, &context->failed);
   sfc_claim_pool_init(&context->claims);
@@ -186,6 +180,21 @@ sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
   if (getrandom(&context->probe_value, sizeof context->probe_value, GRND_NONBLOCK) < 0)
     context->probe_value = (uint64_t)(uintptr_t)context; /* any value that others are unlikely to have */
   context->retired_graphs = sfc_retired_new();
+  return context;
+}
+
+sf_status_t sf_init(const sf_init_options_t *options, sf_context_t **context_p)
+{
+  sfc_identity_t identity;
+  sfshm_region_t inbox;
+  if (context_p == NULL)
+    return sfshm_error(SF_ERR_ARG, "sf_init: context_p is NULL");
+  sf_status_t status = sfc_identity_resolve(options, &identity);
+  if (status != SF_OK)
+    return status;
+  sf_context_t *context = new_context(&identity);
+  if (context == NULL)
+    return sfshm_error(SF_ERR_NOMEM, "sf_init: context");
   status = sfc_listener_open(&context->listener, &sfc_graph_listener_ops);
   if (status == SF_OK && context->retired_graphs == NULL)
     status = sfshm_error(SF_ERR_NOMEM, "sf_init: records of destroyed graphs");

@@ -39,7 +39,7 @@ typedef struct sfc_derive {
   int64_t bad_leaf;
   char detail[320];
   bool starved; /* arrays are missing */
-  bool agreed;  /* the error is that of all ranks */
+  bool agreed;  /* all ranks have the same error */
 
   void *arrays[SFC_DERIVE_ARRAYS];
   int narrays;

@@ -70,7 +70,7 @@ static int64_t *find_offsets(sfc_derive_t *derive, const sf_section_t *section, 
 
 /* ---- Migration --------------------------------------------------------------------------------------------------- */
 
-/* Sizes of points to send; those of an invalid section are not read. */
+/* Copies the sizes of the points to send. Does not read the sizes of an invalid section. */
 static int64_t *copy_sizes(sfc_derive_t *derive, const sf_section_t *section, int64_t n)
 {
   int64_t *sizes = sfc_derive_array(derive, n, sizeof *sizes);

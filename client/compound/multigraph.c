@@ -60,7 +60,8 @@ sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph)
   return sfc_graph_attachment(graph, &multi_ops);
 }
 
-/* Without memory this rank cannot take part in what others wait for. */
+/* Attaches an empty multi-graph to the graph. A failure to allocate it fails the rank for all, because the other ranks
+ * wait for this rank in the collective steps that follow. */
 static sf_status_t need_multi(sf_graph_t *graph)
 {
   sfc_multigraph_t *multi = sfc_multigraph_find(graph);

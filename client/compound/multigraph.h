@@ -23,7 +23,7 @@ typedef struct sfc_multigraph {
   sfc_slot_rounds_t rounds; /* once leaf_ranks are known */
 } sfc_multigraph_t;
 
-/* Returns what is known of the graph's edges; NULL: nothing yet. */
+/* Returns the multi-graph record of the graph, which may be incomplete; NULL: no operation has needed it yet. */
 sfc_multigraph_t *sfc_multigraph_find(const sf_graph_t *graph);
 
 /* This rank's leaves by rank of their roots. Local. */

@@ -31,8 +31,9 @@ void sfc_daemon_close(sfc_daemon_conn_t *control);
  * rank fails for all. */
 sf_status_t sfc_daemon_failure(sfc_daemon_conn_t *control);
 
-/* Breaks the connection with that status and detail, because this rank cannot send what others wait for: the rank fails
- * for all. Returns the status. */
+/* Breaks the connection with that status and the thread's error text. The caller cannot send a message for which other
+ * ranks wait; the end of the connection makes the daemon fail this rank for all ranks of the job. Returns the status.
+ */
 sf_status_t sfc_daemon_give_up(sfc_daemon_conn_t *control, sf_status_t status);
 
 /* Sends a request and sets its number. The caller keeps the descriptors. If sending fails and other ranks wait for the

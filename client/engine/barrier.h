@@ -8,7 +8,8 @@
 
 /* Waits until all ranks have entered for the same purpose. local_error: this rank's error, with the thread's text; the
  * rank enters nevertheless, because the others wait. SF_OK: all ranks continue together. Otherwise no rank continues:
- * the graph has failed, or the error is that of the lowest rank with one and the graph is unchanged. */
+ * either the graph has failed, or the barrier returns the error of the lowest rank that has one and leaves the graph
+ * unchanged. */
 sf_status_t sfc_graph_barrier(sf_status_t local_error, sf_graph_t *graph, sfshm_make_t what);
 
 #endif

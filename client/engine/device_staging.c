@@ -9,7 +9,7 @@
 /* Room is kept for the next operation with the request. */
 struct sfc_stage {
   uint64_t sequence; /* of the operation whose values these are */
-  char *values;      /* total of each field: those of the first one, then those of the second, and so on */
+  char *values;      /* field after field; each field has total values */
   size_t room_bytes;
   int64_t total;
   sfc_field_t *fields;

@@ -6,7 +6,7 @@
 #include "client/graph.h"
 #include "shm/base/error.h"
 
-/* Limit of all units together, equal to that of one unit. */
+/* Limit on the sum of the unit sizes of all fields; one unit alone has the same limit. */
 #define MAX_VALUE_BYTES ((size_t)1 << 40)
 
 _Static_assert(SF_FIELDS_MAX == SFSHM_DESC_FIELDS_MAX, "a descriptor has room for the number of fields");

@@ -34,7 +34,7 @@ static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, cons
   return out;
 }
 
-/* Packs a whole message: the values of one field behind those of the other. */
+/* Packs a whole message, field after field. */
 static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, void *packed)
 {
   for (int32_t k = 0; k < out->nfields; k++) {

@@ -58,8 +58,8 @@ typedef struct sfmpi_outcome {
   char detail[508];
 } sfmpi_outcome_t;
 
-/* All processes learn whether all succeeded. After a failure each returns its own error, or that of the lowest process
- * with one. */
+/* Agrees on success among the processes of comm. After a failure, a process with an error returns its own error; any
+ * other process returns the error of the lowest rank that has one. */
 static sf_status_t agree(MPI_Comm comm, sf_status_t status, const char *what)
 {
   int rank = 0, mine, lowest = INT_MAX;

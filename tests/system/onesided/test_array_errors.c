@@ -143,13 +143,21 @@ static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
   SFTEST_OK(self, sf_array_dot(array, array, &value));
   SFTEST_REQUIRE(self, value == 0);
   SFTEST_OK(self, sf_array_destroy(array));
-  creation.unit = SF_DOUBLE_COMPLEX; /* longer than the bits of an atomic operation */
-  SFTEST_OK(self, create(context, &creation, &array));
-  SFTEST_EXPECT(self, sf_array_fetch_op(array, lo, buffer, buffer, SF_SUM), SF_ERR_ARG);
-  SFTEST_DETAIL(self, "op sum is not defined for");
-  SFTEST_EXPECT(self, sf_array_compare_swap(array, lo, buffer, buffer, buffer), SF_ERR_ARG);
-  SFTEST_OK(self, sf_array_destroy(array));
   SFTEST_OK(self, sf_array_destroy(NULL));
+}
+
+/* Elements that are longer than the bits of an atomic operation. */
+static void refuse_long_elements(sftest_rank_t *self, sf_context_t *context)
+{
+  creation_t creation = {.unit = SF_DOUBLE_COMPLEX, .ndims = 2, .extent = {40, 50}};
+  double buffer[2] = {0};
+  int64_t index[] = {0, 0};
+  sf_array_t *array;
+  SFTEST_OK(self, create(context, &creation, &array));
+  SFTEST_EXPECT(self, sf_array_fetch_op(array, index, buffer, buffer, SF_SUM), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "op sum is not defined for");
+  SFTEST_EXPECT(self, sf_array_compare_swap(array, index, buffer, buffer, buffer), SF_ERR_ARG);
+  SFTEST_OK(self, sf_array_destroy(array));
 }
 
 static int make_errors(sftest_rank_t *self)
@@ -159,6 +167,7 @@ static int make_errors(sftest_rank_t *self)
   refuse_arguments(self, context);
   sftest_at(self, "operations");
   refuse_operations(self, context);
+  refuse_long_elements(self, context);
   sftest_at(self, "mismatches");
   refuse_mismatches(self, context);
   sftest_leave(self, context);
