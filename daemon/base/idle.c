@@ -5,7 +5,10 @@
 #include <string.h>
 #include <uv.h>
 
-#define MOVED_NS 50000 /* how long the loop looks for more data */
+/* How long the loop looks for more data: twice as long after each sleep that new data ended soon, half as long after
+ * each long sleep. A program that exchanges every 100 us, and computes or calls MPI between, keeps the loop awake. */
+#define LOOK_LEAST_NS 50000
+#define LOOK_MOST_NS 800000
 
 /* A yield of that length has kept the loop from work. */
 #define CROWDED_NS 1000000
@@ -14,10 +17,27 @@
 
 #define MOVE_PAUSE_NS 1000000
 
+static uint64_t look_ns(const sfd_idle_t *idle)
+{
+  return idle->look_ns != 0 ? idle->look_ns : LOOK_LEAST_NS;
+}
+
+/* Data has ended a sleep. */
+static void learn_from_sleep(sfd_idle_t *idle, uint64_t now)
+{
+  uint64_t ns = look_ns(idle), slept_ns = now - idle->slept_ns;
+  idle->slept_ns = 0;
+  if (slept_ns < LOOK_MOST_NS && ns < LOOK_MOST_NS)
+    idle->look_ns = ns * 2;
+  else if (slept_ns >= LOOK_MOST_NS && ns > LOOK_LEAST_NS)
+    idle->look_ns = ns / 2;
+}
+
 /* If nothing came during the yield, a rank has computed, and nothing is lost. If something came, sleeping is better. */
 static void learn_from_yield(sfd_idle_t *idle)
 {
-  if (idle->moved_ns - idle->yielded_ns > MOVED_NS) /* the loop has slept since, or has learnt from the yield already */
+  /* Later, the loop has slept since, or has learnt from the yield already. */
+  if (idle->moved_ns - idle->yielded_ns > look_ns(idle))
     return;
   idle->yielded_ns = 0;
   if (!idle->yielded_long) {
@@ -33,6 +53,8 @@ static void learn_from_yield(sfd_idle_t *idle)
 void sfd_idle_moved(sfd_idle_t *idle)
 {
   idle->moved_ns = uv_hrtime();
+  if (idle->slept_ns != 0)
+    learn_from_sleep(idle, idle->moved_ns);
   learn_from_yield(idle);
 }
 
@@ -47,11 +69,13 @@ bool sfd_idle_expects_more(const sfd_idle_t *idle)
   uint64_t now = uv_hrtime();
   if (now < idle->expected_until_ns)
     return true;
-  return idle->moved_ns != 0 && now - idle->moved_ns < MOVED_NS && now >= idle->crowded_until_ns;
+  return idle->moved_ns != 0 && now - idle->moved_ns < look_ns(idle) && now >= idle->crowded_until_ns;
 }
 
 void sfd_idle_sleep(sfd_idle_t *idle)
 {
+  if (idle->moved_ns != 0)
+    idle->slept_ns = uv_hrtime();
   idle->moved_ns = idle->expected_until_ns = 0;
 }
 

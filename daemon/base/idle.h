@@ -1,10 +1,11 @@
 /* Idle strategy of the daemon's loop: how long the loop looks for work before it sleeps, and on which core. The
  * daemon's thread. While more work is expected the loop does not sleep, as being woken takes longer than most work. It
- * yields between two looks, so that ranks on its core run. A rank that computes, or polls for something else, then
- * keeps the core for its time slice, milliseconds; a sleeping thread would be scheduled as soon as it is woken.
- * Therefore the loop sleeps at once for some time after a yield has kept it from work for long. A rank that waits for
- * the network yields, too; if it shares the loop's core, both look runnable to the kernel, which leaves them there.
- * Then the loop moves to a core from which no rank submits. */
+ * learns from short and long sleeps how long to expect more. It yields between two looks, so that ranks on its core
+ * run. A rank that computes, or polls for something else, then keeps the core for its time slice, milliseconds; a
+ * sleeping thread would be scheduled as soon as it is woken. Therefore the loop sleeps at once for some time after a
+ * yield has kept it from work for long. A rank that waits for the network yields, too; if it shares the loop's core,
+ * both look runnable to the kernel, which leaves them there. Then the loop moves to a core from which no rank submits.
+ */
 #ifndef SFD_BASE_IDLE_H
 #define SFD_BASE_IDLE_H
 
@@ -15,6 +16,8 @@
 
 typedef struct sfd_idle {
   uint64_t moved_ns;          /* when data last came or went; 0: not since the loop slept */
+  uint64_t look_ns;           /* how long the loop looks for more data; 0: not learnt */
+  uint64_t slept_ns;          /* when the loop last went to sleep after data; 0: data has come since */
   uint64_t expected_until_ns; /* end of other expectations; 0: none */
   uint64_t yielded_ns;        /* end of the last yield */
   bool yielded_long;          /* the last yield took long */
