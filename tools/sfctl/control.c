@@ -124,13 +124,9 @@ static void print_json(sfctl_json_t *json, const sfctl_options_t *options, const
   const Sfproto__Controlled *controlled = message->controlled;
   sfctl_json_begin_object(json, NULL);
   if (message->has_told_by)
-    sfctl_json_int(json, "told_by", message->told_by);
-  sfctl_json_string(json, "action", options->undo ? "undrain" : names[options->action]);
-  sfctl_json_string(json, "text", controlled->text);
-  if (controlled->has_jobs)
-    sfctl_json_int(json, "jobs", controlled->jobs);
-  else
-    sfctl_json_null(json, "jobs");
+    sfctl_json_add(json, SFCTL_FIELD(message, told_by));
+  sfctl_json_add(json, SFCTL_MEMBER("action", options->undo ? "undrain" : names[options->action]),
+                 SFCTL_FIELD(controlled, text), SFCTL_OPTIONAL(controlled, jobs));
   sfctl_json_end_object(json);
 }
 

@@ -278,11 +278,8 @@ static void print_json(const sfctl_daemon_t *daemons, size_t n, FILE *file)
   for (size_t i = 0; i < n; i++) {
     described_t described;
     describe(&daemons[i], &described);
-    sfctl_json_begin_object(&json, NULL);
-    sfctl_json_int(&json, "pid", daemons[i].pid);
-    sfctl_json_string(&json, "socket", daemons[i].socket);
-    sfctl_json_bool(&json, "answers", described.answers);
-    sfctl_json_end_object(&json);
+    sfctl_json_object(&json, NULL, SFCTL_MEMBER("pid", daemons[i].pid), SFCTL_MEMBER("socket", daemons[i].socket),
+                      SFCTL_MEMBER("answers", described.answers));
   }
   sfctl_json_end_array(&json);
 }
@@ -291,23 +288,16 @@ static sf_status_t print_text(const sfctl_daemon_t *daemons, size_t n, FILE *fil
 {
   static const sfctl_column_t columns[] = {
       {"SOCKET", SFCTL_LEFT}, {"PID", SFCTL_RIGHT}, {"NODE", SFCTL_LEFT}, {"RANKS", SFCTL_RIGHT}, {"JOBS", SFCTL_LEFT}};
-  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   for (size_t i = 0; i < n; i++) {
     described_t described;
     describe(&daemons[i], &described);
-    sfctl_table_cell(&table, "%s", daemons[i].socket);
-    sfctl_table_cell(&table, "%d", daemons[i].pid);
-    if (described.answers) {
-      sfctl_table_cell(&table, "%d of %d", described.node, described.nodes);
-      sfctl_table_cell(&table, "%d", described.ranks);
-    } else {
-      sfctl_table_cell(&table, "-");
-      sfctl_table_cell(&table, "-");
-    }
-    sfctl_table_cell(&table, "%s", described.answers ? described.jobs : "does not answer");
+    sfctl_table_add(&table, SFCTL_VALUE(daemons[i].socket), SFCTL_VALUE(daemons[i].pid));
+    sfctl_table_cell(&table, described.answers ? "%d of %d" : "-", described.node, described.nodes);
+    sfctl_table_add(&table, sfctl_if(described.answers, SFCTL_VALUE(described.ranks)),
+                    SFCTL_VALUE(described.answers ? described.jobs : "does not answer"));
   }
   sf_status_t status = sfctl_table_print(&table, 0, file); /* paths are for copying */
-  sfctl_table_clear(&table);
   if (status == SF_OK)
     fputs("choose one: sfctl --socket PATH COMMAND, or export SF_SOCKET=PATH; see sfctl --help\n", file);
   return status;

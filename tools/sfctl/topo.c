@@ -11,8 +11,6 @@
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/table.h"
 
-#define COLUMNS(table) .columns = (table), .ncolumns = sizeof(table) / sizeof(table)[0]
-
 typedef struct devices {
   int32_t n;
   sfshm_device_info_t *infos;
@@ -63,27 +61,16 @@ static const char *link_name(const sfshm_device_link_t *link)
 
 /* ---- Text -------------------------------------------------------------------------------------------------------- */
 
-static void add_bytes(sfctl_table_t *table, uint64_t bytes)
+static sfctl_value_t size_of(uint64_t bytes)
 {
-  char text[SFREPORT_TEXT_SIZE];
-  if (bytes > 0)
-    sfctl_table_cell(table, "%s", sfreport_text_bytes(bytes, text));
-  else
-    sfctl_table_cell(table, "-");
-}
-
-static sf_status_t finish(sfctl_table_t *table, FILE *file)
-{
-  sf_status_t status = sfctl_table_print(table, 0, file);
-  sfctl_table_clear(table);
-  return status;
+  return sfctl_if(bytes > 0, sfctl_bytes(bytes));
 }
 
 static sf_status_t print_machine(const sfctl_machine_t *machine, FILE *file)
 {
   static const sfctl_column_t columns[] = {{"NUMA", SFCTL_RIGHT},   {"CORES", SFCTL_RIGHT}, {"CPUS", SFCTL_LEFT},
                                            {"MEMORY", SFCTL_RIGHT}, {"L2", SFCTL_RIGHT},    {"L3", SFCTL_RIGHT}};
-  sfctl_table_t table = {COLUMNS(columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   char text[SFREPORT_TEXT_SIZE];
   if (!machine->known) {
     fputs("cores, caches and memory are not known: sfctl was built without hwloc\n", file);
@@ -93,14 +80,10 @@ static sf_status_t print_machine(const sfctl_machine_t *machine, FILE *file)
           machine->cores, machine->threads, machine->packages, sfreport_text_bytes(machine->memory_bytes, text));
   for (size_t i = 0; i < machine->nnumas; i++) {
     const sfctl_numa_t *numa = &machine->numas[i];
-    sfctl_table_cell(&table, "%d", numa->number);
-    sfctl_table_cell(&table, "%" PRId64, numa->cores);
-    sfctl_table_cell(&table, "%s", numa->cpus);
-    add_bytes(&table, numa->memory_bytes);
-    add_bytes(&table, numa->l2_bytes);
-    add_bytes(&table, numa->l3_bytes);
+    sfctl_table_add(&table, SFCTL_VALUE(numa->number), SFCTL_VALUE(numa->cores), SFCTL_VALUE(numa->cpus),
+                    size_of(numa->memory_bytes), size_of(numa->l2_bytes), size_of(numa->l3_bytes));
   }
-  return finish(&table, file);
+  return sfctl_table_print(&table, 0, file);
 }
 
 static sf_status_t print_devices(const devices_t *devices, const sfctl_machine_t *machine, FILE *file)
@@ -110,24 +93,21 @@ static sf_status_t print_devices(const devices_t *devices, const sfctl_machine_t
                                            {"MEMORY", SFCTL_RIGHT},
                                            {"PCI", SFCTL_LEFT},
                                            {"NUMA", SFCTL_RIGHT}};
-  sfctl_table_t table = {COLUMNS(columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   for (int32_t i = 0; i < devices->n; i++) {
     const sfshm_device_info_t *info = &devices->infos[i];
     int32_t numa = sfctl_machine_numa_of(machine, info->pci_address);
-    sfctl_table_cell(&table, "%d", i);
-    sfctl_table_cell(&table, "%s", info->name);
-    add_bytes(&table, info->memory_bytes);
-    sfctl_table_cell(&table, "%s", info->pci_address);
-    sfctl_table_cell(&table, numa < 0 ? "-" : "%d", numa);
+    sfctl_table_add(&table, SFCTL_VALUE(i), SFCTL_VALUE(info->name), size_of(info->memory_bytes),
+                    SFCTL_VALUE(info->pci_address), sfctl_if(numa >= 0, SFCTL_VALUE(numa)));
   }
-  return finish(&table, file);
+  return sfctl_table_print(&table, 0, file);
 }
 
 static sf_status_t print_links(const devices_t *devices, const sfctl_machine_t *machine, FILE *file)
 {
   static const sfctl_column_t columns[] = {
       {"FROM", SFCTL_RIGHT}, {"TO", SFCTL_RIGHT}, {"ACCESS", SFCTL_LEFT}, {"RANK", SFCTL_RIGHT}, {"PCI", SFCTL_LEFT}};
-  sfctl_table_t table = {COLUMNS(columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   for (int32_t i = 0; i < devices->n; i++)
     for (int32_t k = 0; k < devices->n; k++) {
       const sfshm_device_link_t *link = &devices->links[i * devices->n + k];
@@ -135,13 +115,10 @@ static sf_status_t print_links(const devices_t *devices, const sfctl_machine_t *
         continue;
       const char *parting =
           sfctl_machine_parting(machine, devices->infos[i].pci_address, devices->infos[k].pci_address);
-      sfctl_table_cell(&table, "%d", i);
-      sfctl_table_cell(&table, "%d", k);
-      sfctl_table_cell(&table, "%s", link_name(link));
-      sfctl_table_cell(&table, link->access ? "%d" : "-", link->rank);
-      sfctl_table_cell(&table, "%s", parting != NULL ? parting : "-");
+      sfctl_table_add(&table, SFCTL_VALUE(i), SFCTL_VALUE(k), SFCTL_VALUE(link_name(link)),
+                      sfctl_if(link->access, SFCTL_VALUE(link->rank)), SFCTL_VALUE(parting));
     }
-  return finish(&table, file);
+  return sfctl_table_print(&table, 0, file);
 }
 
 static sf_status_t print_text(const sfctl_machine_t *machine, const devices_t *devices, FILE *file)
@@ -172,21 +149,13 @@ static sf_status_t print_text(const sfctl_machine_t *machine, const devices_t *d
 
 static void write_machine(sfctl_json_t *json, const sfctl_machine_t *machine)
 {
-  sfctl_json_int(json, "packages", machine->packages);
-  sfctl_json_int(json, "cores", machine->cores);
-  sfctl_json_int(json, "threads", machine->threads);
-  sfctl_json_uint(json, "memory_bytes", machine->memory_bytes);
+  sfctl_json_add(json, SFCTL_FIELD(machine, packages), SFCTL_FIELD(machine, cores), SFCTL_FIELD(machine, threads),
+                 SFCTL_FIELD(machine, memory_bytes));
   sfctl_json_begin_array(json, "numa_nodes");
   for (size_t i = 0; i < machine->nnumas; i++) {
     const sfctl_numa_t *numa = &machine->numas[i];
-    sfctl_json_begin_object(json, NULL);
-    sfctl_json_int(json, "number", numa->number);
-    sfctl_json_int(json, "cores", numa->cores);
-    sfctl_json_string(json, "cpus", numa->cpus);
-    sfctl_json_uint(json, "memory_bytes", numa->memory_bytes);
-    sfctl_json_uint(json, "l2_bytes", numa->l2_bytes);
-    sfctl_json_uint(json, "l3_bytes", numa->l3_bytes);
-    sfctl_json_end_object(json);
+    sfctl_json_object(json, NULL, SFCTL_FIELD(numa, number), SFCTL_FIELD(numa, cores), SFCTL_FIELD(numa, cpus),
+                      SFCTL_FIELD(numa, memory_bytes), SFCTL_FIELD(numa, l2_bytes), SFCTL_FIELD(numa, l3_bytes));
   }
   sfctl_json_end_array(json);
 }
@@ -195,33 +164,19 @@ static void write_device(sfctl_json_t *json, const sfctl_machine_t *machine, con
 {
   const sfshm_device_info_t *info = &devices->infos[i];
   int32_t numa = sfctl_machine_numa_of(machine, info->pci_address);
-  sfctl_json_begin_object(json, NULL);
-  sfctl_json_int(json, "number", i);
-  sfctl_json_string(json, "name", info->name);
-  sfctl_json_uint(json, "memory_bytes", info->memory_bytes);
-  sfctl_json_string(json, "pci", info->pci_address);
-  if (numa < 0)
-    sfctl_json_null(json, "numa");
-  else
-    sfctl_json_int(json, "numa", numa);
-  sfctl_json_end_object(json);
+  sfctl_json_object(json, NULL, SFCTL_MEMBER("number", i), SFCTL_FIELD(info, name), SFCTL_FIELD(info, memory_bytes),
+                    SFCTL_MEMBER("pci", info->pci_address), SFCTL_MEMBER_IF("numa", numa >= 0, numa));
 }
 
 static void write_link(sfctl_json_t *json, const sfctl_machine_t *machine, const devices_t *devices, int32_t from,
                        int32_t to)
 {
   const sfshm_device_link_t *link = &devices->links[from * devices->n + to];
-  sfctl_json_begin_object(json, NULL);
-  sfctl_json_int(json, "from", from);
-  sfctl_json_int(json, "to", to);
-  sfctl_json_string(json, "access", link_name(link));
-  if (link->access)
-    sfctl_json_int(json, "rank", link->rank);
-  else
-    sfctl_json_null(json, "rank");
-  sfctl_json_string(json, "pci",
-                    sfctl_machine_parting(machine, devices->infos[from].pci_address, devices->infos[to].pci_address));
-  sfctl_json_end_object(json);
+  const char *parting =
+      sfctl_machine_parting(machine, devices->infos[from].pci_address, devices->infos[to].pci_address);
+  sfctl_json_object(json, NULL, SFCTL_MEMBER("from", from), SFCTL_MEMBER("to", to),
+                    SFCTL_MEMBER("access", link_name(link)), SFCTL_MEMBER_IF("rank", link->access, link->rank),
+                    SFCTL_MEMBER("pci", parting));
 }
 
 static void print_json(const sfctl_machine_t *machine, const devices_t *devices, FILE *file)
@@ -229,11 +184,9 @@ static void print_json(const sfctl_machine_t *machine, const devices_t *devices,
   sfctl_json_t json = {.file = file};
   sfctl_json_begin_object(&json, NULL);
   write_machine(&json, machine);
-  sfctl_json_string(&json, "no_devices", devices->n == 0 ? devices->none : NULL);
-  if (devices->n > 0)
-    sfctl_json_int(&json, "driver_version", devices->infos[0].driver_version);
-  else
-    sfctl_json_null(&json, "driver_version");
+  sfctl_json_add(
+      &json, SFCTL_MEMBER("no_devices", devices->n == 0 ? devices->none : NULL),
+      SFCTL_MEMBER_IF("driver_version", devices->n > 0, devices->n > 0 ? devices->infos[0].driver_version : 0));
   sfctl_json_begin_array(&json, "devices");
   for (int32_t i = 0; i < devices->n; i++)
     write_device(&json, machine, devices, i);
@@ -244,7 +197,7 @@ static void print_json(const sfctl_machine_t *machine, const devices_t *devices,
       if (k != i)
         write_link(&json, machine, devices, i, k);
   sfctl_json_end_array(&json);
-  sfctl_json_string(&json, "to_other_nodes", devices->n > 0 ? "pinned" : NULL);
+  sfctl_json_add(&json, SFCTL_MEMBER("to_other_nodes", devices->n > 0 ? "pinned" : NULL));
   sfctl_json_end_object(&json);
 }
 

@@ -30,20 +30,20 @@ START_TEST(objects)
 {
   begin();
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_string(&json, "a", "x");
+  sfctl_json_put(&json, "a", sfctl_string("x"));
   sfctl_json_begin_object(&json, "b");
-  sfctl_json_int(&json, "c", -1);
+  sfctl_json_put(&json, "c", sfctl_int(-1));
   sfctl_json_end_object(&json);
   sfctl_json_begin_array(&json, "d");
-  sfctl_json_int(&json, NULL, 1);
-  sfctl_json_int(&json, NULL, 2);
+  sfctl_json_put(&json, NULL, sfctl_int(1));
+  sfctl_json_put(&json, NULL, sfctl_int(2));
   sfctl_json_end_array(&json);
   sfctl_json_begin_array(&json, "e");
   sfctl_json_end_array(&json);
-  sfctl_json_bool(&json, "f", true);
-  sfctl_json_bool(&json, "g", false);
-  sfctl_json_null(&json, "h");
-  sfctl_json_string(&json, "i", NULL);
+  sfctl_json_put(&json, "f", sfctl_bool(true));
+  sfctl_json_put(&json, "g", sfctl_bool(false));
+  sfctl_json_put(&json, "h", sfctl_string(NULL));
+  sfctl_json_put(&json, "i", sfctl_string(NULL));
   sfctl_json_end_object(&json);
   expect("{\"a\":\"x\",\"b\":{\"c\":-1},\"d\":[1,2],\"e\":[],\"f\":true,\"g\":false,\"h\":null,\"i\":null}\n");
 }
@@ -54,7 +54,7 @@ START_TEST(outermost_arrays)
   begin();
   sfctl_json_begin_array(&json, NULL);
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_int(&json, "a", 1);
+  sfctl_json_put(&json, "a", sfctl_int(1));
   sfctl_json_end_object(&json);
   sfctl_json_begin_object(&json, NULL);
   sfctl_json_end_object(&json);
@@ -71,11 +71,11 @@ START_TEST(numbers)
 {
   begin();
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_int(&json, "a", INT64_MIN);
-  sfctl_json_uint(&json, "b", UINT64_MAX);
-  sfctl_json_double(&json, "c", 1.5);
-  sfctl_json_double(&json, "d", NAN);
-  sfctl_json_double(&json, "e", -INFINITY);
+  sfctl_json_put(&json, "a", sfctl_int(INT64_MIN));
+  sfctl_json_put(&json, "b", sfctl_uint(UINT64_MAX));
+  sfctl_json_put(&json, "c", sfctl_double(1.5));
+  sfctl_json_put(&json, "d", sfctl_double(NAN));
+  sfctl_json_put(&json, "e", sfctl_double(-INFINITY));
   sfctl_json_end_object(&json);
   expect("{\"a\":-9223372036854775808,\"b\":18446744073709551615,\"c\":1.500,\"d\":null,\"e\":null}\n");
 }
@@ -85,7 +85,7 @@ static void expect_string(const char *given, const char *expected)
 {
   char line[256];
   begin();
-  sfctl_json_string(&json, NULL, given);
+  sfctl_json_put(&json, NULL, sfctl_string(given));
   snprintf(line, sizeof line, "\"%s\"\n", expected);
   expect(line);
 }
@@ -185,7 +185,7 @@ START_TEST(random_strings)
     unsigned char bytes[33];
     make_bytes(&state, bytes, sftest_random(&state) % 32);
     begin();
-    sfctl_json_string(&json, NULL, (const char *)bytes);
+    sfctl_json_put(&json, NULL, sfctl_string((const char *)bytes));
     fclose(json.file);
     const unsigned char *given = bytes, *written = (const unsigned char *)text + 1;
     ck_assert_int_eq(text[0], '"');
@@ -202,7 +202,7 @@ START_TEST(errors_stay_in_the_stream)
   json = (sfctl_json_t){.file = fopen("/dev/full", "we")};
   ck_assert_ptr_nonnull(json.file);
   setvbuf(json.file, NULL, _IONBF, 0);
-  sfctl_json_string(&json, NULL, "x");
+  sfctl_json_put(&json, NULL, sfctl_string("x"));
   ck_assert(ferror(json.file));
   fclose(json.file);
 }

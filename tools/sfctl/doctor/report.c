@@ -64,12 +64,9 @@ void sfctl_report_print_json(const sfctl_report_t *report, FILE *file)
   sfctl_json_begin_array(&json, NULL);
   for (size_t i = 0; i < report->count; i++) {
     const sfctl_finding_t *finding = &report->findings[i];
-    sfctl_json_begin_object(&json, NULL);
-    sfctl_json_string(&json, "check", finding->check);
-    sfctl_json_string(&json, "verdict", name_of(finding->verdict));
-    sfctl_json_string(&json, "found", finding->found);
-    sfctl_json_string(&json, "advice", finding->advice[0] != '\0' ? finding->advice : NULL);
-    sfctl_json_end_object(&json);
+    sfctl_json_object(&json, NULL, SFCTL_FIELD(finding, check), SFCTL_MEMBER("verdict", name_of(finding->verdict)),
+                      SFCTL_FIELD(finding, found),
+                      SFCTL_MEMBER("advice", finding->advice[0] != '\0' ? finding->advice : NULL));
   }
   sfctl_json_end_array(&json);
 }

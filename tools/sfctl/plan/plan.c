@@ -12,8 +12,6 @@
 #include "tools/sfctl/print/json.h"
 #include "tools/sfctl/print/table.h"
 
-#define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
-
 /* Traffic by one way, over all nodes. */
 typedef struct way {
   const char *name, *help;
@@ -71,18 +69,12 @@ static const sfctl_column_t columns[] = {
 static void add_way(sfctl_table_t *table, const summary_t *summary, const way_t *way)
 {
   uint64_t unit = (uint64_t)summary->options->unit;
-  char total[SFREPORT_TEXT_SIZE], average[SFREPORT_TEXT_SIZE], most[SFREPORT_TEXT_SIZE];
-  sfctl_table_cell(table, "%s", way->name);
-  sfctl_table_cell(table, "%" PRId64, way->total.messages);
-  sfctl_table_cell(table, "%" PRId64, way->total.values);
-  sfctl_table_cell(table, "%s", sfreport_text_bytes((uint64_t)way->total.values * unit, total));
+  sfctl_table_add(table, SFCTL_VALUE(way->name), SFCTL_VALUE(way->total.messages), SFCTL_VALUE(way->total.values),
+                  sfctl_bytes((uint64_t)way->total.values * unit));
   sfctl_table_cell(table, "%.1f", mean(summary, way->total.messages));
-  sfctl_table_cell(table, "%" PRId64, way->most.messages);
-  sfctl_table_cell(table, "%s",
-                   sfreport_text_bytes((uint64_t)(mean(summary, way->total.values) * (double)unit), average));
-  sfctl_table_cell(table, "%s", sfreport_text_bytes((uint64_t)way->most.values * unit, most));
-  sfctl_table_cell(table, "%d", way->most_at);
-  sfctl_table_cell(table, "%s", way->help);
+  sfctl_table_add(table, SFCTL_VALUE(way->most.messages),
+                  sfctl_bytes((uint64_t)(mean(summary, way->total.values) * (double)unit)),
+                  sfctl_bytes((uint64_t)way->most.values * unit), SFCTL_VALUE(way->most_at), SFCTL_VALUE(way->help));
 }
 
 static sf_status_t print_pairs(const summary_t *summary, FILE *file)
@@ -92,20 +84,13 @@ static sf_status_t print_pairs(const summary_t *summary, FILE *file)
                                                 {"FLAT-MSG", SFCTL_RIGHT},
                                                 {"FLAT-VALUES", SFCTL_RIGHT},
                                                 {"VALUES", SFCTL_RIGHT}};
-  sfctl_table_t table = {COLUMNS(pair_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(pair_columns)};
   for (size_t i = 0; i < summary->forecast->npairs; i++) {
     const sfctl_node_pair_t *pair = &summary->forecast->pairs[i];
-    sfctl_table_cell(&table, "%d", pair->from);
-    sfctl_table_cell(&table, "%d", pair->to);
-    sfctl_table_cell(&table, "%" PRId64, pair->flat.messages);
-    sfctl_table_cell(&table, "%" PRId64, pair->flat.values);
-    sfctl_table_cell(&table, "%" PRId64, pair->coalesced.values);
+    sfctl_table_add(&table, SFCTL_VALUE(pair->from), SFCTL_VALUE(pair->to), SFCTL_VALUE(pair->flat.messages),
+                    SFCTL_VALUE(pair->flat.values), SFCTL_VALUE(pair->coalesced.values));
   }
-  sf_status_t status = SF_OK;
-  if (summary->forecast->npairs > 0)
-    status = sfctl_table_print(&table, 0, file);
-  sfctl_table_clear(&table);
-  return status;
+  return summary->forecast->npairs > 0 ? sfctl_table_print(&table, 0, file) : SF_OK;
 }
 
 static void print_ratio(const summary_t *summary, FILE *file)
@@ -123,7 +108,7 @@ static void print_ratio(const summary_t *summary, FILE *file)
 static sf_status_t print_text(const summary_t *summary, FILE *file)
 {
   const sfctl_options_t *options = summary->options;
-  sfctl_table_t table = {COLUMNS(columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   char what[SFREPORT_PRINTABLE_SIZE(256)];
   fprintf(file,
           "%s on %" PRId64 " ranks, %" PRId64 " to a node: %d nodes; a bcast of %" PRId64
@@ -133,7 +118,6 @@ static sf_status_t print_text(const summary_t *summary, FILE *file)
   for (size_t i = 0; i < sizeof summary->ways / sizeof summary->ways[0]; i++)
     add_way(&table, summary, &summary->ways[i]);
   sf_status_t status = sfctl_table_print(&table, 0, file);
-  sfctl_table_clear(&table);
   print_ratio(summary, file);
   if (status == SF_OK && summary->stencil != NULL)
     return sfctl_stencil_print(summary->stencil, options->pairs, file);
@@ -142,16 +126,13 @@ static sf_status_t print_text(const summary_t *summary, FILE *file)
 
 static void print_load(sfctl_json_t *json, const summary_t *summary, const way_t *way)
 {
-  sfctl_json_begin_object(json, way->name);
-  sfctl_json_int(json, "messages", way->total.messages);
-  sfctl_json_int(json, "values", way->total.values);
-  sfctl_json_int(json, "bytes", way->total.values * summary->options->unit);
-  sfctl_json_double(json, "node_mean_messages", mean(summary, way->total.messages));
-  sfctl_json_int(json, "node_max_messages", way->most.messages);
-  sfctl_json_double(json, "node_mean_values", mean(summary, way->total.values));
-  sfctl_json_int(json, "node_max_values", way->most.values);
-  sfctl_json_int(json, "node_max", way->most_at);
-  sfctl_json_end_object(json);
+  sfctl_json_object(json, way->name, SFCTL_MEMBER("messages", way->total.messages),
+                    SFCTL_MEMBER("values", way->total.values),
+                    SFCTL_MEMBER("bytes", way->total.values * summary->options->unit),
+                    SFCTL_MEMBER("node_mean_messages", mean(summary, way->total.messages)),
+                    SFCTL_MEMBER("node_max_messages", way->most.messages),
+                    SFCTL_MEMBER("node_mean_values", mean(summary, way->total.values)),
+                    SFCTL_MEMBER("node_max_values", way->most.values), SFCTL_MEMBER("node_max", way->most_at));
 }
 
 static sf_status_t print_json(const summary_t *summary, FILE *file)
@@ -159,24 +140,18 @@ static sf_status_t print_json(const summary_t *summary, FILE *file)
   const sfctl_options_t *options = summary->options;
   sfctl_json_t json = {.file = file};
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_int(&json, "ranks", options->ranks);
-  sfctl_json_int(&json, "per_node", options->per_node);
-  sfctl_json_int(&json, "nodes", summary->forecast->nnodes);
-  sfctl_json_int(&json, "unit_bytes", options->unit);
+  sfctl_json_add(&json, SFCTL_FIELD(options, ranks), SFCTL_FIELD(options, per_node),
+                 SFCTL_MEMBER("nodes", summary->forecast->nnodes), SFCTL_MEMBER("unit_bytes", options->unit));
   for (size_t i = 0; i < sizeof summary->ways / sizeof summary->ways[0]; i++)
     print_load(&json, summary, &summary->ways[i]);
   if (options->pairs)
     sfctl_json_begin_array(&json, "pairs");
   for (size_t i = 0; options->pairs && i < summary->forecast->npairs; i++) {
     const sfctl_node_pair_t *pair = &summary->forecast->pairs[i];
-    sfctl_json_begin_object(&json, NULL);
-    sfctl_json_int(&json, "from", pair->from);
-    sfctl_json_int(&json, "to", pair->to);
-    sfctl_json_int(&json, "flat_messages", pair->flat.messages);
-    sfctl_json_int(&json, "flat_values", pair->flat.values);
-    sfctl_json_int(&json, "messages", pair->coalesced.messages);
-    sfctl_json_int(&json, "values", pair->coalesced.values);
-    sfctl_json_end_object(&json);
+    sfctl_json_object(
+        &json, NULL, SFCTL_FIELD(pair, from), SFCTL_FIELD(pair, to), SFCTL_MEMBER("flat_messages", pair->flat.messages),
+        SFCTL_MEMBER("flat_values", pair->flat.values), SFCTL_MEMBER("messages", pair->coalesced.messages),
+        SFCTL_MEMBER("values", pair->coalesced.values));
   }
   if (options->pairs)
     sfctl_json_end_array(&json);

@@ -280,10 +280,8 @@ static sf_status_t visit_pairs(const sfctl_stencil_t *stencil,
 static void print_pair(void *context, const sfctl_stencil_t *stencil, int64_t to, int64_t from, int64_t values)
 {
   sfctl_table_t *table = context;
-  sfctl_table_cell(table, "%d", stencil->rank_of[from]);
-  sfctl_table_cell(table, "%d", stencil->rank_of[to]);
-  sfctl_table_cell(table, "%" PRId64, values);
-  sfctl_table_cell(table, "%s", way_of(stencil, to, from, values));
+  sfctl_table_add(table, SFCTL_VALUE(stencil->rank_of[from]), SFCTL_VALUE(stencil->rank_of[to]), SFCTL_VALUE(values),
+                  SFCTL_VALUE(way_of(stencil, to, from, values)));
 }
 
 static void format_size(const sfc_partition_t *partition, char text[96])
@@ -309,7 +307,7 @@ sf_status_t sfctl_stencil_print(const sfctl_stencil_t *stencil, bool pairs, FILE
             stencil->linear.busiest > 0 ? 100 * (1 - stencil->best.busiest / stencil->linear.busiest) : 0.0);
   else
     fputs("placement: in order, as no --distances are given\n", file);
-  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   sf_status_t status = pairs ? visit_pairs(stencil, print_pair, &table) : SF_OK;
   if (status == SF_OK && pairs)
     status = sfctl_table_print(&table, 0, file);
@@ -320,32 +318,19 @@ sf_status_t sfctl_stencil_print(const sfctl_stencil_t *stencil, bool pairs, FILE
 static void write_pair(void *context, const sfctl_stencil_t *stencil, int64_t to, int64_t from, int64_t values)
 {
   sfctl_json_t *json = context;
-  sfctl_json_begin_object(json, NULL);
-  sfctl_json_int(json, "from", stencil->rank_of[from]);
-  sfctl_json_int(json, "to", stencil->rank_of[to]);
-  sfctl_json_int(json, "values", values);
-  sfctl_json_string(json, "way", way_of(stencil, to, from, values));
-  sfctl_json_end_object(json);
-}
-
-static void write_parts(sfctl_json_t *json, const char *name, const int32_t parts[SFC_AXES])
-{
-  sfctl_json_begin_array(json, name);
-  for (int axis = 0; axis < SFC_AXES; axis++)
-    sfctl_json_int(json, NULL, parts[axis]);
-  sfctl_json_end_array(json);
+  sfctl_json_object(json, NULL, SFCTL_MEMBER("from", stencil->rank_of[from]), SFCTL_MEMBER("to", stencil->rank_of[to]),
+                    SFCTL_MEMBER("values", values), SFCTL_MEMBER("way", way_of(stencil, to, from, values)));
 }
 
 sf_status_t sfctl_stencil_write(const sfctl_stencil_t *stencil, bool pairs, sfctl_json_t *json)
 {
   sf_status_t status = SF_OK;
-  write_parts(json, "node_parts", stencil->partition.outer);
-  write_parts(json, "subdomain_parts", stencil->partition.inner);
+  sfctl_json_put_numbers(json, "node_parts", stencil->partition.outer, SFC_AXES);
+  sfctl_json_put_numbers(json, "subdomain_parts", stencil->partition.inner, SFC_AXES);
   if (stencil->placed) {
-    sfctl_json_double(json, "linear_cost", stencil->linear.total);
-    sfctl_json_double(json, "placed_cost", stencil->best.total);
-    sfctl_json_double(json, "linear_time", stencil->linear.busiest);
-    sfctl_json_double(json, "placed_time", stencil->best.busiest);
+    sfctl_json_add(
+        json, SFCTL_MEMBER("linear_cost", stencil->linear.total), SFCTL_MEMBER("placed_cost", stencil->best.total),
+        SFCTL_MEMBER("linear_time", stencil->linear.busiest), SFCTL_MEMBER("placed_time", stencil->best.busiest));
   }
   if (pairs) {
     sfctl_json_begin_array(json, "rank_pairs");

@@ -12,11 +12,8 @@ static const sfctl_column_t columns[] = {
 static void add_row(sfctl_table_t *table, const sfctl_degrees_t *rank)
 {
   const sfreport_degrees_t *edges = &rank->edges;
-  sfctl_table_cell(table, "%d", edges->rank);
-  sfctl_table_cell(table, "%" PRId64, rank->nroots);
-  sfctl_table_cell(table, "%" PRId64, rank->nleaves);
-  sfctl_table_cell(table, "%" PRIu64, edges->root_edges);
-  sfctl_table_cell(table, "%" PRIu64, edges->leaf_edges);
+  sfctl_table_add(table, SFCTL_VALUE(edges->rank), SFCTL_VALUE(rank->nroots), SFCTL_VALUE(rank->nleaves),
+                  SFCTL_VALUE(edges->root_edges), SFCTL_VALUE(edges->leaf_edges));
   if (edges->top_leaves > 0)
     sfctl_table_cell(table, "%" PRIu64 " on root %" PRId64 " of rank %d", edges->top_leaves, edges->top_root,
                      edges->top_rank);
@@ -26,7 +23,7 @@ static void add_row(sfctl_table_t *table, const sfctl_degrees_t *rank)
 
 sf_status_t sfctl_print_degrees_text(const sfctl_print_style_t *style, int32_t node, FILE *file)
 {
-  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   sfreport_shape_t shape = {0};
   char text[400];
   sf_status_t status = SF_OK;
@@ -52,16 +49,11 @@ void sfctl_print_degrees_json(sfctl_json_t *json, const sfctl_within_t *within, 
     const sfctl_degrees_t *rank = &within->ranks[i];
     if (rank->node != node)
       continue;
-    sfctl_json_begin_object(json, NULL);
-    sfctl_json_int(json, "rank", rank->edges.rank);
-    sfctl_json_int(json, "roots", rank->nroots);
-    sfctl_json_int(json, "leaves", rank->nleaves);
-    sfctl_json_uint(json, "root_edges", rank->edges.root_edges);
-    sfctl_json_uint(json, "leaf_edges", rank->edges.leaf_edges);
-    sfctl_json_int(json, "top_rank", rank->edges.top_rank);
-    sfctl_json_int(json, "top_root", rank->edges.top_root);
-    sfctl_json_uint(json, "top_leaves", rank->edges.top_leaves);
-    sfctl_json_end_object(json);
+    sfctl_json_object(json, NULL, SFCTL_MEMBER("rank", rank->edges.rank), SFCTL_MEMBER("roots", rank->nroots),
+                      SFCTL_MEMBER("leaves", rank->nleaves), SFCTL_MEMBER("root_edges", rank->edges.root_edges),
+                      SFCTL_MEMBER("leaf_edges", rank->edges.leaf_edges),
+                      SFCTL_MEMBER("top_rank", rank->edges.top_rank), SFCTL_MEMBER("top_root", rank->edges.top_root),
+                      SFCTL_MEMBER("top_leaves", rank->edges.top_leaves));
   }
   sfctl_json_end_array(json);
 }

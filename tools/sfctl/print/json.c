@@ -92,52 +92,41 @@ void sfctl_json_end_array(sfctl_json_t *json)
   close_value(json, ']');
 }
 
-void sfctl_json_string(sfctl_json_t *json, const char *name, const char *text)
+void sfctl_json_put(sfctl_json_t *json, const char *name, sfctl_value_t value)
 {
-  if (text == NULL) {
-    sfctl_json_null(json, name);
-    return;
-  }
   begin_value(json, name);
-  write_string(json->file, text);
+  if (value.kind == SFCTL_STRING)
+    write_string(json->file, value.s);
+  else if (value.kind == SFCTL_INT)
+    fprintf(json->file, "%" PRId64, value.i);
+  else if (value.kind == SFCTL_UINT)
+    fprintf(json->file, "%" PRIu64, value.u);
+  else if (value.kind == SFCTL_DOUBLE && isfinite(value.d))
+    fprintf(json->file, "%.3f", value.d);
+  else if (value.kind == SFCTL_BOOL)
+    fputs(value.b ? "true" : "false", json->file);
+  else
+    fputs("null", json->file);
   end_value(json);
 }
 
-void sfctl_json_int(sfctl_json_t *json, const char *name, int64_t value)
+void sfctl_json_put_numbers(sfctl_json_t *json, const char *name, const int32_t numbers[], size_t n)
 {
-  begin_value(json, name);
-  fprintf(json->file, "%" PRId64, value);
-  end_value(json);
+  sfctl_json_begin_array(json, name);
+  for (size_t i = 0; i < n; i++)
+    sfctl_json_put(json, NULL, sfctl_int(numbers[i]));
+  sfctl_json_end_array(json);
 }
 
-void sfctl_json_uint(sfctl_json_t *json, const char *name, uint64_t value)
+void sfctl_json_put_members(sfctl_json_t *json, const sfctl_member_t members[], size_t n)
 {
-  begin_value(json, name);
-  fprintf(json->file, "%" PRIu64, value);
-  end_value(json);
+  for (size_t i = 0; i < n; i++)
+    sfctl_json_put(json, members[i].name, members[i].value);
 }
 
-void sfctl_json_double(sfctl_json_t *json, const char *name, double value)
+void sfctl_json_put_object(sfctl_json_t *json, const char *name, const sfctl_member_t members[], size_t n)
 {
-  if (!isfinite(value)) {
-    sfctl_json_null(json, name);
-    return;
-  }
-  begin_value(json, name);
-  fprintf(json->file, "%.3f", value);
-  end_value(json);
-}
-
-void sfctl_json_bool(sfctl_json_t *json, const char *name, bool value)
-{
-  begin_value(json, name);
-  fputs(value ? "true" : "false", json->file);
-  end_value(json);
-}
-
-void sfctl_json_null(sfctl_json_t *json, const char *name)
-{
-  begin_value(json, name);
-  fputs("null", json->file);
-  end_value(json);
+  sfctl_json_begin_object(json, name);
+  sfctl_json_put_members(json, members, n);
+  sfctl_json_end_object(json);
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "tools/sfctl/print/value.h"
+
 /* Start with {.file = file}. Commas are added; elements of an outermost array get lines of their own; the outermost
  * value ends the line. */
 typedef struct sfctl_json {
@@ -20,12 +22,29 @@ void sfctl_json_end_object(sfctl_json_t *json);
 void sfctl_json_begin_array(sfctl_json_t *json, const char *name);
 void sfctl_json_end_array(sfctl_json_t *json);
 
-/* Escapes control characters; bytes that are not valid UTF-8 become U+FFFD. NULL is written as null. */
-void sfctl_json_string(sfctl_json_t *json, const char *name, const char *text);
-void sfctl_json_int(sfctl_json_t *json, const char *name, int64_t value);
-void sfctl_json_uint(sfctl_json_t *json, const char *name, uint64_t value);
-void sfctl_json_double(sfctl_json_t *json, const char *name, double value); /* null if not finite; 3 decimals */
-void sfctl_json_bool(sfctl_json_t *json, const char *name, bool value);
-void sfctl_json_null(sfctl_json_t *json, const char *name);
+/* Writes a value; unknown: null. Strings: escapes control characters; bytes that are not valid UTF-8 become U+FFFD.
+ * Doubles: 3 decimals; null if not finite. */
+void sfctl_json_put(sfctl_json_t *json, const char *name, sfctl_value_t value);
+void sfctl_json_put_numbers(sfctl_json_t *json, const char *name, const int32_t numbers[], size_t n);
+
+typedef struct sfctl_member {
+  const char *name;
+  sfctl_value_t value;
+} sfctl_member_t;
+
+/* Members: with that name; if it is known; a field of a struct; a field of a message that has it. */
+#define SFCTL_MEMBER(name, x) ((sfctl_member_t){(name), SFCTL_VALUE(x)})
+#define SFCTL_MEMBER_IF(name, known, x) ((sfctl_member_t){(name), sfctl_if(known, SFCTL_VALUE(x))})
+#define SFCTL_FIELD(of, field) SFCTL_MEMBER(#field, (of)->field)
+#define SFCTL_OPTIONAL(of, field) SFCTL_MEMBER_IF(#field, (of)->has_##field, (of)->field)
+
+/* sfctl_json_add(json, SFCTL_FIELD(info, rank), ...) writes members of the open object; sfctl_json_object(json, name,
+ * SFCTL_FIELD(info, rank), ...) writes a complete object. */
+#define SFCTL_MEMBERS(...)                                                                                             \
+  (const sfctl_member_t[]){__VA_ARGS__}, sizeof((const sfctl_member_t[]){__VA_ARGS__}) / sizeof(sfctl_member_t)
+#define sfctl_json_add(json, ...) sfctl_json_put_members(json, SFCTL_MEMBERS(__VA_ARGS__))
+#define sfctl_json_object(json, name, ...) sfctl_json_put_object(json, name, SFCTL_MEMBERS(__VA_ARGS__))
+void sfctl_json_put_members(sfctl_json_t *json, const sfctl_member_t members[], size_t n);
+void sfctl_json_put_object(sfctl_json_t *json, const char *name, const sfctl_member_t members[], size_t n);
 
 #endif

@@ -322,23 +322,16 @@ void sfctl_matrix_print_csv(const sfctl_traffic_t *traffic, FILE *file)
 void sfctl_matrix_print_json(const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style, FILE *file)
 {
   sfctl_json_t json = {.file = file};
-  char text[32];
+  char from[32], to[32];
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_uint(&json, "job_id", traffic->job_id);
-  sfctl_json_string(&json, "job", traffic->job);
-  if (style->seconds > 0)
-    sfctl_json_double(&json, "seconds", style->seconds);
-  else
-    sfctl_json_null(&json, "seconds");
+  sfctl_json_add(&json, SFCTL_FIELD(traffic, job_id), SFCTL_FIELD(traffic, job),
+                 SFCTL_MEMBER_IF("seconds", style->seconds > 0, style->seconds));
   sfctl_json_begin_array(&json, "flows");
   for (size_t i = 0; i < traffic->nflows; i++) {
     const sfctl_flow_t *flow = &traffic->flows[i];
-    sfctl_json_begin_object(&json, NULL);
-    sfctl_json_string(&json, "from", write_party(&flow->from, text));
-    sfctl_json_string(&json, "to", write_party(&flow->to, text));
-    sfctl_json_uint(&json, "messages", flow->messages);
-    sfctl_json_uint(&json, "bytes", flow->bytes);
-    sfctl_json_end_object(&json);
+    sfctl_json_object(&json, NULL, SFCTL_MEMBER("from", write_party(&flow->from, from)),
+                      SFCTL_MEMBER("to", write_party(&flow->to, to)), SFCTL_FIELD(flow, messages),
+                      SFCTL_FIELD(flow, bytes));
   }
   sfctl_json_end_array(&json);
   sfctl_json_end_object(&json);

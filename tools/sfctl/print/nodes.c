@@ -8,8 +8,6 @@
 #include "shm/base/error.h"
 #include "tools/sfctl/print/table.h"
 
-#define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
-
 /* ---- Peers ---- */
 
 /* Figures with a slash: sent/received. */
@@ -46,15 +44,13 @@ static void add_two_bytes(sfctl_table_t *table, uint64_t sent, uint64_t received
 /* State of the stream in the kernel. */
 static void add_link(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 {
-  char bytes[SFREPORT_TEXT_SIZE], busy[SFREPORT_TEXT_SIZE];
   if (!info->has_send_queue_bytes) {
     sfctl_table_unknown(table, 4);
     return;
   }
-  sfctl_table_cell(table, "%s", sfreport_text_bytes(info->send_queue_bytes, bytes));
+  sfctl_table_add(table, sfctl_bytes(info->send_queue_bytes));
   sfctl_table_cell(table, "%.3f ms", (double)info->rtt_us / 1000);
-  sfctl_table_number(table, info->retransmits);
-  sfctl_table_cell(table, "%s", sfreport_text_duration((double)info->busy_us / 1e6, busy));
+  sfctl_table_add(table, SFCTL_VALUE(info->retransmits), sfctl_seconds((double)info->busy_us / 1e6));
 }
 
 static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
@@ -67,9 +63,7 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
     add_traffic(&all, traffic);
     add_traffic(is_data ? &data : is_credit ? &credit : &control, traffic);
   }
-  sfctl_table_cell(table, "%d", info->node);
-  sfctl_table_cell(table, "%s", info->description);
-  sfctl_table_cell(table, "%s", info->state);
+  sfctl_table_add(table, SFCTL_VALUE(info->node), SFCTL_VALUE(info->description), SFCTL_VALUE(info->state));
   sfctl_table_cell(table, "%" PRIu64 " (%s)", info->queued_messages, sfreport_text_bytes(info->queued_bytes, bytes));
   add_link(table, info);
   add_two(table, all.messages_sent, all.messages_received);
@@ -83,7 +77,7 @@ static void add_peer(sfctl_table_t *table, const Sfproto__PeerInfo *info)
 
 sf_status_t sfctl_print_peers(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(peer_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(peer_columns)};
   for (size_t i = 0; i < list->count; i++)
     add_peer(&table, list->items[i].message->peer_info);
   return sfctl_table_print_all(&table, "peers: this sfd is alone", style->width, file);
@@ -101,29 +95,23 @@ static const sfctl_column_t plan_columns[] = {
 /* of: 100 %. */
 static void add_percent(sfctl_table_t *table, bool known, int64_t values, int64_t of)
 {
-  if (known && of > 0)
-    sfctl_table_cell(table, "%d%%", (int)(100 * ((double)values / (double)of)));
-  else
-    sfctl_table_cell(table, "-");
+  known = known && of > 0;
+  sfctl_table_cell(table, known ? "%d%%" : "-", known ? (int)(100 * ((double)values / (double)of)) : 0);
 }
 
 static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
 {
   int64_t of = side->has_values_before ? side->values_before : side->bcast_values;
-  sfctl_table_cell(table, "%d", side->node);
-  sfctl_table_cell(table, "%s", side->as_root ? "roots" : "leaves");
-  sfctl_table_cell(table, "%d", side->members);
+  sfctl_table_add(table, SFCTL_VALUE(side->node), SFCTL_VALUE(side->as_root ? "roots" : "leaves"),
+                  SFCTL_VALUE(side->members));
   sfctl_table_cell(table, "%d %s", side->bcast_values > 0, side->as_root ? "out" : "in");
   sfctl_table_cell(table, "%d %s", side->reduce_values > 0, side->as_root ? "in" : "out");
-  sfctl_table_cell(table, "%" PRId64, side->bcast_values);
-  sfctl_table_cell(table, "%" PRId64, side->reduce_values);
-  sfctl_table_optional(table, side->has_values_before, side->values_before);
+  sfctl_table_add(table, SFCTL_VALUE(side->bcast_values), SFCTL_VALUE(side->reduce_values),
+                  sfctl_if(side->has_values_before, SFCTL_VALUE(side->values_before)));
   add_percent(table, true, side->contiguous_values, of);
   add_percent(table, side->has_box_values, side->box_values, of);
-  sfctl_table_number(table, side->messages_sent);
-  sfctl_table_number(table, side->messages_received);
-  const char *on_device = sfctl_plan_device(side);
-  sfctl_table_cell(table, "%s", on_device != NULL ? on_device : "-");
+  sfctl_table_add(table, SFCTL_VALUE(side->messages_sent), SFCTL_VALUE(side->messages_received),
+                  SFCTL_VALUE(sfctl_plan_device(side)));
 }
 
 static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},
@@ -132,7 +120,7 @@ static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFC
 /* Pairs of ranks of the node. */
 static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(pair_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(pair_columns)};
   uint64_t npairs = 0, values = 0;
   for (size_t i = 0; i < style->within->npairs; i++) {
     const sfctl_pair_t *pair = &style->within->pairs[i];
@@ -140,12 +128,9 @@ static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, 
       continue;
     npairs++;
     values += pair->values;
-    sfctl_table_optional(&table, pair->from >= 0, pair->from);
-    sfctl_table_cell(&table, "%d", pair->to);
-    sfctl_table_number(&table, pair->values);
-    sfctl_table_number(&table, pair->edges);
-    sfctl_table_cell(&table, "%s", pair->way != NULL ? pair->way : "-");
-    sfctl_table_cell(&table, "%s", pair->streams != NULL ? pair->streams : "-");
+    sfctl_table_add(&table, sfctl_if(pair->from >= 0, SFCTL_VALUE(pair->from)), SFCTL_VALUE(pair->to),
+                    SFCTL_VALUE(pair->values), SFCTL_VALUE(pair->edges), SFCTL_VALUE(pair->way),
+                    SFCTL_VALUE(pair->streams));
   }
   fprintf(file, "within the node: %" PRIu64 " pairs of ranks, %" PRIu64 " values\n", npairs, values);
   sf_status_t status = style->pairs && npairs > 0 ? sfctl_table_print(&table, style->width, file) : SF_OK;
@@ -158,7 +143,7 @@ static sf_status_t print_within(const sfctl_print_style_t *style, int32_t node, 
 /* The messages differ in their sides only. */
 sf_status_t sfctl_print_plan(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(plan_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(plan_columns)};
   sf_status_t status = SF_OK;
   size_t nsides = 0;
   if (list->count == 0)

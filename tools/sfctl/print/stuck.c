@@ -46,18 +46,13 @@ static const char *what_it_does(const sfreport_stalled_rank_t *rank, char text[L
 
 static void add_row(sfctl_table_t *table, const sfreport_stalled_rank_t *rank)
 {
-  char does[LIST_SIZE], awaited[LIST_SIZE], duration[SFREPORT_TEXT_SIZE];
+  char does[LIST_SIZE], awaited[LIST_SIZE];
   const Sfproto__GraphState *graph = rank->graph;
-  sfctl_table_cell(table, "%d", rank->rank->rank);
-  sfctl_table_cell(table, "%d", rank->rank->node);
-  sfctl_table_cell(table, "%d", rank->rank->pid);
-  sfctl_table_cell(table, "%s", what_it_does(rank, does));
-  sfctl_table_cell(table, "%s",
-                   graph->has_waiting_ns ? sfreport_text_duration((double)graph->waiting_ns / 1e9, duration) : "");
-  sfctl_table_cell(table, "%s", list_awaited(graph, awaited));
-  sfctl_table_cell(table, "%s", rank->rank->process);
-  sfctl_table_cell(table, "%" PRIu64, graph->begun);
-  sfctl_table_cell(table, "%" PRIu64, graph->completed);
+  sfctl_table_add(table, SFCTL_VALUE(rank->rank->rank), SFCTL_VALUE(rank->rank->node), SFCTL_VALUE(rank->rank->pid),
+                  SFCTL_VALUE(what_it_does(rank, does)),
+                  sfctl_if(graph->has_waiting_ns, sfctl_seconds((double)graph->waiting_ns / 1e9)),
+                  SFCTL_VALUE(list_awaited(graph, awaited)), SFCTL_VALUE(rank->rank->process),
+                  SFCTL_VALUE(graph->begun), SFCTL_VALUE(graph->completed));
 }
 
 static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *file)
@@ -65,7 +60,7 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *f
   static const sfctl_column_t columns[] = {{"RANK", SFCTL_RIGHT},   {"NODE", SFCTL_RIGHT},  {"PID", SFCTL_RIGHT},
                                            {"DOES", SFCTL_LEFT},    {"WAITS", SFCTL_RIGHT}, {"FOR", SFCTL_LEFT},
                                            {"PROCESS", SFCTL_LEFT}, {"BEGUN", SFCTL_RIGHT}, {"ENDED", SFCTL_RIGHT}};
-  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   char job[SFREPORT_PRINTABLE_SIZE(255)], text[2048], printable[SFREPORT_PRINTABLE_SIZE(2047)];
   sfreport_stall_describe(stall, text, sizeof text);
   fprintf(file, "job %s (%" PRIu64 "): %s\n", sfreport_text_printable(stall->job, job, sizeof job), stall->job_id,
@@ -73,7 +68,6 @@ static sf_status_t print_stall(const sfreport_stall_t *stall, int width, FILE *f
   for (size_t i = 0; i < stall->nranks; i++)
     add_row(&table, &stall->ranks[i]);
   sf_status_t status = sfctl_table_print(&table, width, file);
-  sfctl_table_clear(&table);
   if (stall->nranks < (size_t)stall->size)
     fprintf(file, "of %zu of its %d ranks nothing is known here\n", (size_t)stall->size - stall->nranks, stall->size);
   return status;
@@ -86,24 +80,17 @@ static sf_status_t print_blocked(const sfctl_states_t *states, uint64_t threshol
   static const sfctl_column_t columns[] = {{"JOB", SFCTL_LEFT},  {"RANK", SFCTL_RIGHT},    {"NODE", SFCTL_RIGHT},
                                            {"PID", SFCTL_RIGHT}, {"PROCESS", SFCTL_LEFT},  {"WAITS", SFCTL_RIGHT},
                                            {"IN", SFCTL_LEFT},   {"CALLED AT", SFCTL_LEFT}};
-  sfctl_table_t table = {.columns = columns, .ncolumns = sizeof columns / sizeof columns[0]};
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   for (size_t i = 0; i < states->list.count; i++) {
-    char duration[SFREPORT_TEXT_SIZE];
     const Sfproto__RankState *rank = states->list.items[i].message->rank_state;
     bool blocked = sfreport_is_blocked(rank, threshold_ns);
-    sfctl_table_cell(&table, "%s", rank->job);
-    sfctl_table_cell(&table, "%d", rank->rank);
-    sfctl_table_cell(&table, "%d", rank->node);
-    sfctl_table_cell(&table, "%d", rank->pid);
-    sfctl_table_cell(&table, "%s", rank->process);
-    sfctl_table_cell(&table, "%s", blocked ? sfreport_text_duration((double)rank->blocked_ns / 1e9, duration) : "");
-    sfctl_table_cell(&table, "%s", blocked ? rank->blocked_in : "");
-    sfctl_table_cell(&table, "%s", blocked ? rank->blocked_place : "");
+    sfctl_table_add(
+        &table, SFCTL_VALUE(rank->job), SFCTL_VALUE(rank->rank), SFCTL_VALUE(rank->node), SFCTL_VALUE(rank->pid),
+        SFCTL_VALUE(rank->process), sfctl_if(blocked, sfctl_seconds((double)rank->blocked_ns / 1e9)),
+        sfctl_if(blocked, SFCTL_VALUE(rank->blocked_in)), sfctl_if(blocked, SFCTL_VALUE(rank->blocked_place)));
   }
   fprintf(file, "ranks wait in calls that others have to make, too:\n");
-  sf_status_t status = sfctl_table_print(&table, width, file);
-  sfctl_table_clear(&table);
-  return status;
+  return sfctl_table_print(&table, width, file);
 }
 
 /* Ranks without state, for instance before sf_init. */
@@ -189,50 +176,28 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
 
 /* ---- For programs ------------------------------------------------------------------------------------------------ */
 
-static void print_numbers(sfctl_json_t *json, const char *name, const int32_t numbers[], size_t n)
-{
-  sfctl_json_begin_array(json, name);
-  for (size_t i = 0; i < n; i++)
-    sfctl_json_int(json, NULL, numbers[i]);
-  sfctl_json_end_array(json);
-}
-
 static void print_rank(sfctl_json_t *json, const sfreport_stalled_rank_t *rank)
 {
   const Sfproto__GraphState *graph = rank->graph;
   sfctl_json_begin_object(json, NULL);
-  sfctl_json_int(json, "rank", rank->rank->rank);
-  sfctl_json_int(json, "node", rank->rank->node);
-  sfctl_json_int(json, "pid", rank->rank->pid);
-  sfctl_json_string(json, "process", rank->rank->process);
-  sfctl_json_string(json, "program", rank->rank->program);
-  sfctl_json_uint(json, "begun", graph->begun);
-  sfctl_json_uint(json, "completed", graph->completed);
-  sfctl_json_string(json, "does", sfreport_part_name(rank->part));
-  if (graph->has_waiting_ns)
-    sfctl_json_double(json, "waiting_s", (double)graph->waiting_ns / 1e9);
-  else
-    sfctl_json_null(json, "waiting_s");
-  print_numbers(json, "waits_for_ranks", graph->awaited_ranks, graph->n_awaited_ranks);
-  print_numbers(json, "waits_for_nodes", graph->awaited_nodes, graph->n_awaited_nodes);
-  if (rank->elsewhere != 0)
-    sfctl_json_uint(json, "waits_on_graph", rank->elsewhere);
-  else
-    sfctl_json_null(json, "waits_on_graph");
+  sfctl_json_add(json, SFCTL_MEMBER("rank", rank->rank->rank), SFCTL_MEMBER("node", rank->rank->node),
+                 SFCTL_MEMBER("pid", rank->rank->pid), SFCTL_MEMBER("process", rank->rank->process),
+                 SFCTL_MEMBER("program", rank->rank->program), SFCTL_FIELD(graph, begun), SFCTL_FIELD(graph, completed),
+                 SFCTL_MEMBER("does", sfreport_part_name(rank->part)),
+                 SFCTL_MEMBER_IF("waiting_s", graph->has_waiting_ns, (double)graph->waiting_ns / 1e9));
+  sfctl_json_put_numbers(json, "waits_for_ranks", graph->awaited_ranks, graph->n_awaited_ranks);
+  sfctl_json_put_numbers(json, "waits_for_nodes", graph->awaited_nodes, graph->n_awaited_nodes);
+  sfctl_json_add(json, SFCTL_MEMBER_IF("waits_on_graph", rank->elsewhere != 0, rank->elsewhere));
   sfctl_json_end_object(json);
 }
 
 static void print_one(sfctl_json_t *json, const sfreport_stall_t *stall)
 {
   sfctl_json_begin_object(json, NULL);
-  sfctl_json_uint(json, "job_id", stall->job_id);
-  sfctl_json_string(json, "job", stall->job);
-  sfctl_json_uint(json, "graph", stall->graph);
-  sfctl_json_string(json, "place", stall->place[0] != '\0' ? stall->place : NULL);
-  sfctl_json_uint(json, "operation", stall->sequence);
-  sfctl_json_string(json, "call", stall->call);
-  sfctl_json_double(json, "waiting_s", (double)stall->waiting_ns / 1e9);
-  sfctl_json_int(json, "size", stall->size);
+  sfctl_json_add(json, SFCTL_FIELD(stall, job_id), SFCTL_FIELD(stall, job), SFCTL_FIELD(stall, graph),
+                 SFCTL_MEMBER("place", stall->place[0] != '\0' ? stall->place : NULL),
+                 SFCTL_MEMBER("operation", stall->sequence), SFCTL_FIELD(stall, call),
+                 SFCTL_MEMBER("waiting_s", (double)stall->waiting_ns / 1e9), SFCTL_FIELD(stall, size));
   sfctl_json_begin_array(json, "ranks");
   for (size_t i = 0; i < stall->nranks; i++)
     print_rank(json, &stall->ranks[i]);
@@ -242,17 +207,11 @@ static void print_one(sfctl_json_t *json, const sfreport_stall_t *stall)
 
 static void print_blocked_rank(sfctl_json_t *json, const Sfproto__RankState *rank)
 {
-  sfctl_json_begin_object(json, NULL);
-  sfctl_json_uint(json, "job_id", rank->job_id);
-  sfctl_json_string(json, "job", rank->job);
-  sfctl_json_int(json, "rank", rank->rank);
-  sfctl_json_int(json, "node", rank->node);
-  sfctl_json_int(json, "pid", rank->pid);
-  sfctl_json_string(json, "process", rank->process);
-  sfctl_json_string(json, "call", rank->blocked_in);
-  sfctl_json_string(json, "place", rank->blocked_place[0] != '\0' ? rank->blocked_place : NULL);
-  sfctl_json_double(json, "waiting_s", (double)rank->blocked_ns / 1e9);
-  sfctl_json_end_object(json);
+  sfctl_json_object(json, NULL, SFCTL_FIELD(rank, job_id), SFCTL_FIELD(rank, job), SFCTL_FIELD(rank, rank),
+                    SFCTL_FIELD(rank, node), SFCTL_FIELD(rank, pid), SFCTL_FIELD(rank, process),
+                    SFCTL_MEMBER("call", rank->blocked_in),
+                    SFCTL_MEMBER("place", rank->blocked_place[0] != '\0' ? rank->blocked_place : NULL),
+                    SFCTL_MEMBER("waiting_s", (double)rank->blocked_ns / 1e9));
 }
 
 static void print_array_wait(sfctl_json_t *json, const Sfproto__RankState *rank, uint64_t threshold_ns)
@@ -260,17 +219,10 @@ static void print_array_wait(sfctl_json_t *json, const Sfproto__RankState *rank,
   const Sfproto__ArrayWait *wait = sfreport_array_wait(rank, threshold_ns);
   if (wait == NULL)
     return;
-  sfctl_json_begin_object(json, NULL);
-  sfctl_json_uint(json, "job_id", rank->job_id);
-  sfctl_json_string(json, "job", rank->job);
-  sfctl_json_int(json, "rank", rank->rank);
-  sfctl_json_int(json, "node", rank->node);
-  sfctl_json_int(json, "pid", rank->pid);
-  sfctl_json_uint(json, "graph", wait->graph);
-  sfctl_json_int(json, "waits_for_node", wait->node);
-  sfctl_json_uint(json, "requests", wait->requests);
-  sfctl_json_double(json, "waiting_s", (double)wait->waiting_ns / 1e9);
-  sfctl_json_end_object(json);
+  sfctl_json_object(json, NULL, SFCTL_FIELD(rank, job_id), SFCTL_FIELD(rank, job), SFCTL_FIELD(rank, rank),
+                    SFCTL_FIELD(rank, node), SFCTL_FIELD(rank, pid), SFCTL_FIELD(wait, graph),
+                    SFCTL_MEMBER("waits_for_node", wait->node), SFCTL_FIELD(wait, requests),
+                    SFCTL_MEMBER("waiting_s", (double)wait->waiting_ns / 1e9));
 }
 
 /* null without memory. */
@@ -279,16 +231,13 @@ static void print_absent_json(sfctl_json_t *json, const sfreport_list_t *states,
   sfctl_absent_t *absent;
   size_t n;
   if (sfctl_absent_find(states, threshold_ns, &absent, &n) != SF_OK) {
-    sfctl_json_null(json, "absent");
+    sfctl_json_put(json, "absent", sfctl_string(NULL));
     return;
   }
   sfctl_json_begin_array(json, "absent");
   for (size_t i = 0; i < n; i++) {
-    sfctl_json_begin_object(json, NULL);
-    sfctl_json_uint(json, "job_id", absent[i].state->job_id);
-    sfctl_json_string(json, "job", absent[i].state->job);
-    sfctl_json_int(json, "rank", absent[i].rank);
-    sfctl_json_end_object(json);
+    sfctl_json_object(json, NULL, SFCTL_MEMBER("job_id", absent[i].state->job_id),
+                      SFCTL_MEMBER("job", absent[i].state->job), SFCTL_MEMBER("rank", absent[i].rank));
   }
   sfctl_json_end_array(json);
   free(absent);
@@ -299,12 +248,12 @@ void sfctl_stuck_print_json(const sfctl_states_t *states, const sfreport_stalls_
 {
   sfctl_json_t json = {.file = file};
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_bool(&json, "daemon_answers", !states->silent);
-  sfctl_json_double(&json, "threshold_s", (double)threshold_ms / 1000);
-  sfctl_json_uint(&json, "ranks_known", states->list.count);
+  sfctl_json_add(&json, SFCTL_MEMBER("daemon_answers", (bool)!states->silent),
+                 SFCTL_MEMBER("threshold_s", (double)threshold_ms / 1000),
+                 SFCTL_MEMBER("ranks_known", states->list.count));
   sfctl_json_begin_array(&json, "nodes_missing");
   for (size_t i = 0; i < states->missing.count; i++)
-    sfctl_json_int(&json, NULL, states->missing.items[i].message->node_missing->node);
+    sfctl_json_put(&json, NULL, sfctl_int(states->missing.items[i].message->node_missing->node));
   sfctl_json_end_array(&json);
   sfctl_json_begin_array(&json, "blocked");
   for (size_t i = 0; i < states->list.count; i++)

@@ -71,23 +71,31 @@ void sfctl_table_cell(sfctl_table_t *table, const char *format, ...)
   va_end(args);
 }
 
-void sfctl_table_number(sfctl_table_t *table, uint64_t number)
-{
-  sfctl_table_cell(table, "%" PRIu64, number);
-}
-
-void sfctl_table_bytes(sfctl_table_t *table, uint64_t bytes)
+static void add_value(sfctl_table_t *table, const sfctl_value_t *value)
 {
   char text[SFREPORT_TEXT_SIZE];
-  sfctl_table_cell(table, "%s", sfreport_text_bytes(bytes, text));
+  if (value->kind == SFCTL_INT)
+    sfctl_table_cell(table, "%" PRId64, value->i);
+  else if (value->kind == SFCTL_UINT)
+    sfctl_table_cell(table, "%" PRIu64, value->u);
+  else if (value->kind == SFCTL_DOUBLE)
+    sfctl_table_cell(table, "%.3f", value->d);
+  else if (value->kind == SFCTL_BOOL)
+    sfctl_table_cell(table, "%s", value->b ? "yes" : "no");
+  else if (value->kind == SFCTL_STRING)
+    sfctl_table_cell(table, "%s", value->s);
+  else if (value->kind == SFCTL_BYTES)
+    sfctl_table_cell(table, "%s", sfreport_text_bytes(value->u, text));
+  else if (value->kind == SFCTL_SECONDS)
+    sfctl_table_cell(table, "%s", sfreport_text_duration(value->d, text));
+  else
+    sfctl_table_cell(table, "-");
 }
 
-void sfctl_table_optional(sfctl_table_t *table, bool known, int64_t number)
+void sfctl_table_add_values(sfctl_table_t *table, const sfctl_value_t values[], size_t n)
 {
-  if (known)
-    sfctl_table_cell(table, "%" PRId64, number);
-  else
-    sfctl_table_unknown(table, 1);
+  for (size_t i = 0; i < n; i++)
+    add_value(table, &values[i]);
 }
 
 void sfctl_table_unknown(sfctl_table_t *table, int count)
@@ -197,7 +205,7 @@ static void print_cell(const sfctl_table_t *table, const shape_t *shape, size_t 
     fputc('\n', file);
 }
 
-sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file)
+static sf_status_t print(const sfctl_table_t *table, int width, FILE *file)
 {
   shape_t shape;
   size_t column = 0;
@@ -225,13 +233,17 @@ sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file)
   return SF_OK;
 }
 
-sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file)
+sf_status_t sfctl_table_print(sfctl_table_t *table, int width, FILE *file)
 {
-  sf_status_t status = table->status;
-  if (table->ncells > 0)
-    status = sfctl_table_print(table, width, file);
-  else if (status == SF_OK)
-    fprintf(file, "no %s\n", name);
+  sf_status_t status = print(table, width, file);
   sfctl_table_clear(table);
   return status;
+}
+
+sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file)
+{
+  if (table->ncells > 0 || table->status != SF_OK)
+    return sfctl_table_print(table, width, file);
+  fprintf(file, "no %s\n", name);
+  return SF_OK;
 }

@@ -9,6 +9,8 @@
 
 #include <sf/sf_status.h>
 
+#include "tools/sfctl/print/value.h"
+
 typedef enum sfctl_align { SFCTL_LEFT, SFCTL_RIGHT } sfctl_align_t;
 
 typedef struct sfctl_column {
@@ -18,7 +20,8 @@ typedef struct sfctl_column {
 
 typedef struct sfctl_cell sfctl_cell_t;
 
-/* Start with {.columns = ..., .ncolumns = ...}, add cells by row, print, clear. print reports lack of memory. */
+/* Start with {SFCTL_COLUMNS(columns)}, add cells by row, print. print reports lack of memory. */
+#define SFCTL_COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
 typedef struct sfctl_table {
   const sfctl_column_t *columns;
   size_t ncolumns;
@@ -30,21 +33,26 @@ typedef struct sfctl_table {
 /* Adds a cell. Unprintable characters are escaped; an empty text becomes "-". */
 void sfctl_table_cell(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds a number; a size; a number that may be unknown; empty cells. */
-void sfctl_table_number(sfctl_table_t *table, uint64_t number);
-void sfctl_table_bytes(sfctl_table_t *table, uint64_t bytes);
-void sfctl_table_optional(sfctl_table_t *table, bool known, int64_t number);
+/* Adds a cell for each value: sfctl_table_add(table, SFCTL_VALUE(rank), sfctl_bytes(length)). Unknown values become
+ * "-".
+ */
+#define sfctl_table_add(table, ...)                                                                                    \
+  sfctl_table_add_values(table, (const sfctl_value_t[]){__VA_ARGS__},                                                  \
+                         sizeof((const sfctl_value_t[]){__VA_ARGS__}) / sizeof(sfctl_value_t))
+void sfctl_table_add_values(sfctl_table_t *table, const sfctl_value_t values[], size_t n);
+
+/* Adds cells of unknown values. */
 void sfctl_table_unknown(sfctl_table_t *table, int count);
 
 /* Adds an indented line below the complete row, outside the columns. */
 void sfctl_table_note(sfctl_table_t *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Columns are in order of importance. If they exceed width, first long left-aligned text is clipped, then the last
- * columns are left out, and a line says how many. width 0: unlimited. Notes are not clipped. */
-sf_status_t sfctl_table_print(const sfctl_table_t *table, int width, FILE *file);
+ * columns are left out, and a line says how many. width 0: unlimited. Notes are not clipped. Clears the table. */
+sf_status_t sfctl_table_print(sfctl_table_t *table, int width, FILE *file);
 void sfctl_table_clear(sfctl_table_t *table);
 
-/* The same, and clears the table; without rows prints "no NAME". */
+/* The same; without rows prints "no NAME". */
 sf_status_t sfctl_table_print_all(sfctl_table_t *table, const char *name, int width, FILE *file);
 
 #endif

@@ -11,8 +11,6 @@
 #include "tools/sfctl/print/short_id.h"
 #include "tools/sfctl/print/table.h"
 
-#define COLUMNS(array) .columns = (array), .ncolumns = sizeof(array) / sizeof(array)[0]
-
 static void add_detail(sfctl_table_t *table, const char *detail)
 {
   if (detail != NULL && detail[0] != '\0')
@@ -24,46 +22,33 @@ static void add_detail(sfctl_table_t *table, const char *detail)
 static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
 {
   static const sfctl_column_t columns[] = {{NULL, SFCTL_LEFT}, {NULL, SFCTL_LEFT}};
-  sfctl_table_t table = {COLUMNS(columns)};
-  char uptime[SFREPORT_TEXT_SIZE];
+  sfctl_table_t table = {SFCTL_COLUMNS(columns)};
   if (list->count != 1)
     return sfshm_error(SF_ERR_PROTO, "sfd answers with %zu messages about its status, expected 1", list->count);
   const Sfproto__StatusInfo *info = list->items[0].message->status_info;
-  sfctl_table_cell(&table, "daemon");
+  sfctl_table_add(&table, SFCTL_VALUE("daemon"));
   sfctl_table_cell(&table, "%s, protocol version %u", info->software, info->protocol);
-  sfctl_table_cell(&table, "process");
+  sfctl_table_add(&table, SFCTL_VALUE("process"));
   sfctl_table_cell(&table, "%d, of uid %u", info->pid, info->uid);
-  sfctl_table_cell(&table, "socket");
-  sfctl_table_cell(&table, "%s", info->socket);
-  sfctl_table_cell(&table, "up");
-  sfctl_table_cell(&table, "%s", sfreport_text_duration(info->uptime_s, uptime));
-  sfctl_table_cell(&table, "cores");
-  sfctl_table_cell(&table, "%d", info->cores);
-  sfctl_table_cell(&table, "costs");
-  sfctl_table_cell(&table, "%s", info->costs_measured ? "measured" : "built in");
-  sfctl_table_cell(&table, "jobs");
+  sfctl_table_add(&table, SFCTL_VALUE("socket"), SFCTL_VALUE(info->socket), SFCTL_VALUE("up"),
+                  sfctl_seconds(info->uptime_s), SFCTL_VALUE("cores"), SFCTL_VALUE(info->cores), SFCTL_VALUE("costs"),
+                  SFCTL_VALUE(info->costs_measured ? "measured" : "built in"), SFCTL_VALUE("jobs"));
   sfctl_table_cell(&table, "%d; since it started %" PRIu64 ", of which %" PRIu64 " failed", info->jobs,
                    info->jobs_total, info->jobs_failed);
-  sfctl_table_cell(&table, "ranks");
-  sfctl_table_cell(&table, "%d", info->ranks);
-  sfctl_table_cell(&table, "graphs");
-  sfctl_table_cell(&table, "%d", info->graphs);
+  sfctl_table_add(&table, SFCTL_VALUE("ranks"), SFCTL_VALUE(info->ranks), SFCTL_VALUE("graphs"),
+                  SFCTL_VALUE(info->graphs));
   if (info->fabric != NULL) {
-    sfctl_table_cell(&table, "fabric");
+    sfctl_table_add(&table, SFCTL_VALUE("fabric"));
     if (info->nodes > 1)
       sfctl_table_cell(&table, "%s; this is node %d of %d", info->fabric, info->node, info->nodes);
     else
       sfctl_table_cell(&table, "%s; this sfd is alone", info->fabric);
   }
-  if (info->drained) {
-    sfctl_table_cell(&table, "drained");
-    sfctl_table_cell(&table, "takes no new jobs");
-  }
-  sfctl_table_cell(&table, "refused");
+  if (info->drained)
+    sfctl_table_add(&table, SFCTL_VALUE("drained"), SFCTL_VALUE("takes no new jobs"));
+  sfctl_table_add(&table, SFCTL_VALUE("refused"));
   sfctl_table_cell(&table, "%" PRIu64 " connection%s", info->refused, info->refused == 1 ? "" : "s");
-  sf_status_t status = sfctl_table_print(&table, 0, file);
-  sfctl_table_clear(&table);
-  return status;
+  return sfctl_table_print(&table, 0, file);
 }
 
 /* ---- Jobs ---- */
@@ -76,18 +61,13 @@ static const sfctl_column_t job_columns[] = {
 
 static void add_job(sfctl_table_t *table, const Sfproto__JobInfo *info, int digits)
 {
-  char age[SFREPORT_TEXT_SIZE], id[SFCTL_ID_SIZE];
-  sfctl_table_cell(table, "%s", sfctl_id_text(info->job_id, digits, id));
-  sfctl_table_cell(table, "%s", info->name);
-  sfctl_table_cell(table, "%s", info->program != NULL ? info->program : "");
-  sfctl_table_cell(table, "%s", info->state);
+  char id[SFCTL_ID_SIZE];
+  sfctl_table_add(table, SFCTL_VALUE(sfctl_id_text(info->job_id, digits, id)), SFCTL_VALUE(info->name),
+                  SFCTL_VALUE(info->program), SFCTL_VALUE(info->state));
   sfctl_table_cell(table, "%d/%d", info->joined, info->size);
-  sfctl_table_cell(table, "%s", sfreport_text_duration(info->age_s, age));
-  sfctl_table_number(table, info->uid);
-  sfctl_table_optional(table, info->has_nodes, info->nodes);
-  sfctl_table_optional(table, info->has_here, info->here);
-  sfctl_table_cell(table, "%d", info->graphs);
-  sfctl_table_cell(table, "%d", info->groups);
+  sfctl_table_add(
+      table, sfctl_seconds(info->age_s), SFCTL_VALUE(info->uid), sfctl_if(info->has_nodes, SFCTL_VALUE(info->nodes)),
+      sfctl_if(info->has_here, SFCTL_VALUE(info->here)), SFCTL_VALUE(info->graphs), SFCTL_VALUE(info->groups));
   add_detail(table, info->detail);
 }
 
@@ -112,15 +92,10 @@ static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)
     sfctl_table_unknown(table, 9);
     return;
   }
-  sfctl_table_number(table, item->counts.bcasts);
-  sfctl_table_number(table, item->counts.reduces);
-  sfctl_table_bytes(table, sfreport_counts_sent_bytes(&item->counts));
-  sfctl_table_bytes(table, item->counts.bytes_received);
-  sfctl_table_bytes(table, item->counts.bytes_to_nodes);
-  sfctl_table_bytes(table, item->counts.bytes_from_nodes);
-  sfctl_table_number(table, others(&item->counts));
-  sfctl_table_bytes(table, item->counts.bytes_self);
-  sfctl_table_number(table, item->sleeps);
+  sfctl_table_add(table, SFCTL_VALUE(item->counts.bcasts), SFCTL_VALUE(item->counts.reduces),
+                  sfctl_bytes(sfreport_counts_sent_bytes(&item->counts)), sfctl_bytes(item->counts.bytes_received),
+                  sfctl_bytes(item->counts.bytes_to_nodes), sfctl_bytes(item->counts.bytes_from_nodes),
+                  SFCTL_VALUE(others(&item->counts)), sfctl_bytes(item->counts.bytes_self), SFCTL_VALUE(item->sleeps));
 }
 
 /* Whether an earlier region has the same method. */
@@ -159,13 +134,13 @@ static void add_region_sums(sfctl_table_t *table, const Sfproto__RankInfo *info)
       used += (size_t)snprintf(text + used, sizeof text - used, ", ");
     used += (size_t)write_sum(info, i, text + used, sizeof text - used);
   }
-  sfctl_table_cell(table, "%s", text);
+  sfctl_table_add(table, SFCTL_VALUE(text));
 }
 
 static void add_regions(sfctl_table_t *table, const Sfproto__RankInfo *info)
 {
   char bytes[SFREPORT_TEXT_SIZE];
-  sfctl_table_cell(table, "%zu", info->n_regions);
+  sfctl_table_add(table, SFCTL_VALUE(info->n_regions));
   for (size_t i = 0; i < info->n_regions; i++) {
     const Sfproto__RegionInfo *region = info->regions[i];
     sfctl_table_note(table, "%-10s  %10s  %-8s  region %" PRIu64, region->kind,
@@ -176,17 +151,11 @@ static void add_regions(sfctl_table_t *table, const Sfproto__RankInfo *info)
 static void add_rank(sfctl_table_t *table, const sfreport_item_t *item, bool regions)
 {
   const Sfproto__RankInfo *info = item->message->rank_info;
-  sfctl_table_cell(table, "%s", info->job);
-  sfctl_table_cell(table, "%d", info->rank);
-  sfctl_table_cell(table, "%d", info->pid);
-  sfctl_table_cell(table, "%s", info->state);
+  sfctl_table_add(table, SFCTL_VALUE(info->job), SFCTL_VALUE(info->rank), SFCTL_VALUE(info->pid),
+                  SFCTL_VALUE(info->state));
   add_rank_counts(table, item);
-  sfctl_table_optional(table, info->has_ring_depth, info->ring_depth);
-  if (info->has_offloaded_bytes)
-    sfctl_table_bytes(table, info->offloaded_bytes);
-  else
-    sfctl_table_cell(table, "-");
-  sfctl_table_cell(table, "%s", info->program);
+  sfctl_table_add(table, sfctl_if(info->has_ring_depth, SFCTL_VALUE(info->ring_depth)),
+                  sfctl_if(info->has_offloaded_bytes, sfctl_bytes(info->offloaded_bytes)), SFCTL_VALUE(info->program));
   if (regions)
     add_regions(table, info);
   else
@@ -207,31 +176,20 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
   char id[SFCTL_ID_SIZE];
   const Sfproto__GraphInfo *info = item->message->graph_info;
   const sfreport_counts_t *counts = &item->counts;
-  sfctl_table_cell(table, "%s", sfctl_id_text(info->graph, digits, id));
-  sfctl_table_cell(table, "%s", info->job);
-  sfctl_table_cell(table, "%s", info->state);
-  sfctl_table_cell(table, "%d", info->size);
-  sfctl_table_cell(table, "%" PRId64, info->nroots);
-  sfctl_table_cell(table, "%" PRId64, info->nleaves);
-  bool counted = item->ncounted > 0;
-  if (counted) {
-    sfctl_table_number(table, counts->bcasts);
-    sfctl_table_number(table, counts->reduces);
-    sfctl_table_number(table, others(counts));
-  } else {
+  sfctl_table_add(table, SFCTL_VALUE(sfctl_id_text(info->graph, digits, id)), SFCTL_VALUE(info->job),
+                  SFCTL_VALUE(info->state), SFCTL_VALUE(info->size), SFCTL_VALUE(info->nroots),
+                  SFCTL_VALUE(info->nleaves));
+  if (item->ncounted > 0)
+    sfctl_table_add(table, SFCTL_VALUE(counts->bcasts), SFCTL_VALUE(counts->reduces), SFCTL_VALUE(others(counts)));
+  else
     sfctl_table_unknown(table, 3);
-  }
-  sfctl_table_cell(table, "%d", info->pairs);
-  if (counted) {
-    sfctl_table_bytes(table, counts->bytes_inline);
-    sfctl_table_bytes(table, counts->bytes_slots);
-    sfctl_table_bytes(table, counts->bytes_in_place);
-    sfctl_table_bytes(table, counts->bytes_vm_read);
-    sfctl_table_bytes(table, counts->bytes_self);
-    sfctl_table_bytes(table, counts->bytes_to_nodes);
-  } else {
+  sfctl_table_add(table, SFCTL_VALUE(info->pairs));
+  if (item->ncounted > 0)
+    sfctl_table_add(table, sfctl_bytes(counts->bytes_inline), sfctl_bytes(counts->bytes_slots),
+                    sfctl_bytes(counts->bytes_in_place), sfctl_bytes(counts->bytes_vm_read),
+                    sfctl_bytes(counts->bytes_self), sfctl_bytes(counts->bytes_to_nodes));
+  else
     sfctl_table_unknown(table, 6);
-  }
   char shape[400];
   sfreport_shape_describe(&item->shape, shape, sizeof shape);
   add_detail(table, shape);
@@ -253,7 +211,7 @@ static int find_digits(const sfreport_list_t *list, const sfctl_print_style_t *s
 
 static sf_status_t print_jobs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(job_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(job_columns)};
   int digits = find_digits(list, style);
   for (size_t i = 0; i < list->count; i++)
     add_job(&table, list->items[i].message->job_info, digits);
@@ -262,7 +220,7 @@ static sf_status_t print_jobs(const sfreport_list_t *list, const sfctl_print_sty
 
 static sf_status_t print_ranks(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(rank_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(rank_columns)};
   for (size_t i = 0; i < list->count; i++)
     add_rank(&table, &list->items[i], style->regions);
   return sfctl_table_print_all(&table, "ranks", style->width, file);
@@ -270,7 +228,7 @@ static sf_status_t print_ranks(const sfreport_list_t *list, const sfctl_print_st
 
 static sf_status_t print_graphs(const sfreport_list_t *list, const sfctl_print_style_t *style, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(graph_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(graph_columns)};
   int digits = find_digits(list, style);
   for (size_t i = 0; i < list->count; i++)
     add_graph(&table, &list->items[i], digits);
@@ -281,12 +239,10 @@ static const sfctl_column_t option_columns[] = {{"OPTION", SFCTL_LEFT}, {"VALUE"
 
 static sf_status_t print_config(const sfreport_list_t *list, FILE *file)
 {
-  sfctl_table_t table = {COLUMNS(option_columns)};
+  sfctl_table_t table = {SFCTL_COLUMNS(option_columns)};
   for (size_t i = 0; i < list->count; i++) {
     const Sfproto__ConfigInfo *info = list->items[i].message->config_info;
-    sfctl_table_cell(&table, "%s", info->name);
-    sfctl_table_cell(&table, "%s", info->value);
-    sfctl_table_cell(&table, "%s", info->origin);
+    sfctl_table_add(&table, SFCTL_VALUE(info->name), SFCTL_VALUE(info->value), SFCTL_VALUE(info->origin));
   }
   return sfctl_table_print_all(&table, "options", 0, file);
 }

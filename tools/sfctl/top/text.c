@@ -180,18 +180,18 @@ static void print_row(sfctl_json_t *json, const sfctl_top_table_t *table, const 
   static const char *const numbers[SFCTL_VIEWS] = {NULL, "rank", "graph", "node"};
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
   sfctl_json_begin_object(json, NULL);
-  sfctl_json_uint(json, "told_by", row->key[0]);
+  sfctl_json_add(json, SFCTL_MEMBER("told_by", row->key[0]));
   if (table->view != SFCTL_VIEW_CHANNELS)
-    sfctl_json_uint(json, "job_id", row->key[1]);
+    sfctl_json_add(json, SFCTL_MEMBER("job_id", row->key[1]));
   if (numbers[table->view] != NULL)
-    sfctl_json_uint(json, numbers[table->view], row->key[2]);
-  sfctl_json_string(json, table->view == SFCTL_VIEW_CHANNELS ? "description" : "job", row->name);
-  sfctl_json_string(json, "state", row->state);
+    sfctl_json_add(json, SFCTL_MEMBER(numbers[table->view], row->key[2]));
+  sfctl_json_add(json, SFCTL_MEMBER(table->view == SFCTL_VIEW_CHANNELS ? "description" : "job", row->name),
+                 SFCTL_FIELD(row, state));
   for (int c = 0; c < sfctl_top_ncolumns(table->view); c++)
     if (columns[c].figure == SFCTL_FIGURE_COUNT && !isnan(row->figure[c]))
-      sfctl_json_int(json, columns[c].name, (int64_t)row->figure[c]);
+      sfctl_json_add(json, SFCTL_MEMBER(columns[c].name, (int64_t)row->figure[c]));
     else
-      sfctl_json_double(json, columns[c].name, row->figure[c]);
+      sfctl_json_add(json, SFCTL_MEMBER(columns[c].name, row->figure[c]));
   sfctl_json_end_object(json);
 }
 
@@ -199,8 +199,7 @@ void sfctl_top_json(const sfctl_top_table_t *table, double time_s, FILE *file)
 {
   sfctl_json_t json = {.file = file};
   sfctl_json_begin_object(&json, NULL);
-  sfctl_json_double(&json, "time_s", time_s);
-  sfctl_json_string(&json, "view", sfctl_view_names[table->view]);
+  sfctl_json_add(&json, SFCTL_MEMBER("time_s", time_s), SFCTL_MEMBER("view", sfctl_view_names[table->view]));
   sfctl_json_begin_array(&json, "rows");
   for (size_t i = 0; i < table->nrows; i++)
     print_row(&json, table, &table->rows[i]);

@@ -125,11 +125,8 @@ static sf_status_t print_done(void *context, sfproto_incoming_t *incoming)
             sfreport_text_printable(text, printable, sizeof printable));
     return SF_OK;
   }
-  sfctl_json_begin_object(&switched->json, NULL);
-  sfctl_json_int(&switched->json, "told_by", incoming->message->told_by);
-  sfctl_json_string(&switched->json, "action", switched->start ? "trace start" : "trace stop");
-  sfctl_json_string(&switched->json, "text", text);
-  sfctl_json_end_object(&switched->json);
+  sfctl_json_object(&switched->json, NULL, SFCTL_MEMBER("told_by", incoming->message->told_by),
+                    SFCTL_MEMBER("action", switched->start ? "trace start" : "trace stop"), SFCTL_MEMBER("text", text));
   return SF_OK;
 }
 
