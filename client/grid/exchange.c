@@ -1,8 +1,10 @@
 /* Exchanges of the halos of fields: one persistent bcast of all fields on each graph of the grid. The application's
  * thread. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/core.h"
+#include "client/engine.h"
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
 
@@ -61,10 +63,20 @@ sf_status_t sf_grid_exchange_create(sf_grid_t *grid, int32_t nfields, const sf_g
   return status;
 }
 
+static bool is_in_flight(const sf_grid_exchange_t *exchange)
+{
+  bool in_flight = false;
+  for (int32_t i = 0; exchange != NULL && i < exchange->nrequests; i++)
+    in_flight = in_flight || exchange->requests[i]->in_flight;
+  return in_flight;
+}
+
 sf_status_t sf_grid_exchange_begin(sf_grid_exchange_t *exchange)
 {
   if (exchange == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: exchange is NULL", __func__);
+  if (is_in_flight(exchange))
+    return sfshm_error(SF_ERR_STATE, "%s: the exchange is in flight", __func__);
   return sf_start_all(exchange->nrequests, exchange->requests);
 }
 
@@ -77,19 +89,30 @@ sf_status_t sf_grid_exchange_end(sf_grid_exchange_t *exchange)
 
 sf_status_t sf_grid_exchange(sf_grid_exchange_t *exchange)
 {
+  bool in_flight = is_in_flight(exchange); /* begun by an earlier call, which the application will end */
   sf_status_t status = sf_grid_exchange_begin(exchange);
-  return status == SF_OK ? sf_grid_exchange_end(exchange) : status;
+  if (status == SF_OK)
+    return sf_grid_exchange_end(exchange);
+  if (exchange == NULL || in_flight)
+    return status;
+  char detail[SFSHM_DETAIL_BYTES];
+  snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
+  sf_status_t ended = sf_grid_exchange_end(exchange); /* the operations that began before the error */
+  (void)ended;
+  return sfshm_error(status, "%s", detail);
 }
 
 sf_status_t sf_grid_exchange_destroy(sf_grid_exchange_t *exchange)
 {
+  sf_status_t first = SF_OK;
+  if (is_in_flight(exchange))
+    return sfshm_error(SF_ERR_STATE, "%s: the exchange is in flight", __func__);
   for (int32_t i = 0; exchange != NULL && i < exchange->nrequests; i++) {
     sf_status_t status = sf_request_free(&exchange->requests[i]);
-    if (status != SF_OK)
-      return status;
+    first = first == SF_OK ? status : first;
   }
   if (exchange != NULL)
     exchange->grid->nexchanges--;
   free(exchange);
-  return SF_OK;
+  return first;
 }

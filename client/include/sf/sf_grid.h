@@ -171,17 +171,18 @@ SF_CHECK_RESULT sf_status_t sf_grid_exchange_create(sf_grid_t *grid, int32_t nfi
 
 /* Begins to fill the halos of the fields with the values of their owners. Collective; does not block. Until the end of
  * the exchange the application must not write own points that are in halos of other subdomains, nor access the halos.
- * Errors of sf_start. After an error sf_grid_exchange_end ends the operations that have begun. */
+ * Errors of sf_start. SF_ERR_STATE also: the exchange is in flight. After another error sf_grid_exchange_end ends the
+ * operations that have begun. */
 SF_CHECK_RESULT sf_status_t sf_grid_exchange_begin(sf_grid_exchange_t *exchange);
 
 /* Ends the exchange. Blocks until the halos are complete. Errors of sf_wait. Returns SF_OK at once if no exchange is in
  * flight. */
 SF_CHECK_RESULT sf_status_t sf_grid_exchange_end(sf_grid_exchange_t *exchange);
 
-/* Begin and end in one call. Collective and blocking. */
+/* Begin and end in one call. Collective and blocking. After an error nothing that this call began is in flight. */
 SF_CHECK_RESULT sf_status_t sf_grid_exchange(sf_grid_exchange_t *exchange);
 
-/* Frees the exchange. Local. exchange == NULL is accepted. SF_ERR_STATE: the exchange is in flight. */
+/* Frees the exchange. Local. exchange == NULL is accepted. SF_ERR_STATE: the exchange is in flight; it remains. */
 sf_status_t sf_grid_exchange_destroy(sf_grid_exchange_t *exchange);
 
 #ifdef __cplusplus
