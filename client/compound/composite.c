@@ -18,6 +18,7 @@ static void free_composite(sfc_composite_t *composite)
 {
   sfc_device_free_array(composite->own_round);
   free(composite->scratch);
+  free(composite->fields);
   free(composite);
 }
 
@@ -58,27 +59,56 @@ static void set_free(sfc_composite_t *composite)
   composites->unused = composite;
 }
 
-/* Allocates for nunits contributions. */
+static sf_status_t no_memory(const sfc_composite_t *composite, int64_t nunits)
+{
+  return sfshm_error(SF_ERR_NOMEM, "%s: memory for %lld contributions", sfshm_call_name(composite->call),
+                     (long long)nunits);
+}
+
+/* Writes to *bytes_p the bytes before the contributions of each field, and in all; nunits contributions of each. */
+static bool lay_out(const sfc_composite_t *composite, int64_t nunits, size_t before[], size_t *bytes_p)
+{
+  size_t bytes = 0;
+  for (int32_t k = 0; k < composite->nfields; k++) {
+    const sfc_composite_field_t *field = &composite->fields[k];
+    size_t contributions = 0;
+    if (!field->direct && (__builtin_mul_overflow((size_t)nunits, field->combine.unit_bytes, &contributions) ||
+                           contributions > SIZE_MAX / 8 || bytes > SIZE_MAX / 8))
+      return false;
+    before[k] = bytes;
+    bytes += sfc_composite_aligned(contributions);
+  }
+  *bytes_p = bytes;
+  return true;
+}
+
+/* Allocates for nunits contributions of each field. */
 static sf_status_t make_room(sfc_composite_t *composite, int64_t nunits)
 {
-  size_t unit_bytes = composite->combine.unit_bytes, contributions, chunk;
-  composite->chunk = unit_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / unit_bytes) : 1;
-  if (composite->chunk > nunits)
-    composite->chunk = nunits > 0 ? nunits : 1;
-  chunk = sfc_composite_aligned((size_t)composite->chunk * unit_bytes);
-  if (__builtin_mul_overflow((size_t)nunits, unit_bytes, &contributions) || contributions > SIZE_MAX / 8)
-    return sfshm_error(SF_ERR_NOMEM, "%s: %lld units of %zu bytes", sfshm_call_name(composite->call), (long long)nunits,
-                       unit_bytes);
-  size_t bytes = sfc_composite_aligned(contributions) + 2 * chunk;
+  size_t before[SF_FIELDS_MAX], contributions, chunk = 0;
+  for (int32_t k = 0; k < composite->nfields; k++) {
+    sfc_composite_field_t *field = &composite->fields[k];
+    size_t unit_bytes = field->combine.unit_bytes;
+    field->chunk = unit_bytes < CHUNK_BYTES ? (int64_t)(CHUNK_BYTES / unit_bytes) : 1;
+    if (field->chunk > nunits)
+      field->chunk = nunits > 0 ? nunits : 1;
+    size_t bytes = sfc_composite_aligned((size_t)field->chunk * unit_bytes);
+    chunk = bytes > chunk ? bytes : chunk;
+  }
+  if (!lay_out(composite, nunits, before, &contributions))
+    return no_memory(composite, nunits);
+  size_t bytes = contributions + 2 * chunk;
   if (bytes > composite->scratch_bytes) {
     free(composite->scratch);
     composite->scratch_bytes = 0;
     composite->scratch = aligned_alloc(SFC_COMPOSITE_ALIGN, bytes);
     if (composite->scratch == NULL)
-      return sfshm_error(SF_ERR_NOMEM, "%s: %zu bytes for contributions", sfshm_call_name(composite->call), bytes);
+      return no_memory(composite, nunits);
     composite->scratch_bytes = bytes;
   }
-  composite->chunks = composite->scratch + sfc_composite_aligned(contributions);
+  composite->chunks = composite->scratch + contributions;
+  for (int32_t k = 0; k < composite->nfields; k++)
+    composite->fields[k].scratch = composite->scratch + before[k];
   return SF_OK;
 }
 
@@ -121,48 +151,68 @@ static composites_t *find_composites(sf_graph_t *graph)
   return composites;
 }
 
-/* A composite with nothing but its memory; NULL: no memory. */
-static sfc_composite_t *take_free(sf_graph_t *graph)
+/* A composite with nothing but its memory, and room for so many fields; NULL: no memory. */
+static sfc_composite_t *take_free(sf_graph_t *graph, int32_t nfields)
 {
   composites_t *composites = find_composites(graph);
   sfc_composite_t *composite = composites != NULL ? composites->unused : NULL;
   if (composite != NULL) {
     composites->unused = composite->next;
     sfc_device_free_array(composite->own_round);
-    *composite = (sfc_composite_t){
-        .sibling = composite->sibling, .scratch = composite->scratch, .scratch_bytes = composite->scratch_bytes};
+    *composite = (sfc_composite_t){.graph = graph,
+                                   .sibling = composite->sibling,
+                                   .fields = composite->fields,
+                                   .nroom = composite->nroom,
+                                   .scratch = composite->scratch,
+                                   .scratch_bytes = composite->scratch_bytes};
   } else if (composites != NULL && (composite = calloc(1, sizeof *composite)) != NULL) {
+    composite->graph = graph;
     composite->sibling = composites->all;
     composites->all = composite;
   }
+  if (composite == NULL || nfields <= composite->nroom)
+    return composite;
+  sfc_composite_field_t *fields = realloc(composite->fields, (size_t)nfields * sizeof *fields);
+  if (fields == NULL) {
+    set_free(composite);
+    return NULL;
+  }
+  composite->fields = fields;
+  composite->nroom = nfields;
   return composite;
 }
 
-/* The engine checks the other buffers. */
-static sf_status_t look_up_target(sfc_composite_t *composite)
+static sf_status_t look_up_target(sfc_composite_t *composite, sfc_composite_field_t *field)
 {
   sf_graph_t *graph = composite->graph;
-  sfc_memory_t *memory = &graph->context->memory;
-  uint64_t epoch = sfc_memory_epoch(memory);
-  if (composite->memory_epoch == epoch)
-    return SF_OK;
-  sfc_memory_ref_t ref = sfc_memory_find(memory, composite->target);
+  sfc_memory_ref_t ref = sfc_memory_find(&graph->context->memory, field->target);
   bool bcast = composite->call == SFSHM_CALL_BCAST;
   const char *name = sfshm_call_name(composite->call), *target = bcast ? "leafdata" : "rootdata";
   sf_status_t status =
-      sfc_buffer_check(name, target, composite->target, bcast ? graph->plan.leaf_max : graph->plan.root_max,
-                       composite->combine.unit_bytes, &ref);
-  const void *const addresses[] = {composite->target};
+      sfc_buffer_check(name, target, field->target, bcast ? graph->plan.leaf_max : graph->plan.root_max,
+                       field->combine.unit_bytes, &ref);
+  const void *const addresses[] = {field->target};
   const sfc_memory_ref_t *const refs[] = {&ref};
   if (status == SF_OK)
-    status = sfc_devices_choose(name, addresses, refs, 1, &composite->devices);
-  if (status == SF_OK && ref.class == SFC_MEMORY_DEVICE && composite->op.function == NULL)
-    status = sfc_device_check_aligned(name, target, composite->target, composite->combine.unit, composite->op.op);
-  if (status == SF_OK)
-    status = sfc_composite_choose(composite);
-  if (status == SF_OK)
-    composite->memory_epoch = epoch;
-  return status;
+    status = sfc_devices_choose(name, addresses, refs, 1, &field->devices);
+  if (status == SF_OK && ref.class == SFC_MEMORY_DEVICE && field->op.function == NULL)
+    status = sfc_device_check_aligned(name, target, field->target, field->combine.unit, field->op.op);
+  return status == SF_OK ? sfc_composite_choose(composite, field) : status;
+}
+
+/* The engine checks the other buffers. */
+static sf_status_t look_up_targets(sfc_composite_t *composite)
+{
+  uint64_t epoch = sfc_memory_epoch(&composite->graph->context->memory);
+  if (composite->memory_epoch == epoch)
+    return SF_OK;
+  for (int32_t k = 0; k < composite->nfields; k++) {
+    sf_status_t status = composite->fields[k].direct ? SF_OK : look_up_target(composite, &composite->fields[k]);
+    if (status != SF_OK)
+      return sfc_fields_name(k, composite->nfields, status);
+  }
+  composite->memory_epoch = epoch;
+  return SF_OK;
 }
 
 /* One round for a bcast: values have the positions of the leaves. */
@@ -182,21 +232,20 @@ static sf_status_t make_leaf_round(sfc_composite_t *composite)
   return status;
 }
 
-/* Makes an engine request. It replaces; its messages name the call and its op. */
+/* Makes an engine request. Its messages name the call and its ops. */
 static sf_status_t make_part(sfc_composite_t *composite, sf_graph_t *graph, sfshm_operation_t operation,
-                             const void *root, const void *leaf, sf_request_t **request_p)
+                             const sf_field_t fields[], sf_request_t **request_p)
 {
-  sfshm_call_t call = composite->call;
-  if (call == SFSHM_CALL_FETCH)
-    call |= operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER;
-  sf_type_t unit = {.unit = composite->combine.unit};
-  sf_field_t field = {&unit, (void *)(uintptr_t)root, (void *)(uintptr_t)leaf, SF_REPLACE};
   sfc_call_t part = {.graph = graph,
                      .operation = operation,
-                     .signature = sfshm_desc_signature(call, composite->combine.unit, composite->op.op),
-                     .fields = &field,
-                     .nfields = 1,
+                     .signature = composite->signature,
+                     .fields = fields,
+                     .nfields = composite->nfields,
                      .persistent = composite->persistent};
+  if (composite->call == SFSHM_CALL_FETCH)
+    part.signature =
+        sfshm_desc_signature(SFSHM_CALL_FETCH | (operation == SFSHM_BCAST ? SFSHM_CALL_SCATTER : SFSHM_CALL_GATHER),
+                             composite->fields->combine.unit, composite->fields->op.op);
   sf_status_t status = sfc_request_make(&part, request_p);
   if (status == SF_OK)
     (*request_p)->whole = composite;
@@ -212,74 +261,57 @@ static void free_parts(sfc_composite_t *composite)
       sfc_request_free(parts[i]);
 }
 
+/* Values come to scratch memory, or to the leaves. */
 static sf_status_t make_bcast(sfc_composite_t *composite, const sfc_composite_call_t *call)
 {
+  sf_field_t fields[SF_FIELDS_MAX];
   sf_status_t status = make_leaf_round(composite);
   if (status == SF_OK)
     status = make_room(composite, call->graph->plan.leaf_max + 1);
-  composite->target = (void *)(uintptr_t)call->leaf; /* the caller permits writing */
-  if (status == SF_OK)
-    status = make_part(composite, call->graph, SFSHM_BCAST, call->root, composite->scratch, &composite->first);
-  return status;
+  for (int32_t k = 0; k < call->nfields; k++) {
+    fields[k] = call->fields[k];
+    if (composite->fields[k].direct)
+      continue;
+    composite->fields[k].target = fields[k].leafdata;
+    fields[k].leafdata = composite->fields[k].scratch;
+    fields[k].op = SF_REPLACE;
+  }
+  return status == SF_OK ? make_part(composite, call->graph, SFSHM_BCAST, fields, &composite->first) : status;
 }
 
 static sf_status_t make_gather(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
 {
+  sf_field_t fields[SF_FIELDS_MAX];
   sf_status_t status = make_room(composite, multi->nroots);
-  composite->target = (void *)(uintptr_t)call->root;
+  for (int32_t k = 0; k < call->nfields; k++) {
+    sfc_composite_field_t *field = &composite->fields[k];
+    field->target = call->fields[k].rootdata;
+    fields[k] = (sf_field_t){call->fields[k].unit, field->scratch, call->fields[k].leafdata, SF_REPLACE};
+  }
   if (status == SF_OK)
-    status = make_part(composite, multi, SFSHM_REDUCE, composite->scratch, call->leaf, &composite->first);
+    status = make_part(composite, multi, SFSHM_REDUCE, fields, &composite->first);
+  fields->leafdata = call->leafupdate;
   if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
-    status = make_part(composite, multi, SFSHM_BCAST, composite->scratch, call->leafupdate, &composite->second);
+    status = make_part(composite, multi, SFSHM_BCAST, fields, &composite->second);
   if (composite->second != NULL)
     composite->second->send.lane = NULL; /* held requests do not use the fast path */
   return status;
 }
 
-static sf_status_t check_buffers(const sfc_composite_call_t *call)
-{
-  const char *name = sfshm_call_name(call->call);
-  const sf_graph_t *graph = call->graph;
-  sf_status_t status = sfc_call_check_buffer(name, graph, "rootdata", call->root, graph->plan.root_max, call->unit);
-  if (status == SF_OK)
-    status = sfc_call_check_buffer(name, graph, "leafdata", call->leaf, graph->plan.leaf_max, call->unit);
-  if (status == SF_OK && call->call == SFSHM_CALL_FETCH)
-    status = sfc_call_check_buffer(name, graph, "leafupdate", call->leafupdate, graph->plan.leaf_max, call->unit);
-  return status;
-}
-
-/* first: the call creates the multi-graph with all ranks, which are told of errors; else the parts check buffers. */
-static sf_status_t check(const sfc_composite_call_t *call, bool first, sf_request_t **request_p)
-{
-  const char *name = sfshm_call_name(call->call);
-  sf_status_t status = sfc_call_check(name, call->graph, call->unit, call->op, request_p);
-  if (status == SF_OK && call->op->function == NULL)
-    status = sfc_call_check_op(name, call->graph, call->unit, call->op, request_p);
-  return status == SF_OK && first ? check_buffers(call) : status;
-}
-
 static sf_status_t make(sfc_composite_t *composite, const sfc_composite_call_t *call, sf_graph_t *multi)
 {
-  composite->graph = call->graph;
   composite->call = call->call;
   composite->persistent = call->persistent;
-  composite->op = *call->op;
-  composite->combine = (sfc_combine_t){.unit = call->unit->unit, .unit_bytes = sfshm_unit_size(call->unit->unit)};
+  composite->nfields = call->nfields;
+  for (int32_t k = 0; k < call->nfields; k++) {
+    const sf_field_t *field = &call->fields[k];
+    composite->fields[k] = (sfc_composite_field_t){
+        .op = *field->op,
+        .combine = {.unit = field->unit->unit, .unit_bytes = sfshm_unit_size(field->unit->unit)},
+        .direct = call->call == SFSHM_CALL_BCAST && field->op->function == NULL};
+  }
   sf_status_t status = multi == NULL ? make_bcast(composite, call) : make_gather(composite, call, multi);
-  return status == SF_OK ? look_up_target(composite) : status;
-}
-
-/* Checks the call and finds the multi-graph; NULL for a bcast. */
-static sf_status_t find_multi(const sfc_composite_call_t *call, sf_request_t **request_p, sf_graph_t **multi_p)
-{
-  bool bcast = call->call == SFSHM_CALL_BCAST;
-  sf_status_t status = sfc_call_check_graph(sfshm_call_name(call->call), call->graph);
-  if (status != SF_OK)
-    return status;
-  status = check(call, !bcast && call->graph->multi == NULL, request_p);
-  if (!bcast)
-    return sfc_multigraph_get(status, call->graph, multi_p);
-  return status == SF_OK ? sfc_graph_failure(call->graph) : status;
+  return status == SF_OK ? look_up_targets(composite) : status;
 }
 
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
@@ -311,7 +343,7 @@ static sf_status_t begin_parts(const sfc_composite_t *composite, sfc_thread_t *t
 static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
 {
   sfc_composite_t *composite = request->whole;
-  sf_status_t status = look_up_target(composite);
+  sf_status_t status = look_up_targets(composite);
   if (status == SF_OK)
     status = begin_parts(composite, thread);
   if (status != SF_OK)
@@ -326,9 +358,9 @@ static sf_status_t composite_begin(sf_request_t *request, sfc_thread_t *thread)
 
 static sf_status_t check_devices(const sfc_composite_t *composite, sf_status_t status)
 {
-  const sfshm_device_ops_t *devices = composite->devices;
-  if (devices == NULL)
-    devices = composite->first->devices;
+  const sfshm_device_ops_t *devices = composite->first->devices;
+  for (int32_t k = 0; k < composite->nfields && devices == NULL; k++)
+    devices = composite->fields[k].devices;
   if (devices == NULL && composite->second != NULL)
     devices = composite->second->devices;
   return devices == NULL ? status : sfc_devices_check(composite->graph, devices, composite->first->failures, status);
@@ -360,13 +392,15 @@ static void composite_free(sf_request_t *request)
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
 {
   static const sfc_request_ops_t ops = {composite_begin, composite_end, composite_free};
-  sf_graph_t *multi = NULL;
-  sf_status_t status = find_multi(call, request_p, &multi);
+  sf_graph_t *multi;
+  uint64_t signature;
+  sf_status_t status = sfc_composite_check(call, request_p, &signature, &multi);
   if (status != SF_OK)
     return status;
-  sfc_composite_t *composite = take_free(call->graph);
+  sfc_composite_t *composite = take_free(call->graph, call->nfields);
   if (composite == NULL)
     return sfshm_error(SF_ERR_NOMEM, "%s: request", sfshm_call_name(call->call));
+  composite->signature = signature;
   status = make(composite, call, multi);
   if (status != SF_OK) {
     free_parts(composite);

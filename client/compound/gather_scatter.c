@@ -78,20 +78,27 @@ sf_status_t sf_scatter(sf_graph_t *graph, const sf_type_t *unit, const void *slo
   return status == SF_OK ? sf_bcast(multi, unit, slotdata, leafdata, SF_REPLACE) : status;
 }
 
+static sf_status_t make_fetch(sf_graph_t *graph, const sf_field_t *field, void *leafupdate, bool persistent,
+                              sf_request_t **request_p)
+{
+  sfc_composite_call_t call = {SFSHM_CALL_FETCH, graph, field, 1, leafupdate, persistent};
+  return sfc_composite_make(&call, request_p);
+}
+
 sf_status_t sf_fetch_op_begin(sf_graph_t *graph, const sf_type_t *unit, void *rootdata, const void *leafdata,
                               void *leafupdate, const sf_op_t *op, sf_request_t **request_p)
 {
-  sfc_composite_call_t call = {SFSHM_CALL_FETCH, graph, unit, rootdata, leafdata, leafupdate, op, false};
+  sf_field_t field = {unit, rootdata, (void *)(uintptr_t)leafdata, op}; /* leafdata is only read */
   sf_request_t *request;
-  sf_status_t status = sfc_composite_make(&call, request_p == NULL ? NULL : &request);
+  sf_status_t status = make_fetch(graph, &field, leafupdate, false, request_p == NULL ? NULL : &request);
   return status == SF_OK ? sfc_request_begin(request, request_p) : status;
 }
 
 sf_status_t sf_fetch_op_init(sf_graph_t *graph, const sf_type_t *unit, void *rootdata, const void *leafdata,
                              void *leafupdate, const sf_op_t *op, sf_request_t **request_p)
 {
-  sfc_composite_call_t call = {SFSHM_CALL_FETCH, graph, unit, rootdata, leafdata, leafupdate, op, true};
-  return sfc_composite_make(&call, request_p);
+  sf_field_t field = {unit, rootdata, (void *)(uintptr_t)leafdata, op};
+  return make_fetch(graph, &field, leafupdate, true, request_p);
 }
 
 sf_status_t sf_fetch_op(sf_graph_t *graph, const sf_type_t *unit, void *rootdata, const void *leafdata,

@@ -8,10 +8,8 @@ static sf_status_t make_request(const sfc_op_call_t *call, sf_request_t **reques
 {
   sfc_composite_call_t composite = {.call = call->operation == SFSHM_BCAST ? SFSHM_CALL_BCAST : SFSHM_CALL_REDUCE,
                                     .graph = call->graph,
-                                    .unit = call->unit,
-                                    .root = call->root,
-                                    .leaf = call->leaf,
-                                    .op = call->op,
+                                    .fields = call->fields,
+                                    .nfields = call->nfields,
                                     .persistent = call->persistent};
   return sfc_composite_make(&composite, request_p);
 }

@@ -15,23 +15,19 @@ static sf_status_t check_field(const char *name, int32_t k, const sf_field_t *fi
 {
   if (field->unit == NULL || field->op == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: field %d: %s is NULL", name, k, field->unit == NULL ? "unit" : "op");
-  if (field->op->make_request != NULL)
-    return sfshm_error(SF_ERR_UNSUPPORTED, "%s: field %d: an op of the application among several fields", name, k);
-  if (!sfshm_op_applies(field->op->op, field->unit->unit.base))
+  if (field->op->make_request == NULL && !sfshm_op_applies(field->op->op, field->unit->unit.base))
     return sfshm_error(SF_ERR_ARG, "%s: field %d: op %s is not defined for %s", name, k, sfshm_op_name(field->op->op),
                        sfshm_base_name(field->unit->unit.base));
   return SF_OK;
 }
 
-/* Checks the fields and sets the signature. */
-static sf_status_t check_call(sfc_call_t *call)
+sf_status_t sfc_fields_check(const char *name, sfshm_call_t call, int32_t n, const sf_field_t fields[],
+                             uint64_t *signature_p)
 {
-  sfshm_call_t called = sfc_call_name(call->graph, call->operation, call->fields[0].op);
-  const char *name = sfshm_call_name(called);
   uint64_t digest = 0;
   size_t bytes = 0;
-  for (int32_t k = 0; k < call->nfields; k++) {
-    const sf_field_t *field = &call->fields[k];
+  for (int32_t k = 0; k < n; k++) {
+    const sf_field_t *field = &fields[k];
     sf_status_t status = check_field(name, k, field);
     if (status != SF_OK)
       return status;
@@ -40,8 +36,17 @@ static sf_status_t check_call(sfc_call_t *call)
   }
   if (bytes > MAX_VALUE_BYTES)
     return sfshm_error(SF_ERR_ARG, "%s: units of %zu bytes together; at most 2^40 expected", name, bytes);
-  call->signature = sfshm_desc_of_fields(called, (uint64_t)call->nfields, digest);
+  *signature_p = sfshm_desc_of_fields(call, (uint64_t)n, digest);
   return SF_OK;
+}
+
+/* A field's op of the application; NULL: all ops are predefined. */
+static const sf_op_t *find_own_op(const sfc_call_t *call)
+{
+  for (int32_t k = 0; k < call->nfields; k++)
+    if (call->fields[k].op != NULL && call->fields[k].op->make_request != NULL)
+      return call->fields[k].op;
+  return NULL;
 }
 
 static bool is_same(const sfc_field_t *made, const sf_field_t *field)
@@ -70,6 +75,10 @@ static sf_status_t make(sfc_call_t *call, sf_request_t **request_p)
   if (status == SF_OK && (call->nfields < 1 || call->nfields > SF_FIELDS_MAX || call->fields == NULL))
     status = sfshm_error(SF_ERR_ARG, "%s: %d fields at %p; 1 to %d expected", name, call->nfields,
                          (const void *)call->fields, SF_FIELDS_MAX);
+  const sf_op_t *own = status == SF_OK ? find_own_op(call) : NULL;
+  if (own != NULL)
+    return own->make_request(
+        &(sfc_op_call_t){call->graph, call->operation, call->fields, call->nfields, call->persistent}, request_p);
   if (status == SF_OK && request_p == NULL)
     status = sfshm_error(SF_ERR_ARG, "%s: request_p is NULL", name);
   if (status != SF_OK)
@@ -79,7 +88,8 @@ static sf_status_t make(sfc_call_t *call, sf_request_t **request_p)
     *request_p = request;
     return SF_OK;
   }
-  status = check_call(call);
+  sfshm_call_t called = sfc_call_name(call->graph, call->operation, call->fields[0].op);
+  status = sfc_fields_check(sfshm_call_name(called), called, call->nfields, call->fields, &call->signature);
   if (status == SF_OK && !call->persistent)
     status = sfc_graph_failure(call->graph);
   return status == SF_OK ? sfc_request_make(call, request_p) : status;

@@ -143,10 +143,12 @@ sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p)
 }
 
 /* Begins an operation with an op of the application. */
-static __attribute__((noinline)) sf_status_t make_by_op(const sfc_op_call_t *call, sf_request_t **request_p)
+static __attribute__((noinline)) sf_status_t make_by_op(sf_graph_t *graph, sfshm_operation_t operation,
+                                                        const sf_field_t *field, sf_request_t **request_p)
 {
   sf_request_t *request;
-  sf_status_t status = call->op->make_request(call, request_p == NULL ? NULL : &request);
+  sfc_op_call_t call = {graph, operation, field, 1, false};
+  sf_status_t status = field->op->make_request(&call, request_p == NULL ? NULL : &request);
   return status == SF_OK ? sfc_request_begin(request, request_p) : status;
 }
 
@@ -159,7 +161,7 @@ static inline sf_status_t make_and_begin(sf_graph_t *graph, sfshm_operation_t op
   sf_request_t *request = request_p == NULL ? NULL : take_recent(graph, operation, unit, rootdata, leafdata, op);
   if (request == NULL) {
     if (op != NULL && op->make_request != NULL)
-      return make_by_op(&(sfc_op_call_t){graph, operation, unit, rootdata, leafdata, op, false}, request_p);
+      return make_by_op(graph, operation, &(sf_field_t){unit, (void *)(uintptr_t)rootdata, leafdata, op}, request_p);
     status = make_fresh(graph, operation, unit, rootdata, leafdata, op, request_p, &request);
     if (status != SF_OK)
       return status;
@@ -193,7 +195,7 @@ static sf_status_t make_persistent(sf_graph_t *graph, sfshm_operation_t operatio
   sfc_call_t call;
   sf_field_t field = field_of(unit, rootdata, leafdata, op);
   if (op != NULL && op->make_request != NULL)
-    return op->make_request(&(sfc_op_call_t){graph, operation, unit, rootdata, leafdata, op, true}, request_p);
+    return op->make_request(&(sfc_op_call_t){graph, operation, &field, 1, true}, request_p);
   sf_status_t status = check_call(graph, operation, &field, true, request_p, &call);
   return status == SF_OK ? sfc_request_make(&call, request_p) : status;
 }

@@ -126,10 +126,11 @@ static sf_status_t look_up(const sf_request_t *request, sfc_field_t *field)
   return SF_OK;
 }
 
-/* Adds the number of the field to the detail. */
-static sf_status_t name_field(int32_t k, sf_status_t status)
+sf_status_t sfc_fields_name(int32_t k, int32_t n, sf_status_t status)
 {
   char detail[SFSHM_DETAIL_BYTES];
+  if (n == 1)
+    return status;
   snprintf(detail, sizeof detail, "%s", sfshm_error_detail());
   return sfshm_error(status, "field %d: %s", k, detail);
 }
@@ -142,7 +143,7 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
     sfc_field_t *field = &request->fields[k];
     sf_status_t status = look_up(request, field);
     if (status != SF_OK)
-      return request->nfields == 1 ? status : name_field(k, status);
+      return sfc_fields_name(k, request->nfields, status);
     if (field->devices != NULL)
       request->devices = field->devices;
     if (k == 0 || field->source_ref.class == request->source_class)

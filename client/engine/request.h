@@ -19,10 +19,8 @@ typedef struct sfc_call {
 typedef struct sfc_op_call {
   sf_graph_t *graph;
   sfshm_operation_t operation;
-  const sf_type_t *unit;
-  const void *root;
-  const void *leaf;
-  const sf_op_t *op;
+  const sf_field_t *fields; /* one of them has such an op; which buffers are written depends on the operation */
+  int32_t nfields;
   bool persistent;
 } sfc_op_call_t;
 
@@ -39,6 +37,13 @@ sfshm_call_t sfc_call_name(const sf_graph_t *graph, sfshm_operation_t operation,
 /* As sfc_call_check, and checks that the op is defined for the unit. */
 sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const sf_type_t *unit, const sf_op_t *op,
                               sf_request_t **request_p);
+
+/* Checks units and ops of several fields, and computes the signature of the call. name: operation. */
+sf_status_t sfc_fields_check(const char *name, sfshm_call_t call, int32_t n, const sf_field_t fields[],
+                             uint64_t *signature_p);
+
+/* Adds the number of the field to the detail of an error, if the operation has several. */
+sf_status_t sfc_fields_name(int32_t k, int32_t n, sf_status_t status);
 
 /* Checks a buffer: present if a vertex takes part, and long enough for the last one (-1: none). name: operation;
  * buffer: name of the buffer. */

@@ -18,7 +18,7 @@ typedef struct sf_field {
   const sf_type_t *unit; /* of each vertex */
   void *rootdata;        /* nroots units */
   void *leafdata;        /* units up to the largest leaf index */
-  const sf_op_t *op;     /* SF_REPLACE, or one that applies to the unit */
+  const sf_op_t *op;     /* SF_REPLACE, one that applies to the unit, or one of the application */
 } sf_field_t;
 
 /* Begin one bcast or reduce of 1 <= n <= SF_FIELDS_MAX fields. The operation is matched, counted and ended as one.
@@ -26,14 +26,16 @@ typedef struct sf_field {
  * same order. A call with n == 1 equals sf_bcast_begin or sf_reduce_begin, which other ranks may call instead. fields
  * is only read, and may be freed at return. The buffers stay in use until the operation ends.
  *
- * Results are bitwise equal to n operations. The buffers follow the rule of operations in flight at the same time: no
- * field may update memory that another field reads or updates. All kinds of host memory may be mixed. Large payloads
- * are zero-copy if all buffers that a rank sends are in sf_alloc memory, or all are registered. The daemon's workers do
- * not copy for such an operation. Buffers of devices are packed by kernels and staged in host memory.
+ * Results are bitwise equal to n operations. If an op is the application's, all fields of a reduce are combined as on a
+ * graph with SF_GRAPH_REPRODUCIBLE, and the first such call on a graph may block: see sf_op_create. The buffers follow
+ * the rule of operations in flight at the same time: no field may update memory that another field reads or updates.
+ * All kinds of host memory may be mixed. Large payloads are zero-copy if all buffers that a rank sends are in sf_alloc
+ * memory, or all are registered. The daemon's workers do not copy for such an operation. Buffers of devices are packed
+ * by kernels and staged in host memory.
  *
  * Errors of sf_bcast_begin, with the number of the field in the detail. SF_ERR_ARG: n is out of range, or the units
- * together exceed 2^40 bytes. SF_ERR_UNSUPPORTED: n > 1, and an op is the application's. SF_ERR_MISMATCH: ranks called
- * with different n, units or ops; these are compared by a digest of 21 bits. */
+ * together exceed 2^40 bytes. SF_ERR_MISMATCH: ranks called with different n, units or ops; these are compared by a
+ * digest of 21 bits, in which all ops of the application are alike. */
 SF_CHECK_RESULT sf_status_t sf_bcast_begin_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[],
                                              sf_request_t **request_p);
 SF_CHECK_RESULT sf_status_t sf_reduce_begin_v(sf_graph_t *graph, int32_t n, const sf_field_t fields[],

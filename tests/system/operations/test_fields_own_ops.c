@@ -1,0 +1,246 @@
+/* Operations with several fields, some of which have ops of the application: compared with one operation for each
+ * field, and with a serial model; on one node and over several. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/system/cluster.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define ROOTS 3000 /* of each rank: more units than the library hands to an op at once */
+#define FIELDS 4
+#define ROUNDS 2
+
+static const int32_t placings[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 0}};
+
+/* Neither associative nor commutative. */
+static uint64_t append(uint64_t in, uint64_t inout)
+{
+  return inout * 31 + in;
+}
+
+static void append_all(const void *in, void *inout, int64_t n, size_t unit_bytes, void *context)
+{
+  const uint64_t *from = in;
+  uint64_t *to = inout;
+  for (int64_t i = 0; i < n * (int64_t)(unit_bytes / sizeof *to); i++)
+    to[i] = append(from[i], to[i]);
+  ++*(int64_t *)context;
+}
+
+/* Fields in one list: numbers and pairs of numbers with an op of the application, and two with predefined ops. */
+typedef struct fields {
+  const sf_type_t *pair;
+  const sf_op_t *own;
+  int64_t calls; /* of the op */
+  uint64_t numbers[2][2 * ROOTS], pairs[2][2 * 2 * ROOTS];
+  double doubles[2][2 * ROOTS];
+  uint8_t bytes[2][2 * ROOTS];
+  sf_field_t list[FIELDS];
+} fields_t;
+
+static void fields_init(sftest_rank_t *self, fields_t *fields)
+{
+  SFTEST_OK(self, sf_type_create_block(2, SF_UINT64, &fields->pair));
+  SFTEST_OK(self, sf_op_create(append_all, &fields->calls, &fields->own));
+  const sf_field_t list[FIELDS] = {{SF_UINT8, fields->bytes[0], fields->bytes[1], SF_REPLACE},
+                                   {SF_UINT64, fields->numbers[0], fields->numbers[1], fields->own},
+                                   {SF_DOUBLE, fields->doubles[0], fields->doubles[1], SF_SUM},
+                                   {fields->pair, fields->pairs[0], fields->pairs[1], fields->own}};
+  memcpy(fields->list, list, sizeof list);
+}
+
+static uint64_t value(int32_t rank, int side, int64_t i)
+{
+  return (uint64_t)rank * 1000000 + (uint64_t)side * 100000 + (uint64_t)i;
+}
+
+static void fill(fields_t *fields, int32_t rank)
+{
+  for (int side = 0; side < 2; side++)
+    for (int64_t i = 0; i < 2 * ROOTS; i++) {
+      fields->numbers[side][i] = value(rank, side, i);
+      fields->pairs[side][2 * i] = value(rank, side, i) + 7;
+      fields->pairs[side][2 * i + 1] = value(rank, side, i) + 9;
+      fields->doubles[side][i] = 0.1 * (double)value(rank, side, i);
+      fields->bytes[side][i] = (uint8_t)value(rank, side, i);
+    }
+}
+
+/* Each rank has two leaves, i and ROOTS + i, on root i of every second rank beginning with its own. */
+static sf_graph_t *create_graph(sftest_rank_t *self, sf_group_t *group, uint32_t flags)
+{
+  static int32_t rank[2 * ROOTS];
+  static int64_t root[2 * ROOTS];
+  sf_graph_t *graph;
+  for (int64_t i = 0; i < 2 * ROOTS; i++) {
+    rank[i] = (int32_t)((self->rank + i % 2 * 2) % self->size);
+    root[i] = i % ROOTS;
+  }
+  SFTEST_OK(self, sf_graph_create(group, ROOTS, 2 * ROOTS, NULL, rank, root, flags, &graph));
+  return graph;
+}
+
+/* The numbers that a reduce leaves at root i: leaves i and ROOTS + i of each rank with such edges, rank by rank. */
+static uint64_t expected_number(const sftest_rank_t *self, int64_t i)
+{
+  uint64_t number = value(self->rank, 0, i);
+  for (int32_t from = 0; from < self->size; from++)
+    for (int64_t leaf = i; leaf < 2 * ROOTS; leaf += ROOTS)
+      if ((from + leaf % 2 * 2) % self->size == self->rank)
+        number = append(value(from, 1, leaf), number);
+  return number;
+}
+
+static void check(sftest_rank_t *self, const fields_t *found, const fields_t *one_by_one, bool bcast)
+{
+  int side = bcast ? 1 : 0;
+  SFTEST_REQUIRE(self, memcmp(found->numbers, one_by_one->numbers, sizeof found->numbers) == 0);
+  SFTEST_REQUIRE(self, memcmp(found->pairs, one_by_one->pairs, sizeof found->pairs) == 0);
+  SFTEST_REQUIRE(self, memcmp(found->doubles, one_by_one->doubles, sizeof found->doubles) == 0);
+  SFTEST_REQUIRE(self, memcmp(found->bytes, one_by_one->bytes, sizeof found->bytes) == 0);
+  for (int64_t i = 0; i < ROOTS; i++) {
+    int32_t owner = (int32_t)((self->rank + i % 2 * 2) % self->size);
+    uint64_t expected = bcast ? append(value(owner, 0, i), value(self->rank, 1, i)) : expected_number(self, i);
+    SFTEST_REQUIRE(self, found->numbers[side][i] == expected);
+  }
+}
+
+static void operate(sftest_rank_t *self, sf_graph_t *graph, bool bcast)
+{
+  static fields_t fields, apart; /* of this process */
+  sf_request_t *request, *begun;
+  fields_init(self, &fields);
+  fields_init(self, &apart);
+  fill(&apart, self->rank);
+  for (int k = 0; k < FIELDS; k++) {
+    const sf_field_t *one = &apart.list[k];
+    SFTEST_OK(self, bcast ? sf_bcast(graph, one->unit, one->rootdata, one->leafdata, one->op)
+                          : sf_reduce(graph, one->unit, one->leafdata, one->rootdata, one->op));
+  }
+  SFTEST_OK(self, (bcast ? sf_bcast_init_v : sf_reduce_init_v)(graph, FIELDS, fields.list, &request));
+  for (int round = 0; round < ROUNDS; round++) {
+    fill(&fields, self->rank);
+    SFTEST_OK(self, sf_start(request));
+    SFTEST_OK(self, sf_wait(&request));
+    check(self, &fields, &apart, bcast);
+    fill(&fields, self->rank);
+    SFTEST_OK(self, (bcast ? sf_bcast_begin_v : sf_reduce_begin_v)(graph, FIELDS, fields.list, &begun));
+    SFTEST_OK(self, sf_wait(&begun));
+    check(self, &fields, &apart, bcast);
+    fill(&fields, self->rank);
+    SFTEST_OK(self, (bcast ? sf_bcast_v : sf_reduce_v)(graph, 2, fields.list));
+    SFTEST_REQUIRE(self, memcmp(fields.numbers, apart.numbers, sizeof fields.numbers) == 0);
+  }
+  SFTEST_REQUIRE(self, fields.calls > 0);
+  SFTEST_OK(self, sf_request_free(&request));
+  SFTEST_OK(self, sf_op_destroy(fields.own));
+  SFTEST_OK(self, sf_op_destroy(apart.own));
+  SFTEST_OK(self, sf_type_destroy(fields.pair));
+  SFTEST_OK(self, sf_type_destroy(apart.pair));
+}
+
+static int operate_both(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = create_graph(self, sf_group_world(context), SF_GRAPH_REPRODUCIBLE);
+  operate(self, graph, true);
+  operate(self, graph, false);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(test_ops)
+{
+  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, operate_both, NULL);
+}
+END_TEST
+
+/* ---- Wrong calls ------------------------------------------------------------------------------------------------- */
+
+/* Many bytes at once; messages of one operation, in place of one for each field. */
+static int count_operations(sftest_rank_t *self)
+{
+  static fields_t fields;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  sf_graph_info_t info;
+  fields_init(self, &fields);
+  SFTEST_OK(self, sf_bcast_v(graph, FIELDS, fields.list));
+  SFTEST_OK(self, sf_graph_info(graph, &info));
+  SFTEST_REQUIRE(self, info.operations == 1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_op_destroy(fields.own));
+  SFTEST_OK(self, sf_type_destroy(fields.pair));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The last rank's error is that of all ranks in the first reduce, which creates the multi-graph; then only its own. */
+static int pass_bad_fields(sftest_rank_t *self)
+{
+  static fields_t fields;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  bool last = self->rank == self->size - 1;
+  fields_init(self, &fields);
+  fields.list[3].unit = last ? NULL : fields.pair;
+  SFTEST_EXPECT(self, sf_reduce_v(graph, FIELDS, fields.list), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "field 3: unit is NULL");
+  fields.list[3].unit = fields.pair;
+  fields.list[2].rootdata = last ? NULL : fields.doubles[0];
+  SFTEST_EXPECT(self, sf_reduce_v(graph, FIELDS, fields.list), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "field 2: reduce: rootdata is NULL");
+  fields.list[2].rootdata = fields.doubles[0];
+  SFTEST_OK(self, sf_reduce_v(graph, FIELDS, fields.list));
+  fields.list[2].rootdata = NULL;
+  SFTEST_EXPECT(self, sf_reduce_v(graph, FIELDS, fields.list), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "field 2: reduce: rootdata is NULL");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_op_destroy(fields.own));
+  SFTEST_OK(self, sf_type_destroy(fields.pair));
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* The last rank takes a predefined op for one of the fields. */
+static int mistake_op(sftest_rank_t *self)
+{
+  static fields_t fields;
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  fields_init(self, &fields);
+  if (self->rank == self->size - 1)
+    fields.list[3].op = SF_SUM;
+  sf_status_t status = SF_OK;
+  while (status == SF_OK) /* not all ranks are neighbours of the last one */
+    status = sf_bcast_v(graph, FIELDS, fields.list);
+  SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "bcast(4 fields [");
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  SFTEST_OK(self, sf_op_destroy(fields.own));
+  SFTEST_OK(self, sf_type_destroy(fields.pair));
+  sftest_leave(self, context);
+  return 0;
+}
+
+static int (*const cases[])(sftest_rank_t *) = {count_operations, pass_bad_fields, mistake_op};
+
+START_TEST(test_calls)
+{
+  sftest_cluster_run(&sftest_case_cluster, placings[_i % 3], RANKS, cases[_i / 3], NULL);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("fields with ops of the application");
+  TCase *tests = tcase_create("ops");
+  tcase_set_timeout(tests, 120);
+  sftest_cluster_for_case(tests, 3);
+  tcase_add_loop_test(tests, test_ops, 0, 3);
+  tcase_add_loop_test(tests, test_calls, 0, 9);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
