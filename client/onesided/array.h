@@ -104,11 +104,11 @@ static inline sf_status_t sfc_array_require(sf_status_t status, const void *poin
 }
 
 /* Function that moves rows between a part and a buffer. access: put, get or acc. */
-static inline sfshm_array_row_t *sfc_array_row(const sf_array_t *array, sfshm_array_access_t access, const void *alpha)
+static inline sfshm_array_row_t *sfc_array_row(const sf_array_t *array, sfshm_array_access_t access)
 {
   return access == SFSHM_ARRAY_PUT   ? sfshm_array_put_row(array->shape.unit_bytes)
          : access == SFSHM_ARRAY_GET ? sfshm_array_get_row(array->shape.unit_bytes)
-                                     : sfshm_array_accumulate(array->shape.base, alpha);
+                                     : sfshm_array_arithmetic[array->shape.base].accumulate;
 }
 
 /* Whether an index is within the array. */

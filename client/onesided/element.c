@@ -36,7 +36,7 @@ static sf_status_t check_list(const sf_array_t *array, int64_t n, const int64_t 
 static void move_local(const sfc_remote_t *list, int64_t n)
 {
   sf_array_t *array = list->array;
-  sfshm_array_row_t *row = sfc_array_row(array, list->access, list->alpha);
+  sfshm_array_row_t *row = sfc_array_row(array, list->access);
   int64_t element, unit = array->shape.unit_bytes;
   uint64_t counts[SFSHM_ARRAY_WAYS] = {0};
   for (int64_t i = 0; i < n; i++) {

@@ -148,7 +148,7 @@ transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], con
     return status;
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
   patch.access = access;
-  patch.row = sfc_array_row(array, access, alpha);
+  patch.row = sfc_array_row(array, access);
   if (!is_blocking)
     *request_p = NULL;
   status = check_patch(&patch, ld, function);

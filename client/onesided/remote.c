@@ -9,7 +9,7 @@
 static sfshm_array_row_t *row_of(const sfc_remote_t *remote)
 {
   bool is_get = remote->access == SFSHM_ARRAY_GET;
-  return sfc_array_row(remote->array, is_get ? SFSHM_ARRAY_GET : SFSHM_ARRAY_PUT, NULL);
+  return sfc_array_row(remote->array, is_get ? SFSHM_ARRAY_GET : SFSHM_ARRAY_PUT);
 }
 
 /* ---- Patches ----------------------------------------------------------------------------------------------------- */

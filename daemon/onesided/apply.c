@@ -93,7 +93,7 @@ sf_status_t sfd_array_check(const sfd_array_t *array, const sfshm_array_request_
 {
   *needs_p = (sfd_array_needs_t){0};
   bool acc = request->kind == SFSHM_ARRAY_PATCH_ACC || request->kind == SFSHM_ARRAY_LIST_ACC;
-  if (acc && sfshm_array_accumulate(array->shape.base, NULL) == NULL)
+  if (acc && sfshm_array_arithmetic[array->shape.base].accumulate == NULL)
     return sfshm_error(SF_ERR_PROTO, "acc is not defined for %s", sfshm_base_name(array->shape.base));
   switch (request->kind) {
   case SFSHM_ARRAY_PATCH_PUT:
@@ -124,7 +124,7 @@ static sfshm_array_row_t *choose_row(const sfd_array_t *array, uint32_t kind)
   case SFSHM_ARRAY_LIST_PUT:
     return sfshm_array_put_row(array->shape.unit_bytes);
   default:
-    return sfshm_array_accumulate(array->shape.base, NULL);
+    return sfshm_array_arithmetic[array->shape.base].accumulate;
   }
 }
 

@@ -16,8 +16,7 @@ typedef void sfshm_array_row_t(char *part, char *buffer, int64_t n, int64_t stri
 
 /* Loops over n consecutive elements of one base; alpha and beta are one element each. */
 typedef struct sfshm_array_arithmetic {
-  sfshm_array_row_t *accumulate;                               /* part[i] += buffer[i * stride], atomically */
-  sfshm_array_row_t *accumulate_scaled;                        /* part[i] += alpha * buffer[i * stride], atomically */
+  sfshm_array_row_t *accumulate; /* part[i] += alpha * buffer[i * stride], atomically; alpha NULL: 1 */
   void (*scale)(void *elements, int64_t n, const void *alpha); /* elements[i] *= alpha; not atomic */
   /* c[i] = alpha * a[i] + beta * b[i]; c may be a or b. */
   void (*combine)(void *c, const void *a, const void *b, int64_t n, const void *alpha, const void *beta);
@@ -26,9 +25,6 @@ typedef struct sfshm_array_arithmetic {
 
 /* NULL for bases without arithmetic. */
 extern const sfshm_array_arithmetic_t sfshm_array_arithmetic[SFSHM_BASE_COUNT];
-
-/* accumulate if alpha is NULL, else accumulate_scaled. */
-sfshm_array_row_t *sfshm_array_accumulate(sfshm_base_t base, const void *alpha);
 
 /* Whether fetch_op with the op is defined: integers of 4 and 8 bytes; sum, replace, max, min, band, bor, bxor. */
 bool sfshm_array_fetch_applies(sfshm_op_t op, sfshm_base_t base);

@@ -14,7 +14,7 @@ sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes);
 /* part: element 0 of the part. buffer: where the patch begins; step[d]: distance of neighbours along dimension d in the
  * buffer, in elements, step[ndims - 1] being 1. step NULL: the buffer has only the elements of the box, row-major. */
 
-/* Moves the elements of the box by rows of one of the functions above, or of sfshm_array_accumulate with alpha. */
+/* Moves the elements of the box by rows of one of the functions above, or of sfshm_array_arithmetic, with alpha. */
 void sfshm_array_move(const sfshm_array_t *array, const sfshm_array_box_t *box, void *part, const void *buffer,
                       const int64_t step[], sfshm_array_row_t *row, const void *alpha);
 
