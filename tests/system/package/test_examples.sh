@@ -35,6 +35,8 @@ run 0 --nodes 2 --distribution cyclic -n 3 -- product 1000
 run 0 --nodes 2 --distribution cyclic -n 3 -- axpy 100
 run 0 --nodes 2 --distribution cyclic -n 3 -- dense_product 150
 run 0 -n 3 -- dense_product 1
+run 0 --nodes 2 --distribution cyclic -n 3 -- fock 150
+run 0 -n 3 -- fock 1
 run 0 --nodes 2 -n 4 -- assembly 20
 run 0 --nodes 2 --distribution cyclic -n 3 -- submatrix 500
 run 0 --nodes 2 -n 3 -- galerkin 500
