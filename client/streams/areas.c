@@ -92,9 +92,9 @@ sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_s
   if (status != SF_OK)
     return status;
   room->pages = (char *)round_up((size_t)(uintptr_t)room->block.address, page);
-  status = streams->ops->pin(streams->device, room->pages, room->pages_bytes, &seen_at);
+  status = sfc_streams_status(streams, streams->ops->pin(streams->device, room->pages, room->pages_bytes, &seen_at));
   if (status != SF_OK)
-    return sfshm_error(status, "%s", streams->plugin->detail());
+    return status;
   room->is_pinned = true;
   for (int32_t i = 0; i < streams->nlanes; i++) {
     room->ways[i].area = seen(room, room->ways[i].area, seen_at);
@@ -175,11 +175,9 @@ sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room
     return status;
   status = check_place(room, lane, place, way->peer_pinned.length_bytes);
   char *pages = (char *)way->peer_pinned.base + place->pages;
-  if (status == SF_OK) {
-    status = streams->ops->pin(streams->device, pages, (size_t)place->pages_bytes, &seen_at);
-    if (status != SF_OK)
-      sfshm_error(status, "%s", streams->plugin->detail());
-  }
+  if (status == SF_OK)
+    status =
+        sfc_streams_status(streams, streams->ops->pin(streams->device, pages, (size_t)place->pages_bytes, &seen_at));
   if (status != SF_OK) {
     sfc_peer_unpin(peers, &way->peer_pinned);
     return status;

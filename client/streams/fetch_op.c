@@ -36,10 +36,10 @@ static sf_status_t make_slots(sfc_streams_t *streams, size_t bytes)
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return sfshm_error(SF_ERR_NOMEM, NAME ": %zu bytes for contributions", bytes);
-  sf_status_t status = streams->ops->pin(streams->device, memory, bytes, &seen_at);
+  sf_status_t status = sfc_streams_status(streams, streams->ops->pin(streams->device, memory, bytes, &seen_at));
   if (status != SF_OK) {
     munmap(memory, bytes);
-    return sfshm_error(status, "%s", streams->plugin->detail());
+    return status;
   }
   slots->place = (sfc_seen_t){memory, seen_at};
   slots->bytes = bytes;
@@ -112,11 +112,8 @@ static void fetch_on_host(void *argument)
 
 static sfshm_move_t move_of(const fetching_t *fetching)
 {
-  return (sfshm_move_t){.from_pattern = sfshm_pattern_contiguous(0, fetching->slot_root->n),
-                        .from = fetching->slots,
-                        .to_pattern = *fetching->slot_root,
-                        .to = fetching->roots,
-                        .n = fetching->slot_root->n};
+  int64_t n = fetching->slot_root->n;
+  return sfc_move_of(sfshm_pattern_contiguous(0, n), fetching->slots, *fetching->slot_root, fetching->roots, n);
 }
 
 static sf_status_t give_fetch(sfc_streams_t *streams, const fetching_t *fetching, bool on_host)
@@ -196,10 +193,9 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
     status = sfc_slot_rounds_slot_roots(&sfc_multigraph_find(fetch->graph)->rounds, slot_root_p);
   if (status == SF_OK && !streams->fetched.is_prepared) {
     sfshm_move_t move = move_of(&(fetching_t){.slot_root = *slot_root_p});
-    status = streams->ops->prepare_all(streams->device, &move, 1, &streams->fetched.prepared);
-    if (status != SF_OK)
-      return sfshm_error(status, "%s", streams->plugin->detail());
-    streams->fetched.is_prepared = true;
+    status =
+        sfc_streams_status(streams, streams->ops->prepare_all(streams->device, &move, 1, &streams->fetched.prepared));
+    streams->fetched.is_prepared = status == SF_OK;
   }
   if (status == SF_OK)
     status = reserve(streams, unit_bytes);

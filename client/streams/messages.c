@@ -97,9 +97,9 @@ static void list_receives(sfc_streams_t *streams, const sf_streamed_t *streamed)
 
 static sf_status_t prepare_listed(sfc_streams_t *streams, sfc_moves_kind_t kind)
 {
-  sf_status_t status =
-      streams->ops->prepare_all(streams->device, streams->moves->moves, streams->moves->n, &streams->prepared[kind]);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+  const sfc_moves_t *moves = streams->moves;
+  return sfc_streams_status(
+      streams, streams->ops->prepare_all(streams->device, moves->moves, moves->n, &streams->prepared[kind]));
 }
 
 /* Each message goes to memory of its own, and all that comes to the same target. */
@@ -114,9 +114,8 @@ sf_status_t sfc_streams_prepare(sfc_streams_t *streams)
                   {SFC_MOVES_WINNERS, SFSHM_REDUCE, SFSHM_OP_REPLACE}};
   sf_streamed_t streamed = {.unit = {SFSHM_BASE_INT8, 1}};
   /* The rank's own edges, where they take a slot: all else of them is among the moves. */
-  sf_status_t status = streams->ops->prepare(streams->device, &streams->graph->plan.self.extra_value, false);
-  if (status != SF_OK)
-    return sfshm_error(status, "%s", streams->plugin->detail());
+  sf_status_t status = sfc_streams_status(
+      streams, streams->ops->prepare(streams->device, &streams->graph->plan.self.extra_value, false));
   for (int32_t i = 0; i < streams->graph->nlanes; i++)
     streams->slots[i].host = streams->slots[i].device = (char *)(uintptr_t)(i + 1);
   for (int operation = 0; operation < 2 && status == SF_OK; operation++) {
@@ -154,11 +153,8 @@ static sf_status_t copy_message(const sfc_streams_t *streams, const sf_streamed_
                                 const sfc_link_t *link, const char *from, char *to, sfshm_trace_work_t work)
 {
   int64_t n = sfc_link_count(link, streamed->operation);
-  sfshm_move_t move = {.from_pattern = sfshm_pattern_contiguous(0, n),
-                       .from = from,
-                       .to_pattern = sfshm_pattern_contiguous(0, n),
-                       .to = to,
-                       .n = n};
+  sfshm_pattern_t all = sfshm_pattern_contiguous(0, n);
+  sfshm_move_t move = sfc_move_of(all, from, all, to, n);
   if (n == 0)
     return SF_OK;
   sfc_streams_watch_work(streams, streamed, lane_of(streams, i), work);

@@ -67,35 +67,29 @@ sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *st
 static sfshm_move_t pack_of(const sf_streamed_t *streamed, const sfc_link_t *link, char *slot)
 {
   int64_t n = sfc_link_count(link, streamed->operation);
-  return (sfshm_move_t){.from_pattern = streamed->operation == SFSHM_BCAST ? link->value_root : link->leaf,
-                        .from = streamed->source,
-                        .to_pattern = sfshm_pattern_contiguous(0, n),
-                        .to = slot,
-                        .n = n};
+  return sfc_move_of(streamed->operation == SFSHM_BCAST ? link->value_root : link->leaf, streamed->source,
+                     sfshm_pattern_contiguous(0, n), slot, n);
 }
 
 void sfc_move_add_pack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane, char *slot,
                        sfc_moves_t *moves)
 {
-  sfshm_move_t move = pack_of(streamed, link, slot);
-  sfc_moves_add(moves, lane, &move);
+  sfc_moves_add(moves, lane, pack_of(streamed, link, slot));
 }
 
 void sfc_move_add_unpack(const sf_streamed_t *streamed, const sfc_link_t *link, const sfc_lane_t *lane,
                          const char *slot, sfc_moves_t *moves)
 {
-  bool bcast = streamed->operation == SFSHM_BCAST;
-  sfshm_move_t move = {.from_pattern = sfshm_pattern_contiguous(0, link->nvalues),
-                       .from = slot,
-                       .to_pattern = bcast ? link->leaf : link->value_root,
-                       .to = streamed->target,
-                       .n = link->nvalues};
-  sfc_moves_add(moves, lane, &move);
-  move.n = link->extra_value.n;
-  move.from_pattern = bcast ? link->extra_value : sfshm_pattern_contiguous(0, move.n);
-  move.from = bcast ? slot : slot + (size_t)link->nvalues * sfshm_unit_size(streamed->unit);
-  move.to_pattern = bcast ? link->extra_leaf : link->extra_root;
-  sfc_moves_add(moves, lane, &move);
+  int64_t n = link->nvalues, nextra = link->extra_value.n;
+  sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
+  sfc_moves_add(moves, lane, sfc_move_of(sfshm_pattern_contiguous(0, n), slot, paths.to, streamed->target, n));
+  if (streamed->operation == SFSHM_BCAST) {
+    paths.extra_from = link->extra_value;
+  } else {
+    paths.extra_from = sfshm_pattern_contiguous(0, nextra);
+    slot += (size_t)n * sfshm_unit_size(streamed->unit);
+  }
+  sfc_moves_add(moves, lane, sfc_move_of(paths.extra_from, slot, paths.extra_to, streamed->target, nextra));
 }
 
 /* ---- Edges that never leave the rank ----------------------------------------------------------------------------- */
@@ -126,14 +120,7 @@ void sfc_move_add_self(const sfc_streams_t *streams, const sf_streamed_t *stream
     return;
   }
   sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);
-  sfshm_move_t move = {.from_pattern = paths.from,
-                       .from = streamed->source,
-                       .to_pattern = paths.to,
-                       .to = streamed->target,
-                       .n = link->nvalues};
-  sfc_moves_add(moves, NULL, &move);
-  move.from_pattern = paths.extra_from;
-  move.to_pattern = paths.extra_to;
-  move.n = link->extra_value.n;
-  sfc_moves_add(moves, NULL, &move);
+  sfc_moves_add(moves, NULL, sfc_move_of(paths.from, streamed->source, paths.to, streamed->target, link->nvalues));
+  sfc_moves_add(moves, NULL,
+                sfc_move_of(paths.extra_from, streamed->source, paths.extra_to, streamed->target, link->extra_value.n));
 }

@@ -9,6 +9,12 @@
 sf_status_t sfc_move(const sfc_streams_t *streams, bool on_host, sfshm_unit_t unit, sfshm_op_t op,
                      const sfshm_move_t *move);
 
+static inline sfshm_move_t sfc_move_of(sfshm_pattern_t from_pattern, const char *from, sfshm_pattern_t to_pattern,
+                                       char *to, int64_t n)
+{
+  return (sfshm_move_t){.from_pattern = from_pattern, .from = from, .to_pattern = to_pattern, .to = to, .n = n};
+}
+
 /* Several that are given together; also the argument of the function of the host that does them. */
 struct sfc_moves {
   sfshm_unit_t unit;
@@ -26,10 +32,10 @@ static inline void sfc_moves_begin(sfc_moves_t *moves, sfshm_unit_t unit, sfshm_
 }
 
 /* lane: which the move concerns; NULL: the rank itself. */
-static inline void sfc_moves_add(sfc_moves_t *moves, const sfc_lane_t *lane, const sfshm_move_t *move)
+static inline void sfc_moves_add(sfc_moves_t *moves, const sfc_lane_t *lane, sfshm_move_t move)
 {
   moves->lane = moves->n == 0 || moves->lane == lane ? lane : NULL;
-  moves->moves[moves->n++] = *move;
+  moves->moves[moves->n++] = move;
 }
 
 /* Gives all moves of `streams`, and then raises its first words. number: of what was prepared (see

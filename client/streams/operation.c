@@ -223,9 +223,7 @@ static sf_status_t prepare(const sfc_asked_t *asked, void *stream, size_t unit_b
     return sfshm_error(SF_ERR_STATE, NAME ": the first one with units of %zu bytes, while others have not been ended",
                        unit_bytes);
   status = fill_in(streams, asked, next_request(streams));
-  if (status == SF_OK && (status = streams->ops->choose(streams->device, stream)) != SF_OK)
-    sfshm_error(status, "%s", streams->plugin->detail());
-  return status;
+  return status == SF_OK ? sfc_streams_status(streams, streams->ops->choose(streams->device, stream)) : status;
 }
 
 sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streamed_t **streamed_p)
@@ -273,9 +271,9 @@ sf_status_t sf_end_on_stream(sf_streamed_t **streamed, void *stream)
   if (ending->graph->generation != sfc_process_generation)
     return sfshm_error(SF_ERR_STATE, "sf_end_on_stream: in a child of the process that called sf_init");
   sfc_streams_t *streams = sfc_streams_of(ending->graph);
-  sf_status_t status = streams->ops->choose(streams->device, stream);
+  sf_status_t status = sfc_streams_status(streams, streams->ops->choose(streams->device, stream));
   if (status != SF_OK)
-    return sfshm_error(status, "%s", streams->plugin->detail());
+    return status;
   ending->in_flight = false;
   *streamed = NULL;
   status = sfc_streams_enter(streams);
@@ -358,8 +356,7 @@ static sf_status_t look_at_both(sf_graph_t *graph, const char *name, sf_status_t
 static sf_status_t look_once(const sfc_streams_t *streams)
 {
   bool idle;
-  sf_status_t status = streams->ops->is_idle(streams->device, &idle);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+  return sfc_streams_status(streams, streams->ops->is_idle(streams->device, &idle));
 }
 
 sf_status_t sf_streams_check(sf_graph_t *graph)

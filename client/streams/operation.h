@@ -22,6 +22,7 @@
 
 #include "client/core.h"
 #include "client/graph.h"
+#include "shm/base/error.h"
 #include "shm/device/device.h"
 
 #define SFC_STREAMS_ALIGN ((size_t)128) /* of areas and slots */
@@ -173,6 +174,12 @@ typedef struct sfc_streams {
   bool is_guarded;
   struct sfc_streams *next_guarded;
 } sfc_streams_t;
+
+/* Status of a function of the plugin, with its detail. */
+static inline sf_status_t sfc_streams_status(const sfc_streams_t *streams, sf_status_t status)
+{
+  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+}
 
 /* Makes streams of the graph ready for a first operation and units of that size: collective, blocks. before: SF_OK, or
  * what has failed on this rank, which then fails for all. stream: of the device to be used; called: the operation's

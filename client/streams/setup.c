@@ -23,10 +23,8 @@ sf_status_t sfc_streams_drain(const sfc_streams_t *streams)
   sfc_idle_t idle = {0};
   for (;;) {
     sf_status_t status = streams->ops->is_idle(streams->device, &is_idle);
-    if (status != SF_OK)
-      return sfshm_error(status, "%s", streams->plugin->detail());
-    if (is_idle)
-      return SF_OK;
+    if (status != SF_OK || is_idle)
+      return sfc_streams_status(streams, status);
     sfc_idle_pause(&idle);
   }
 }
@@ -88,8 +86,7 @@ static sf_status_t open_device(sfc_streams_t *streams, void *stream)
   if (status != SF_OK)
     return status;
   streams->ops = streams->plugin->streams;
-  status = streams->ops->open(stream, use_memops, &streams->device);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+  return sfc_streams_status(streams, streams->ops->open(stream, use_memops, &streams->device));
 }
 
 /* Those of trunks are behind the others. */

@@ -20,11 +20,11 @@ static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes
   const sfc_streams_t *streams = nodes->streams;
   size_t page = sfshm_page_bytes();
   char *seen_at;
-  sf_status_t status = streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at);
-  if (status != SF_OK)
-    return sfshm_error(status, "%s", streams->plugin->detail());
-  *seen_p = (sfc_seen_t){base, seen_at};
-  return SF_OK;
+  sf_status_t status = sfc_streams_status(
+      streams, streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at));
+  if (status == SF_OK)
+    *seen_p = (sfc_seen_t){base, seen_at};
+  return status;
 }
 
 sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes)
@@ -61,7 +61,7 @@ static sf_status_t prepare_trunk(const sfc_streams_t *streams, const sfc_trunk_t
   sf_status_t status = streams->ops->prepare(streams->device, &trunk->extra_leaf, false);
   if (status == SF_OK)
     status = streams->ops->prepare(streams->device, &trunk->extra_to, true);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
+  return sfc_streams_status(streams, status);
 }
 
 static sf_status_t open_trunks(sfc_nodes_t *nodes, size_t unit_bytes)
@@ -190,13 +190,11 @@ void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed,
                         sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  bool bcast = streamed->operation == SFSHM_BCAST;
-  sfshm_move_t move = {.from_pattern = bcast ? trunk->root : trunk->leaf,
-                       .from = streamed->source,
-                       .to_pattern = bcast ? sfshm_pattern_contiguous(trunk->first, trunk->root.n) : trunk->to,
-                       .to = slot,
-                       .n = bcast ? trunk->root.n : trunk->nvalues};
-  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
+  sfshm_move_t move = sfc_move_of(trunk->leaf, streamed->source, trunk->to, slot, trunk->nvalues);
+  if (streamed->operation == SFSHM_BCAST)
+    move = sfc_move_of(trunk->root, streamed->source, sfshm_pattern_contiguous(trunk->first, trunk->root.n), slot,
+                       trunk->root.n);
+  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], move);
 }
 
 /* Contributions to values that have been packed. */
@@ -205,11 +203,8 @@ static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *str
   const sfc_streams_t *streams = nodes->streams;
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
   bool on_host = streamed->source_on_host;
-  sfshm_move_t move = {.from_pattern = trunk->extra_leaf,
-                       .from = streamed->source,
-                       .to_pattern = trunk->extra_to,
-                       .to = sfc_seen_by(slot, on_host),
-                       .n = trunk->extra_leaf.n};
+  sfshm_move_t move = sfc_move_of(trunk->extra_leaf, streamed->source, trunk->extra_to, sfc_seen_by(slot, on_host),
+                                  trunk->extra_leaf.n);
   if (streamed->operation == SFSHM_BCAST || move.n == 0)
     return SF_OK;
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane],
@@ -331,41 +326,19 @@ static void take(void *argument)
                                 0, 1, false);
 }
 
-static void add_leaves(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, const char *slot,
-                       sfc_moves_t *moves)
-{
-  const sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  sfshm_move_t move = {.from_pattern = trunk->from,
-                       .from = slot,
-                       .to_pattern = trunk->leaf,
-                       .to = streamed->target,
-                       .n = trunk->nvalues};
-  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
-  move.from_pattern = trunk->extra_from;
-  move.to_pattern = trunk->extra_leaf;
-  move.n = trunk->extra_leaf.n;
-  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
-}
-
-static void add_roots(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t number,
-                      const char *slot, sfc_moves_t *moves)
-{
-  const sfc_trunk_turn_t *turn = &trunk_of(nodes, lane)->turns[number];
-  sfshm_move_t move = {.from_pattern = turn->position,
-                       .from = slot,
-                       .to_pattern = turn->root,
-                       .to = streamed->target,
-                       .n = turn->root.n};
-  sfc_moves_add(moves, &nodes->streams->graph->lanes[lane], &move);
-}
-
-void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t turn,
+void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t number, int32_t turn,
                            const char *slot, sfc_moves_t *moves)
 {
-  if (streamed->operation == SFSHM_BCAST)
-    add_leaves(nodes, streamed, lane, slot, moves);
-  else
-    add_roots(nodes, streamed, lane, turn, slot, moves);
+  const sfc_trunk_t *trunk = trunk_of(nodes, number);
+  const sfc_lane_t *lane = &nodes->streams->graph->lanes[number];
+  char *target = streamed->target;
+  if (streamed->operation == SFSHM_REDUCE) {
+    const sfc_trunk_turn_t *roots = &trunk->turns[turn];
+    sfc_moves_add(moves, lane, sfc_move_of(roots->position, slot, roots->root, target, roots->root.n));
+    return;
+  }
+  sfc_moves_add(moves, lane, sfc_move_of(trunk->from, slot, trunk->leaf, target, trunk->nvalues));
+  sfc_moves_add(moves, lane, sfc_move_of(trunk->extra_from, slot, trunk->extra_leaf, target, trunk->extra_leaf.n));
 }
 
 sfshm_stream_word_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,

@@ -148,26 +148,18 @@ void sfc_node_slots_close(sfc_nodes_t *nodes)
 }
 
 /* What sfc_node_slots_bring moves from and to. */
-static sf_status_t prepare(const sfc_streams_t *streams, const sfshm_pattern_t *pattern)
-{
-  sf_status_t status = streams->ops->prepare(streams->device, pattern, false);
-  if (status == SF_OK)
-    status = streams->ops->prepare(streams->device, pattern, true);
-  return status == SF_OK ? SF_OK : sfshm_error(status, "%s", streams->plugin->detail());
-}
-
 static sf_status_t prepare_all(const sfc_nodes_t *nodes)
 {
+  const sfc_streams_t *streams = nodes->streams;
   const sfc_trunks_t *trunks = nodes->copy->trunks;
   sf_status_t status = SF_OK;
-  for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++) {
-    status = prepare(nodes->streams, &trunks->trunks[i].from);
-    if (status == SF_OK)
-      status = prepare(nodes->streams, &trunks->trunks[i].to);
-    if (status == SF_OK)
-      status = prepare(nodes->streams, &trunks->trunks[i].extra_to);
+  for (int32_t i = 0; i < trunks->ntrunks; i++) {
+    const sfc_trunk_t *trunk = &trunks->trunks[i];
+    const sfshm_pattern_t *patterns[] = {&trunk->from, &trunk->to, &trunk->extra_to};
+    for (int k = 0; k < 3 && status == SF_OK; k++)
+      status = streams->ops->prepare(streams->device, patterns[k], true);
   }
-  return status;
+  return sfc_streams_status(streams, status);
 }
 
 void sfc_node_slots_open(sfc_nodes_t *nodes)
@@ -220,7 +212,7 @@ char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *s
 static sf_status_t bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfshm_pattern_t *positions,
                          const char *from, char *to)
 {
-  sfshm_move_t move = {.from_pattern = *positions, .from = from, .to_pattern = *positions, .to = to, .n = positions->n};
+  sfshm_move_t move = sfc_move_of(*positions, from, *positions, to, positions->n);
   return sfc_move(nodes->streams, false, streamed->unit, SFSHM_OP_REPLACE, &move);
 }
 
