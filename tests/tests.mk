@@ -57,16 +57,24 @@ check-gpu: deps
 	@BUILD='$(BUILD)' CUDA_HOME='$(cuda_root)' tests/gpu/check $(PARTS)
 
 # All of it in one archive for a machine that has a driver, a C library and a shell. sfperf with MPICH, which loads no
-# plug-ins, and without PETSc.
+# plug-ins, and without PETSc. Programs are linked once more, from the same objects, so that they find their libraries,
+# and these each other's, in the folder lib of the archive.
+GPU_PROGRAMS = sfd sfrun sfctl libsf_cuda.so examples/async_cg tests/cuda/awake $(GPU_TESTS:$(BUILD)/%=%)
+empty :=
+finds_libraries = LDFLAGS='$(LDFLAGS) -Wl,--disable-new-dtags,-rpath,$(subst $(empty) ,:,$(foreach up,.. ../.. \
+	../../.. ../../../..,\$$$$ORIGIN/$(up)/lib))'
 MPICH_MPICC := $(firstword $(shell command -v mpicc.mpich) $(if $(findstring MPICH,$(shell $(MPICC) -v 2>&1)),$(MPICC)))
 MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
 $(BUILD)/mpich/sfperf: FORCE
-	@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $@
+	@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
 gpu-bundle: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(if $(MPICH_MPICC),:,echo "sfperf for other machines needs MPICH: mpicc.mpich was not found"; exit 1)
 	@$(SUBMAKE) all $(GPU_TESTS) $(real_cuda) $(fake_cuda) $(awake) $(BUILD)/mpich/sfperf
-	@BUILD='$(BUILD)' SFPERF='$(BUILD)/mpich/sfperf' MPIEXEC='$(MPICH_MPIEXEC)' tests/gpu/bundle
+	@mkdir -p $(BUILD)/gpu
+	@cp -au $(BUILD)/obj $(BUILD)/proto $(BUILD)/compile.stamp $(BUILD)/mpi.stamp $(BUILD)/gpu
+	@$(SUBMAKE) BUILD=$(BUILD)/gpu $(finds_libraries) $(addprefix $(BUILD)/gpu/,$(GPU_PROGRAMS))
+	@BUILD='$(BUILD)' PROGRAMS='$(GPU_PROGRAMS)' SFPERF='$(BUILD)/mpich/sfperf' MPIEXEC='$(MPICH_MPIEXEC)' tests/gpu/bundle
 
 # The same where there is no device: the stand-in for the driver takes the place of the real one.
 check-gpu-dry: deps

@@ -33,6 +33,9 @@ done
 tar xzf "$BUILD/gpu-bundle.tar.gz" -C "$root"
 [ "$(find "$root/lib" "$root/lib64" -type f | wc -l)" -le 8 ] || fail "the root folder is not bare"
 
+for program in build/sfctl build/sfperf build/tests/system/devices/test_streams; do
+  ldd "$root/gpu-bundle/$program" | grep -q "$root/gpu-bundle/.*/lib/lib" || fail "$program does not find its own libraries"
+done
 # shellcheck disable=SC2016 # for the shell inside
 env -i root="$root" "$(command -v unshare)" -m -p -f --kill-child /bin/bash -c '
   mount --make-rprivate / && mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" || exit 1
