@@ -6,14 +6,14 @@
 
 #include "client/engine/operation.h"
 
-typedef struct sfc_stage sfc_stage_t;
+typedef struct sfc_staging sfc_staging_t;
 
 /* The request's fields with other sources: the values of a lane that are sent, one behind the other in memory of the
  * host, and for a trunk's contributions the extra ones behind them. Valid until the next call. NULL: the sources are
  * not all on devices, or there is no memory: then lanes pack each by itself. */
-const sfc_field_t *sfc_stage_find(const sfc_lane_t *lane, sf_request_t *request);
+const sfc_field_t *sfc_staging_find(const sfc_lane_t *lane, sf_request_t *request);
 
 /* Frees the request's. */
-void sfc_stage_free(sf_request_t *request);
+void sfc_staging_free(sf_request_t *request);
 
 #endif

@@ -13,7 +13,7 @@ static void free_request(sf_request_t *request)
 {
   if (request == NULL)
     return;
-  sfc_stage_free(request);
+  sfc_staging_free(request);
   free(request->room);
   free(request);
 }

@@ -23,7 +23,7 @@
 static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
                         sfc_outgoing_t *out)
 {
-  const sfc_field_t *staged = sfc_stage_find(lane, request);
+  const sfc_field_t *staged = sfc_staging_find(lane, request);
   if (staged == NULL)
     return;
   *consecutive = sfshm_pattern_contiguous(0, out->n);

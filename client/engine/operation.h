@@ -80,7 +80,7 @@ struct sf_request {
   sfc_memory_class_t source_class;   /* where all fields' sources are; UNKNOWN also if they differ */
   const sfshm_device_ops_t *devices; /* if a field has some */
   uint64_t failures;                 /* of devices, when it was begun */
-  struct sfc_stage *stage;           /* staged device values: see device_staging.h; NULL: none */
+  struct sfc_staging *staging;       /* staged device values: see device_staging.h; NULL: none */
   uint32_t may_offer;                /* parts that may be offered: SFC_OFFER_*; usually 0 */
   uint32_t offers;                   /* parts offered by the operation in flight */
   uint32_t trace;                    /* SFC_SAMPLED, SFC_TRACED: see op_trace.h */

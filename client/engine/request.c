@@ -188,7 +188,7 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 
 static void set_free(sf_request_t *request)
 {
-  sfc_stage_free(request);
+  sfc_staging_free(request);
   request->next = request->graph->requests.unused;
   request->graph->requests.unused = request;
 }

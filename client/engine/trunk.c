@@ -219,7 +219,7 @@ static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_
   if (exchange == NULL)
     return NULL;
   char *slot = send_slot(exchange, side, side->sent + 1);
-  const sfc_field_t *staged = request->devices != NULL ? sfc_stage_find(lane, request) : NULL;
+  const sfc_field_t *staged = request->devices != NULL ? sfc_staging_find(lane, request) : NULL;
   for (int32_t k = 0; k < request->nfields; k++) {
     const sfc_field_t *field = &request->fields[k];
     char *section = slot + section_sent(side, request, field);

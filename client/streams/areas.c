@@ -62,10 +62,10 @@ static sf_status_t lay_out(const sfc_streams_t *streams, sfc_stream_room_t *room
   return SF_OK;
 }
 
-static sfc_seen_t seen(const sfc_stream_room_t *room, sfc_seen_t place, char *seen_at)
+static sfc_stream_pinned_t seen(const sfc_stream_room_t *room, sfc_stream_pinned_t place, char *seen_at)
 {
   size_t offset = (size_t)place.host;
-  return (sfc_seen_t){room->pages + offset, seen_at + offset};
+  return (sfc_stream_pinned_t){room->pages + offset, seen_at + offset};
 }
 
 /* As if all messages until now had gone through these areas. */
@@ -77,8 +77,8 @@ static void count_messages(const sfc_stream_lane_t *lane, const sfc_stream_way_t
     atomic_store(&area->acks[i], atomic_load(&lane->nsent));
 }
 
-sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides,
-                          sfc_stream_room_t *room)
+sf_status_t sfc_streams_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides,
+                                  sfc_stream_room_t *room)
 {
   size_t bytes = 0, page = sfshm_page_bytes();
   char *seen_at;
@@ -101,11 +101,11 @@ sf_status_t sfc_room_make(const sfc_streams_t *streams, size_t unit_bytes, sfc_s
     count_messages(&streams->lanes[i], &room->ways[i]);
   }
   room->self_slot = seen(room, room->self_slot, seen_at);
-  sfc_slots_make(streams, room);
+  sfc_streams_slots_make(streams, room);
   return SF_OK;
 }
 
-void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
+void sfc_streams_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
 {
   for (int32_t i = 0; room->ways != NULL && i < streams->nlanes; i++) {
     sfc_stream_way_t *way = &room->ways[i];
@@ -113,7 +113,7 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
       continue;
     streams->ops->unpin(streams->device, way->peer_pages);
     sfc_peer_unpin(&streams->graph->context->peers, &way->peer_pinned);
-    sfc_slots_leave(streams, i, way);
+    sfc_streams_slots_leave(streams, i, way);
   }
   if (room->device_block.address != NULL)
     sfc_graph_retire_block(streams->graph, &room->device_block);
@@ -127,8 +127,8 @@ void sfc_room_drop(const sfc_streams_t *streams, sfc_stream_room_t *room)
 
 /* ---- Those of others --------------------------------------------------------------------------------------------- */
 
-sfc_stream_place_t sfc_room_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, int32_t lane,
-                                  uint64_t called)
+sfc_stream_place_t sfc_streams_room_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, int32_t lane,
+                                          uint64_t called)
 {
   size_t before = (size_t)(room->pages - (char *)room->block.address);
   const sfc_stream_way_t *way = &room->ways[lane];
@@ -139,7 +139,7 @@ sfc_stream_place_t sfc_room_place(const sfc_streams_t *streams, const sfc_stream
                               .area = (int64_t)(way->area.host - room->pages),
                               .slot_bytes = (int64_t)way->slot_bytes};
   if (way->device_slots != NULL)
-    sfc_slots_place(streams, room, way, &place);
+    sfc_streams_slots_place(streams, room, way, &place);
   return place;
 }
 
@@ -161,8 +161,8 @@ static sf_status_t check_place(const sfc_stream_room_t *room, const sfc_lane_t *
 }
 
 /* Maps and pins the other end's pages. */
-sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i,
-                           const sfc_stream_place_t *place, uint64_t called)
+sf_status_t sfc_streams_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i,
+                                   const sfc_stream_place_t *place, uint64_t called)
 {
   const sfc_lane_t *lane = &streams->graph->lanes[i];
   sfc_stream_way_t *way = &room->ways[i];
@@ -183,9 +183,9 @@ sf_status_t sfc_room_reach(const sfc_streams_t *streams, sfc_stream_room_t *room
     return status;
   }
   way->peer_pages = pages;
-  way->peer_area = (sfc_seen_t){pages + place->area, seen_at + place->area};
+  way->peer_area = (sfc_stream_pinned_t){pages + place->area, seen_at + place->area};
   way->peer_slot_bytes = (size_t)place->slot_bytes;
-  sfc_slots_choose(streams, room, i, place);
+  sfc_streams_slots_choose(streams, room, i, place);
   return SF_OK;
 }
 
@@ -197,7 +197,7 @@ static void give_on_device(sfc_block_t *block)
   block->address = NULL;
 }
 
-sf_status_t sfc_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *room)
+sf_status_t sfc_streams_room_settle(const sfc_streams_t *streams, sfc_stream_room_t *room)
 {
   bool used = false;
   for (int32_t i = 0; i < streams->nlanes; i++) {
@@ -226,7 +226,7 @@ static void tell(const sfc_streams_t *streams, const sfc_stream_room_t *room, ui
 {
   for (int32_t i = 0; i < streams->nlanes; i++) {
     sfc_stream_area_t *theirs = sfc_stream_area(streams->room.ways[i].peer_area);
-    theirs->place = sfc_room_place(streams, room, i, called);
+    theirs->place = sfc_streams_room_place(streams, room, i, called);
     atomic_store_explicit(&theirs->grown, streams->ncalls, memory_order_release); /* pairs with the load in hear() */
   }
 }
@@ -250,7 +250,7 @@ static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, u
       if (room->ways[i].peer_pages != NULL || !has_told(streams, i))
         continue;
       sfc_stream_place_t place = sfc_stream_area(streams->room.ways[i].area)->place;
-      status = sfc_room_reach(streams, room, i, &place, called);
+      status = sfc_streams_room_reach(streams, room, i, &place, called);
       if (status != SF_OK)
         return status;
       nheard++;
@@ -266,14 +266,14 @@ static sf_status_t hear(const sfc_streams_t *streams, sfc_stream_room_t *room, u
 
 /* A rank tells its place when its streams have come to their end: from then on it writes to the old areas of others
  * nothing but that. So when all have told theirs the old block is free. */
-sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides, uint64_t called)
+sf_status_t sfc_streams_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_sides_t sides, uint64_t called)
 {
   sfc_stream_room_t room = {.ways = calloc((size_t)streams->nlanes + 1, sizeof *room.ways)};
   sf_status_t status = room.ways != NULL ? sfc_streams_drain(streams) : sfshm_error(SF_ERR_NOMEM, "more room");
   if (status == SF_OK && streams->nodes != NULL)
-    status = sfc_nodes_grow(streams->nodes, unit_bytes);
+    status = sfc_streams_nodes_grow(streams->nodes, unit_bytes);
   if (status == SF_OK)
-    status = sfc_room_make(streams, unit_bytes, sides, &room);
+    status = sfc_streams_room_make(streams, unit_bytes, sides, &room);
   if (status == SF_OK) {
     sfc_streams_guard_growth(streams);
     tell(streams, &room, called);
@@ -281,19 +281,19 @@ sf_status_t sfc_room_grow(sfc_streams_t *streams, size_t unit_bytes, sfc_stream_
   if (status == SF_OK)
     status = hear(streams, &room, called);
   if (status == SF_OK)
-    status = sfc_room_settle(streams, &room);
+    status = sfc_streams_room_settle(streams, &room);
   if (status == SF_OK) {
     sfc_block_t old = streams->room.block;
     streams->room.block.address = NULL;
     sfc_block_t old_on_device = streams->room.device_block;
     streams->room.device_block.address = NULL;
     room = sfc_streams_guard_room(streams, room);
-    sfc_room_drop(streams, &room);
+    sfc_streams_room_drop(streams, &room);
     sfc_heap_give(&streams->graph->context->inbox, &old);
     give_on_device(&old_on_device);
     return SF_OK;
   }
   sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
-  sfc_room_drop(streams, &room);
+  sfc_streams_room_drop(streams, &room);
   return sfc_graph_failure(streams->graph);
 }

@@ -15,7 +15,7 @@ typedef struct sfc_asked {
   const void *root;
   const void *leaf;
   const sf_op_t *op;
-  const sfc_seen_t *slots; /* in place of root, and who uses it; NULL: none */
+  const sfc_stream_pinned_t *slots; /* in place of root, and who uses it; NULL: none */
   bool slots_by_host;
   uint64_t signature; /* descriptor without number, as part of another call; 0: what follows from the above */
 } sfc_asked_t;

@@ -14,7 +14,7 @@ static bool is_on_device(const sfc_stream_room_t *room, const sfc_lane_t *lane)
 
 /* ---- Own slots --------------------------------------------------------------------------------------------------- */
 
-void sfc_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room)
+void sfc_streams_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room)
 {
   const sf_graph_t *graph = streams->graph;
   int32_t device = streams->ops->device(streams->device);
@@ -35,8 +35,8 @@ void sfc_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room)
 }
 
 /* Without an identity they are taken for those of another device. */
-void sfc_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, const sfc_stream_way_t *way,
-                     sfc_stream_place_t *place)
+void sfc_streams_slots_place(const sfc_streams_t *streams, const sfc_stream_room_t *room, const sfc_stream_way_t *way,
+                             sfc_stream_place_t *place)
 {
   int64_t region = (int64_t)room->device_block.segment;
   place->region = streams->ops->sees_peers(streams->device) ? region : -region;
@@ -76,7 +76,8 @@ static bool is_same_device(const sfc_streams_t *streams, const sfshm_device_iden
          memcmp(&own, other, sizeof own) == 0;
 }
 
-void sfc_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i, const sfc_stream_place_t *place)
+void sfc_streams_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int32_t i,
+                              const sfc_stream_place_t *place)
 {
   const sfc_lane_t *lane = &streams->graph->lanes[i];
   sfc_stream_way_t *way = &room->ways[i];
@@ -88,11 +89,11 @@ void sfc_slots_choose(const sfc_streams_t *streams, sfc_stream_room_t *room, int
                           : SFSHM_STREAM_SLOTS_ON_PEER;
   if (SFSHM_IS_COUNTED)
     atomic_store_explicit(&lane->counts->streams, kind, memory_order_relaxed);
-  /* pairs with the load in sfc_room_settle */
+  /* pairs with the load in sfc_streams_room_settle */
   atomic_store_explicit(&sfc_stream_area(way->peer_area)->chosen, kind, memory_order_release);
 }
 
-void sfc_slots_leave(const sfc_streams_t *streams, int32_t i, sfc_stream_way_t *way)
+void sfc_streams_slots_leave(const sfc_streams_t *streams, int32_t i, sfc_stream_way_t *way)
 {
   if (way->peer_device_slots != NULL)
     sfc_peer_unpin_device(&streams->graph->context->peers, streams->graph->lanes[i].peer, &way->peer_device);

@@ -41,7 +41,7 @@ static sf_status_t make_slots(sfc_streams_t *streams, size_t bytes)
     munmap(memory, bytes);
     return status;
   }
-  slots->place = (sfc_seen_t){memory, seen_at};
+  slots->place = (sfc_stream_pinned_t){memory, seen_at};
   slots->bytes = bytes;
   return SF_OK;
 }
@@ -143,7 +143,7 @@ typedef struct fetch {
   void *stream;
   bool root_on_host;
   int half; /* of the pinned memory, 1 or 2: */
-  sfc_seen_t slots;
+  sfc_stream_pinned_t slots;
 } fetch_t;
 
 /* Part of the call, with the signature that the same part has in an ordinary one. */
@@ -200,7 +200,7 @@ static sf_status_t prepare(fetch_t *fetch, const sfshm_pattern_t **slot_root_p)
   if (status == SF_OK)
     status = reserve(streams, unit_bytes);
   fetch->half = free_half(streams);
-  fetch->slots = sfc_seen_behind(streams->fetched.place, fetch->half == 1 ? 0 : streams->fetched.bytes / 2);
+  fetch->slots = sfc_streams_pinned_at(streams->fetched.place, fetch->half == 1 ? 0 : streams->fetched.bytes / 2);
   return status;
 }
 
@@ -210,7 +210,7 @@ static sf_status_t go_on(const fetch_t *fetch, const sfshm_pattern_t *slot_root,
 {
   sfc_streams_t *streams = sfc_streams_of(fetch->multi);
   fetching_t fetching = {.slot_root = slot_root,
-                         .slots = sfc_seen_by(fetch->slots, fetch->root_on_host),
+                         .slots = sfc_streams_address(fetch->slots, fetch->root_on_host),
                          .roots = fetch->root,
                          .unit = fetch->unit->unit,
                          .op = *fetch->op,

@@ -23,7 +23,7 @@ static bool is_to_node(const sfc_streams_t *streams, int32_t i)
 /* ---- Words ------------------------------------------------------------------------------------------------------- */
 
 /* A word of an area. */
-static sfshm_stream_word_t word_of(sfc_seen_t area, _Atomic uint32_t *word, uint32_t value)
+static sfshm_stream_word_t word_of(sfc_stream_pinned_t area, _Atomic uint32_t *word, uint32_t value)
 {
   return (sfshm_stream_word_t){.word = word, .seen_at = area.device + ((const char *)word - area.host), .value = value};
 }
@@ -54,9 +54,9 @@ static void list_sends(sfc_streams_t *streams, const sf_streamed_t *streamed)
   for (int32_t k = 0; k < graph->routes.nsenders[operation]; k++) {
     const sfc_lane_t *lane = graph->routes.senders[operation][k];
     int32_t i = number_of(streams, lane);
-    char *slot = sfc_seen_by(streams->slots[i], streamed->source_on_host);
+    char *slot = sfc_streams_address(streams->slots[i], streamed->source_on_host);
     if (is_to_node(streams, i))
-      sfc_nodes_add_send(streams->nodes, streamed, i, slot, streams->moves);
+      sfc_streams_nodes_add_send(streams->nodes, streamed, i, slot, streams->moves);
     else
       sfc_move_add_pack(streamed, sfc_lane_outgoing(lane, operation), lane, slot, streams->moves);
   }
@@ -65,9 +65,9 @@ static void list_sends(sfc_streams_t *streams, const sf_streamed_t *streamed)
 /* turn: of a reduce, the number of the trunk's turn. */
 static void list_receive(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i, int32_t turn)
 {
-  const char *slot = sfc_seen_by(streams->slots[i], streamed->target_on_host);
+  const char *slot = sfc_streams_address(streams->slots[i], streamed->target_on_host);
   if (is_to_node(streams, i))
-    sfc_nodes_add_receive(streams->nodes, streamed, i, turn, slot, streams->moves);
+    sfc_streams_nodes_add_receive(streams->nodes, streamed, i, turn, slot, streams->moves);
   else
     sfc_move_add_unpack(streamed, sfc_lane_incoming(lane_of(streams, i), streamed->operation), lane_of(streams, i),
                         slot, streams->moves);
@@ -138,11 +138,11 @@ sf_status_t sfc_streams_prepare(sfc_streams_t *streams)
 static sfshm_stream_word_t begin_send(sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
-    return sfc_nodes_begin_send(streams->nodes, streamed, i, &streams->sent[i], &streams->slots[i]);
+    return sfc_streams_nodes_begin_send(streams->nodes, streamed, i, &streams->sent[i], &streams->slots[i]);
   const sfc_stream_way_t *way = &streams->room.ways[i];
   uint32_t message = atomic_fetch_add(&streams->lanes[i].nsent, 1) + 1;
   streams->sent[i] = message;
-  streams->slots[i] = sfc_slot_of(way->peer_area, way->peer_slot_bytes, way->peer_device_slots, message);
+  streams->slots[i] = sfc_streams_slot_of(way->peer_area, way->peer_slot_bytes, way->peer_device_slots, message);
   return word_of(way->area, &sfc_stream_area(way->area)->acks[message % SF_STREAMS_IN_FLIGHT],
                  message - SF_STREAMS_IN_FLIGHT);
 }
@@ -169,7 +169,7 @@ static bool is_passed_on(const sfc_streams_t *streams, const sf_streamed_t *stre
 
 static sfshm_stream_word_t ready_word(const sfc_streams_t *streams, int32_t i)
 {
-  sfc_seen_t area = streams->room.ways[i].peer_area;
+  sfc_stream_pinned_t area = streams->room.ways[i].peer_area;
   return word_of(area, &sfc_stream_area(area)->ready, (uint32_t)streams->sent[i]);
 }
 
@@ -177,14 +177,15 @@ static sfshm_stream_word_t ready_word(const sfc_streams_t *streams, int32_t i)
 static sf_status_t end_send(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
-    return sfc_nodes_end_send(streams->nodes, streamed, i, streams->sent[i], streams->slots[i]);
+    return sfc_streams_nodes_end_send(streams->nodes, streamed, i, streams->sent[i], streams->slots[i]);
   if (!is_passed_on(streams, streamed, i))
     return SF_OK;
   const sfc_stream_way_t *way = &streams->room.ways[i];
   sfshm_stream_word_t word = ready_word(streams, i);
-  sf_status_t status = copy_message(streams, streamed, i, sfc_lane_outgoing(lane_of(streams, i), streamed->operation),
-                                    sfc_slot_pinned(way->peer_area, way->peer_slot_bytes, streams->sent[i]).device,
-                                    streams->slots[i].device, SFSHM_TRACE_WORK_FROM_HOST);
+  sf_status_t status =
+      copy_message(streams, streamed, i, sfc_lane_outgoing(lane_of(streams, i), streamed->operation),
+                   sfc_streams_slot_pinned(way->peer_area, way->peer_slot_bytes, streams->sent[i]).device,
+                   streams->slots[i].device, SFSHM_TRACE_WORK_FROM_HOST);
   return status == SF_OK ? streams->ops->raise(streams->device, &word, 1) : status;
 }
 
@@ -198,7 +199,7 @@ static void expect(sfc_streams_t *streams, sf_streamed_t *streamed)
       streamed->messages[i] = atomic_fetch_add(&streams->lanes[i].nreceived, 1) + 1;
   }
   if (streams->nodes != NULL)
-    sfc_nodes_expect(streams->nodes, streamed);
+    sfc_streams_nodes_expect(streams->nodes, streamed);
 }
 
 /* What kernels do between the data on the device and slots, of which those of some lanes may be pinned. */
@@ -211,7 +212,7 @@ static sfshm_trace_work_t work_of(const sfc_streams_t *streams, const sf_streame
     int32_t i =
         number_of(streams, is_sent ? graph->routes.senders[operation][k] : graph->routes.receivers[operation][k]);
     const sfc_stream_way_t *way = &streams->room.ways[i];
-    if (is_to_node(streams, i) ? !sfc_nodes_are_on_device(streams->nodes, streamed, i, is_sent)
+    if (is_to_node(streams, i) ? !sfc_streams_nodes_are_on_device(streams->nodes, streamed, i, is_sent)
                                : (is_sent ? way->peer_device_slots : way->device_slots) == NULL)
       return is_sent ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_FROM_HOST;
   }
@@ -249,9 +250,9 @@ sf_status_t sfc_streams_send(sfc_streams_t *streams, sf_streamed_t *streamed)
 static sfshm_stream_word_t begin_receive(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   if (is_to_node(streams, i))
-    return sfc_nodes_begin_receive(streams->nodes, streamed, i, &streams->slots[i]);
+    return sfc_streams_nodes_begin_receive(streams->nodes, streamed, i, &streams->slots[i]);
   const sfc_stream_way_t *way = &streams->room.ways[i];
-  streams->slots[i] = sfc_slot_of(way->area, way->slot_bytes, way->device_slots, streamed->messages[i]);
+  streams->slots[i] = sfc_streams_slot_of(way->area, way->slot_bytes, way->device_slots, streamed->messages[i]);
   sfshm_stream_word_t word = word_of(way->area, &sfc_stream_area(way->area)->ready, (uint32_t)streamed->messages[i]);
   word.flush = way->is_from_peer;
   return word;
@@ -264,17 +265,17 @@ static sf_status_t bring(const sfc_streams_t *streams, const sf_streamed_t *stre
   if (!streamed->target_on_host)
     return SF_OK;
   if (is_to_node(streams, i))
-    return sfc_nodes_bring(streams->nodes, streamed, i, streams->slots[i]);
+    return sfc_streams_nodes_bring(streams->nodes, streamed, i, streams->slots[i]);
   if (way->device_slots == NULL)
     return SF_OK;
   return copy_message(
       streams, streamed, i, sfc_lane_incoming(lane_of(streams, i), streamed->operation), streams->slots[i].device,
-      sfc_slot_pinned(way->area, way->slot_bytes, streamed->messages[i]).device, SFSHM_TRACE_WORK_TO_HOST);
+      sfc_streams_slot_pinned(way->area, way->slot_bytes, streamed->messages[i]).device, SFSHM_TRACE_WORK_TO_HOST);
 }
 
 static sfshm_stream_word_t ack_word(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
-  sfc_seen_t area = streams->room.ways[i].peer_area;
+  sfc_stream_pinned_t area = streams->room.ways[i].peer_area;
   uint32_t message = (uint32_t)streamed->messages[i];
   return word_of(area, &sfc_stream_area(area)->acks[message % SF_STREAMS_IN_FLIGHT], message);
 }
@@ -306,6 +307,6 @@ sf_status_t sfc_streams_receive(sfc_streams_t *streams, const sf_streamed_t *str
                           work_of(streams, streamed, false), nwords);
   for (int32_t k = 0; k < nlanes && status == SF_OK; k++)
     if (is_to_node(streams, number_of(streams, lanes[k])))
-      status = sfc_nodes_end_receive(streams->nodes, streamed, number_of(streams, lanes[k]));
+      status = sfc_streams_nodes_end_receive(streams->nodes, streamed, number_of(streams, lanes[k]));
   return status;
 }

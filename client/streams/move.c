@@ -104,7 +104,7 @@ sf_status_t sfc_move_self(const sfc_streams_t *streams, const sf_streamed_t *str
   const sfc_link_t *link = &streams->graph->plan.self;
   if (link->nedges == 0 || !takes_slot(streamed))
     return SF_OK;
-  sfshm_move_t move = pack_of(streamed, link, sfc_seen_by(streams->room.self_slot, streamed->source_on_host));
+  sfshm_move_t move = pack_of(streamed, link, sfc_streams_address(streams->room.self_slot, streamed->source_on_host));
   sfc_streams_watch_work(streams, streamed, NULL,
                          streamed->source_on_host ? SFSHM_TRACE_WORK_CALL : SFSHM_TRACE_WORK_TO_HOST);
   return sfc_move(streams, streamed->source_on_host, streamed->unit, SFSHM_OP_REPLACE, &move);
@@ -116,7 +116,8 @@ void sfc_move_add_self(const sfc_streams_t *streams, const sf_streamed_t *stream
   if (link->nedges == 0)
     return;
   if (takes_slot(streamed)) {
-    sfc_move_add_unpack(streamed, link, NULL, sfc_seen_by(streams->room.self_slot, streamed->target_on_host), moves);
+    sfc_move_add_unpack(streamed, link, NULL, sfc_streams_address(streams->room.self_slot, streamed->target_on_host),
+                        moves);
     return;
   }
   sfshm_paths_t paths = sfc_link_paths(link, streamed->operation);

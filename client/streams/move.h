@@ -43,14 +43,14 @@ static inline void sfc_moves_add(sfc_moves_t *moves, const sfc_lane_t *lane, sfs
 sf_status_t sfc_moves_give(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t number, bool on_host,
                            sfshm_trace_work_t work, int32_t nwords);
 
-static inline char *sfc_seen_by(sfc_seen_t place, bool host)
+static inline char *sfc_streams_address(sfc_stream_pinned_t place, bool host)
 {
   return host ? place.host : place.device;
 }
 
-static inline sfc_seen_t sfc_seen_behind(sfc_seen_t place, size_t offset)
+static inline sfc_stream_pinned_t sfc_streams_pinned_at(sfc_stream_pinned_t place, size_t offset)
 {
-  return (sfc_seen_t){place.host + offset, place.device + offset};
+  return (sfc_stream_pinned_t){place.host + offset, place.device + offset};
 }
 
 /* What the link sends, to a slot, as that side sees it. */

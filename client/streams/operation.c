@@ -63,7 +63,7 @@ static sf_status_t compare_calls(sfc_streams_t *streams, uint64_t called)
   for (int32_t i = 0; i < streams->nlanes && status == SF_OK; i++)
     status = compare_call(streams, i, call, called);
   if (status == SF_OK && streams->nodes != NULL)
-    status = sfc_nodes_compare(streams->nodes, desc_of(streams, called));
+    status = sfc_streams_nodes_compare(streams->nodes, desc_of(streams, called));
   if (status != SF_OK)
     sfc_graph_fail_everywhere(streams->graph, status, sfshm_error_detail());
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
@@ -115,7 +115,7 @@ static sf_status_t find_root(const sfc_streams_t *streams, const sfc_asked_t *as
                              bool *on_host_p)
 {
   if (asked->slots != NULL) {
-    *root_p = sfc_seen_by(*asked->slots, asked->slots_by_host);
+    *root_p = sfc_streams_address(*asked->slots, asked->slots_by_host);
     *on_host_p = asked->slots_by_host;
     return SF_OK;
   }
@@ -161,7 +161,7 @@ sf_status_t sfc_streams_leave(sfc_streams_t *streams, sf_status_t status)
   if (status != SF_OK)
     sfc_graph_fail_everywhere(streams->graph, status, streams->plugin->detail());
   if (streams->nodes != NULL)
-    sfc_nodes_watch(streams->nodes);
+    sfc_streams_nodes_watch(streams->nodes);
   atomic_store(&streams->is_calling, false);
   return status == SF_OK ? SF_OK : sfc_graph_failure(streams->graph);
 }
@@ -244,7 +244,7 @@ sf_status_t sfc_streams_begin(const sfc_asked_t *asked, void *stream, sf_streame
   sf_streamed_t *streamed = next_request(streams);
   status = compare_calls(streams, called);
   if (status == SF_OK && streams->room.unit_bytes < unit_bytes)
-    status = sfc_room_grow(streams, unit_bytes, sides_of(asked), called);
+    status = sfc_streams_room_grow(streams, unit_bytes, sides_of(asked), called);
   if (status == SF_OK)
     status = sfc_streams_enter(streams);
   if (status == SF_OK) {
@@ -324,7 +324,7 @@ static bool is_released(const sfc_streams_t *streams)
   for (int32_t i = 0; i < streams->nlanes; i++)
     if (atomic_load(&sfc_stream_area(streams->room.ways[i].area)->released) != 0)
       return true;
-  return streams->nodes != NULL && sfc_nodes_are_released(streams->nodes);
+  return streams->nodes != NULL && sfc_streams_nodes_are_released(streams->nodes);
 }
 
 /* The device's failure becomes that of the graph, for all ranks. */
@@ -334,7 +334,7 @@ static sf_status_t judge(sf_graph_t *graph, sf_status_t status)
   if (status != SF_OK)
     sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
   else if (streams->nodes != NULL)
-    sfc_nodes_judge(streams->nodes);
+    sfc_streams_nodes_judge(streams->nodes);
   sfc_idle_t idle = {0};
   while (is_released(streams) && atomic_load(&graph->failure.status) == SF_OK)
     sfc_idle_pause(&idle);

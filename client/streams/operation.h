@@ -67,12 +67,12 @@ _Static_assert(offsetof(sfc_stream_area_t, acks) == 128 && offsetof(sfc_stream_a
                "layout version 6");
 
 /* A place in pinned memory: for the host, and for devices. */
-typedef struct sfc_seen {
+typedef struct sfc_stream_pinned {
   char *host;
   char *device;
-} sfc_seen_t;
+} sfc_stream_pinned_t;
 
-static inline sfc_stream_area_t *sfc_stream_area(sfc_seen_t place)
+static inline sfc_stream_area_t *sfc_stream_area(sfc_stream_pinned_t place)
 {
   return (sfc_stream_area_t *)(void *)place.host;
 }
@@ -85,11 +85,11 @@ typedef struct sfc_stream_lane {
 
 /* Where they go. */
 typedef struct sfc_stream_way {
-  sfc_seen_t area; /* here, written by the other end */
+  sfc_stream_pinned_t area; /* here, written by the other end */
   size_t slot_bytes;
-  char *device_slots;   /* of messages that come, on the device; NULL: they are in the area, pinned */
-  bool is_from_peer;    /* then: another device writes there */
-  sfc_seen_t peer_area; /* there; NULL: not pinned */
+  char *device_slots;            /* of messages that come, on the device; NULL: they are in the area, pinned */
+  bool is_from_peer;             /* then: another device writes there */
+  sfc_stream_pinned_t peer_area; /* there; NULL: not pinned */
   size_t peer_slot_bytes;
   char *peer_device_slots; /* of messages that go; NULL: they are in the area */
   sfc_pinned_device_t peer_device;
@@ -106,13 +106,13 @@ typedef struct sfc_stream_room {
   char *pages;              /* of the block */
   size_t pages_bytes;
   bool is_pinned;
-  sfc_seen_t self_slot;
+  sfc_stream_pinned_t self_slot;
   sfc_stream_way_t *ways; /* by lane; NULL: no room */
 } sfc_stream_room_t;
 
 /* Contributions between the two halves of a fetch_op: see fetch_op.c. */
 typedef struct sfc_stream_slots {
-  sfc_seen_t place;
+  sfc_stream_pinned_t place;
   size_t bytes;     /* 0: no memory */
   bool is_prepared; /* as: */
   int32_t prepared;
@@ -160,10 +160,10 @@ typedef struct sfc_streams {
   sfc_stream_lane_t *lanes;
   int32_t nlanes; /* to ranks of the node; those of trunks are behind them */
   sf_streamed_t requests[SF_STREAMS_IN_FLIGHT];
-  struct sfc_nodes *nodes; /* NULL: all ranks of the group are on one node */
+  struct sfc_stream_nodes *nodes; /* NULL: all ranks of the group are on one node */
   uint64_t *messages;
   sfc_moves_t *moves;                /* room for those of an operation, and by lane: */
-  sfc_seen_t *slots;                 /* where its message is */
+  sfc_stream_pinned_t *slots;        /* where its message is */
   uint64_t *sent;                    /* number of the one that is sent */
   sfshm_stream_word_t *words;        /* room for one of each lane: awaited, or raised */
   int32_t prepared[SFC_MOVES_KINDS]; /* numbers of what was prepared */

@@ -53,12 +53,12 @@ static void tear_down(sfc_attachment_t *attachment)
     sfc_streams_unguard(streams);
   }
   if (streams->device != NULL) {
-    sfc_nodes_unpin(streams->nodes);
+    sfc_streams_nodes_unpin(streams->nodes);
     sfc_streams_fetch_free(streams);
-    sfc_room_drop(streams, &streams->room);
+    sfc_streams_room_drop(streams, &streams->room);
     streams->ops->close(streams->device);
   }
-  sfc_nodes_close(streams->nodes);
+  sfc_streams_nodes_close(streams->nodes);
   free(streams->room.ways);
   free(streams->lanes);
   free(streams->messages);
@@ -105,7 +105,7 @@ static int32_t count_lanes(const sf_graph_t *graph)
 static void tell(const sfc_streams_t *streams, uint64_t called, sfc_stream_place_t *places)
 {
   for (int32_t i = 0; i < streams->nlanes; i++)
-    places[streams->graph->lanes[i].rank] = sfc_room_place(streams, &streams->room, i, called);
+    places[streams->graph->lanes[i].rank] = sfc_streams_room_place(streams, &streams->room, i, called);
 }
 
 /* Ranks that have found an error take part, too; they may have no streams. */
@@ -130,8 +130,8 @@ static void exchange(sfc_derive_t *derive, const sf_graph_t *graph, uint64_t cal
   sfc_derive_bcast(derive, helper, SF_INT64, PLACE_INTS, mine, theirs);
   (void)sf_graph_destroy(helper);
   for (int32_t i = 0; i < n && derive->status == SF_OK; i++)
-    sfc_derive_note(derive, sfc_room_reach(sfc_streams_of(graph), &sfc_streams_of(graph)->room, i, &theirs[i], called),
-                    -1);
+    sfc_derive_note(
+        derive, sfc_streams_room_reach(sfc_streams_of(graph), &sfc_streams_of(graph)->room, i, &theirs[i], called), -1);
 }
 
 /* ---- Together ---------------------------------------------------------------------------------------------------- */
@@ -186,9 +186,9 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
   sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
   *agreed_p = status != SF_OK;
   if (status == SF_OK)
-    status = sfc_nodes_open(sfc_streams_of(graph), copy, unit_bytes);
+    status = sfc_streams_nodes_open(sfc_streams_of(graph), copy, unit_bytes);
   if (status == SF_OK)
-    sfc_node_slots_ask(sfc_streams_of(graph)->nodes, unit_bytes, sides);
+    sfc_streams_node_slots_ask(sfc_streams_of(graph)->nodes, unit_bytes, sides);
   return status;
 }
 
@@ -203,19 +203,19 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
     if (status == SF_OK)
       status = sfc_streams_prepare(streams);
     if (status == SF_OK)
-      status = sfc_room_make(streams, unit_bytes, sides, &streams->room);
+      status = sfc_streams_room_make(streams, unit_bytes, sides, &streams->room);
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
     sfc_derive_note(&derive, status, -1);
     exchange(&derive, graph, called);
     if (derive.status == SF_OK && streams->nodes != NULL)
-      sfc_node_slots_open(streams->nodes);
+      sfc_streams_node_slots_open(streams->nodes);
     if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
       sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
     if (status == SF_OK && streams->nodes != NULL)
-      sfc_node_slots_settle(streams->nodes);
+      sfc_streams_node_slots_settle(streams->nodes);
     if (status == SF_OK) /* from now on all have streams, also if the graph fails */
-      return sfc_room_settle(streams, &streams->room);
+      return sfc_streams_room_settle(streams, &streams->room);
   }
   if (status != SF_OK && sfc_streams_of(graph) != NULL)
     tear_down(&sfc_streams_of(graph)->attachment);

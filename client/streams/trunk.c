@@ -15,7 +15,7 @@ _Static_assert(SFSHM_TRUNK_LARGE_SLOTS >= SF_STREAMS_IN_FLIGHT, "streams begin s
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
-static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes, sfc_seen_t *seen_p)
+static sf_status_t pin(const sfc_stream_nodes_t *nodes, void *base, size_t length_bytes, sfc_stream_pinned_t *seen_p)
 {
   const sfc_streams_t *streams = nodes->streams;
   size_t page = sfshm_page_bytes();
@@ -23,18 +23,18 @@ static sf_status_t pin(const sfc_nodes_t *nodes, void *base, size_t length_bytes
   sf_status_t status = sfc_streams_status(
       streams, streams->ops->pin(streams->device, base, (length_bytes + page - 1) / page * page, &seen_at));
   if (status == SF_OK)
-    *seen_p = (sfc_seen_t){base, seen_at};
+    *seen_p = (sfc_stream_pinned_t){base, seen_at};
   return status;
 }
 
-sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes)
+sf_status_t sfc_streams_nodes_grow(sfc_stream_nodes_t *nodes, size_t unit_bytes)
 {
   sf_status_t status = SF_OK;
   if (nodes->board.host == NULL)
     return SF_OK;
   while (status == SF_OK && (nodes->nexchanges == 0 || (UINT64_C(4) << nodes->nexchanges) < unit_bytes)) {
     sfc_exchange_t *exchange;
-    status = nodes->nexchanges < SFC_NODES_CLASSES
+    status = nodes->nexchanges < SFC_STREAMS_CLASSES
                  ? sfc_trunks_exchange(nodes->copy, (size_t)8 << nodes->nexchanges, &exchange)
                  : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
     if (status == SF_OK)
@@ -64,28 +64,28 @@ static sf_status_t prepare_trunk(const sfc_streams_t *streams, const sfc_trunk_t
   return sfc_streams_status(streams, status);
 }
 
-static sf_status_t open_trunks(sfc_nodes_t *nodes, size_t unit_bytes)
+static sf_status_t open_trunks(sfc_stream_nodes_t *nodes, size_t unit_bytes)
 {
   sfc_trunks_t *trunks = nodes->copy->trunks;
   sf_status_t status = pin(nodes, trunks->board, sfshm_trunk_board_bytes(trunks->map->nsides), &nodes->board);
   if (status == SF_OK)
     atomic_store(&trunks->board->on_streams, 1);
   if (status == SF_OK)
-    status = sfc_nodes_grow(nodes, unit_bytes);
+    status = sfc_streams_nodes_grow(nodes, unit_bytes);
   for (int32_t i = 0; i < trunks->ntrunks && status == SF_OK; i++)
     status = prepare_trunk(nodes->streams, &trunks->trunks[i]);
   return status;
 }
 
-sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes)
+sf_status_t sfc_streams_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes)
 {
-  sfc_nodes_t *nodes = calloc(1, sizeof *nodes);
+  sfc_stream_nodes_t *nodes = calloc(1, sizeof *nodes);
   if (nodes == NULL) {
     (void)sf_graph_destroy(copy);
     return sfshm_error(SF_ERR_NOMEM, "streams over nodes");
   }
   streams->nodes = nodes;
-  *nodes = (sfc_nodes_t){.streams = streams, .copy = copy};
+  *nodes = (sfc_stream_nodes_t){.streams = streams, .copy = copy};
   pthread_mutex_init(&nodes->lock, NULL);
   sfc_graph_set_parent(copy, streams->graph);
   if (!is_alike(streams->graph, copy))
@@ -94,19 +94,19 @@ sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit
   return copy->trunks != NULL ? open_trunks(nodes, unit_bytes) : SF_OK;
 }
 
-void sfc_nodes_unpin(sfc_nodes_t *nodes)
+void sfc_streams_nodes_unpin(sfc_stream_nodes_t *nodes)
 {
   if (nodes == NULL)
     return;
   const sfc_streams_t *streams = nodes->streams;
-  sfc_node_slots_close(nodes);
+  sfc_streams_node_slots_close(nodes);
   while (nodes->nexchanges > 0)
     streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
   if (nodes->board.host != NULL)
     streams->ops->unpin(streams->device, nodes->board.host);
 }
 
-void sfc_nodes_close(sfc_nodes_t *nodes)
+void sfc_streams_nodes_close(sfc_stream_nodes_t *nodes)
 {
   if (nodes == NULL)
     return;
@@ -119,7 +119,7 @@ void sfc_nodes_close(sfc_nodes_t *nodes)
 
 /* ---- Places ------------------------------------------------------------------------------------------------------ */
 
-static sfc_trunk_t *trunk_of(const sfc_nodes_t *nodes, int32_t lane)
+static sfc_trunk_t *trunk_of(const sfc_stream_nodes_t *nodes, int32_t lane)
 {
   return nodes->copy->lanes[lane].trunk;
 }
@@ -130,17 +130,17 @@ static int32_t class_of(const sf_streamed_t *streamed)
   return __builtin_ctzll(sfshm_exchange_class(sfshm_unit_size(streamed->unit))) - 3;
 }
 
-static sfc_seen_t pinned_slot(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_side_t *side,
-                              uint64_t message, bool is_sent)
+static sfc_stream_pinned_t pinned_slot(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
+                                       const sfc_trunk_side_t *side, uint64_t message, bool is_sent)
 {
   int32_t class = class_of(streamed);
   const sfc_exchange_t *exchange = nodes->exchanges[class];
-  return sfc_seen_behind(nodes->slots[class], is_sent ? sfc_trunk_send_slot(exchange, side, message)
-                                                      : sfc_trunk_receive_slot(exchange, side, message));
+  return sfc_streams_pinned_at(nodes->slots[class], is_sent ? sfc_trunk_send_slot(exchange, side, message)
+                                                            : sfc_trunk_receive_slot(exchange, side, message));
 }
 
 /* The lower half of a counter of the board. flush: others have written to the device before it gets there. */
-static sfshm_stream_word_t word_of(const sfc_nodes_t *nodes, const _Atomic uint64_t *counter, uint64_t message,
+static sfshm_stream_word_t word_of(const sfc_stream_nodes_t *nodes, const _Atomic uint64_t *counter, uint64_t message,
                                    bool flush)
 {
   return (sfshm_stream_word_t){.seen_at = nodes->board.device + ((const char *)counter - nodes->board.host),
@@ -152,7 +152,7 @@ static sfshm_stream_word_t word_of(const sfc_nodes_t *nodes, const _Atomic uint6
 
 /* What a function on a stream has to know. */
 typedef struct passing {
-  sfc_nodes_t *nodes;
+  sfc_stream_nodes_t *nodes;
   const sfc_trunk_t *trunk;
   const sfc_trunk_side_t *side;
   uint64_t message;
@@ -175,7 +175,7 @@ static void publish(void *argument)
   const passing_t *passing = argument;
   sf_graph_t *copy = passing->nodes->copy;
   const sfc_trunk_side_t *side = passing->side;
-  if (sfc_nodes_are_released(passing->nodes))
+  if (sfc_streams_nodes_are_released(passing->nodes))
     return;
   if (!sfc_trunk_count_packed(side, passing->message))
     return;
@@ -186,8 +186,8 @@ static void publish(void *argument)
                               passing->message, passing->match, sfshm_unit_size(passing->unit), false);
 }
 
-void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
-                        sfc_moves_t *moves)
+void sfc_streams_nodes_add_send(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                char *slot, sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
   sfshm_move_t move = sfc_move_of(trunk->leaf, streamed->source, trunk->to, slot, trunk->nvalues);
@@ -198,13 +198,14 @@ void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed,
 }
 
 /* Contributions to values that have been packed. */
-static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot)
+static sf_status_t pack_extra(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                              sfc_stream_pinned_t slot)
 {
   const sfc_streams_t *streams = nodes->streams;
   const sfc_trunk_t *trunk = trunk_of(nodes, lane);
   bool on_host = streamed->source_on_host;
-  sfshm_move_t move = sfc_move_of(trunk->extra_leaf, streamed->source, trunk->extra_to, sfc_seen_by(slot, on_host),
-                                  trunk->extra_leaf.n);
+  sfshm_move_t move = sfc_move_of(trunk->extra_leaf, streamed->source, trunk->extra_to,
+                                  sfc_streams_address(slot, on_host), trunk->extra_leaf.n);
   if (streamed->operation == SFSHM_BCAST || move.n == 0)
     return SF_OK;
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane],
@@ -212,15 +213,17 @@ static sf_status_t pack_extra(const sfc_nodes_t *nodes, const sf_streamed_t *str
   return sfc_move(streams, on_host, streamed->unit, trunk->uncombined ? SFSHM_OP_REPLACE : streamed->op, &move);
 }
 
-bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent)
+bool sfc_streams_nodes_are_on_device(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                     bool is_sent)
 {
   sfc_trunk_t *trunk = trunk_of(nodes, lane);
   if (is_sent)
-    return sfc_node_slots_send(nodes, sfc_trunk_sending(trunk, streamed->operation), streamed->unit, 0) != NULL;
-  return sfc_node_slots_receive(nodes, sfc_trunk_receiving(trunk, streamed->operation), streamed->unit, 0) != NULL;
+    return sfc_streams_node_slots_send(nodes, sfc_trunk_sending(trunk, streamed->operation), streamed->unit, 0) != NULL;
+  return sfc_streams_node_slots_receive(nodes, sfc_trunk_receiving(trunk, streamed->operation), streamed->unit, 0) !=
+         NULL;
 }
 
-static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
+static uint64_t number_send(sfc_stream_nodes_t *nodes, sfc_trunk_side_t *side)
 {
   pthread_mutex_lock(&nodes->lock);
   uint64_t message = ++side->sent;
@@ -228,14 +231,14 @@ static uint64_t number_send(sfc_nodes_t *nodes, sfc_trunk_side_t *side)
   return message;
 }
 
-sfshm_stream_word_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                         uint64_t *message_p, sfc_seen_t *slot_p)
+sfshm_stream_word_t sfc_streams_nodes_begin_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                                 uint64_t *message_p, sfc_stream_pinned_t *slot_p)
 {
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = number_send(nodes, side);
   *message_p = message;
   *slot_p = pinned_slot(nodes, streamed, side, message, true);
-  char *on_device = sfc_node_slots_send(nodes, side, streamed->unit, message);
+  char *on_device = sfc_streams_node_slots_send(nodes, side, streamed->unit, message);
   if (on_device != NULL)
     slot_p->device = on_device;
   return word_of(nodes, &side->flow->granted, sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message),
@@ -243,31 +246,32 @@ sfshm_stream_word_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t
 }
 
 /* Data of the host have been packed in the exchange. */
-static sf_status_t pass_on(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                           const sfc_trunk_side_t *side, uint64_t message, sfc_seen_t slot)
+static sf_status_t pass_on(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                           const sfc_trunk_side_t *side, uint64_t message, sfc_stream_pinned_t slot)
 {
-  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, message, true);
+  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, side, message, true);
   if (!streamed->source_on_host || slot.device == pinned.device)
     return SF_OK;
-  return sfc_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
+  return sfc_streams_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
 }
 
 /* Where they have been packed in the exchange. */
-static sf_status_t start(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing, sfc_seen_t slot)
+static sf_status_t start(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing,
+                         sfc_stream_pinned_t slot)
 {
   const sfc_trunk_t *trunk = passing->trunk;
   char extreme[2 * sizeof(int64_t)];
   bool combined = streamed->operation == SFSHM_REDUCE && !trunk->uncombined &&
                   (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0);
-  sfc_seen_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message, true);
+  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message, true);
   if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme) ||
       (!streamed->source_on_host && slot.device != pinned.device))
     return SF_OK;
   return nodes->streams->ops->call(nodes->streams->device, start_values, passing, sizeof *passing);
 }
 
-sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
-                               sfc_seen_t slot)
+sf_status_t sfc_streams_nodes_end_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                       uint64_t message, sfc_stream_pinned_t slot)
 {
   const sfc_streams_t *streams = nodes->streams;
   sfc_trunk_t *trunk = trunk_of(nodes, lane);
@@ -310,11 +314,11 @@ static void take(void *argument)
   const sfc_trunk_side_t *side = passing->side;
   uint64_t message = passing->message, slot = message % SFSHM_TRUNK_SLOTS;
   uint64_t through = message > SFSHM_TRUNK_SLOTS ? message - SFSHM_TRUNK_SLOTS : 0;
-  if (sfc_nodes_are_released(passing->nodes))
+  if (sfc_streams_nodes_are_released(passing->nodes))
     return;
   uint64_t desc = atomic_load_explicit(&side->flow->descs[slot], memory_order_relaxed) & SFSHM_DESC_MATCH_MASK;
   if (desc != passing->match) {
-    sfc_nodes_note(passing->nodes, passing->match, desc);
+    sfc_streams_nodes_note(passing->nodes, passing->match, desc);
     return;
   }
   if (!sfc_trunk_count_consumed(side, message))
@@ -326,8 +330,8 @@ static void take(void *argument)
                                 0, 1, false);
 }
 
-void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t number, int32_t turn,
-                           const char *slot, sfc_moves_t *moves)
+void sfc_streams_nodes_add_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t number,
+                                   int32_t turn, const char *slot, sfc_moves_t *moves)
 {
   const sfc_trunk_t *trunk = trunk_of(nodes, number);
   const sfc_lane_t *lane = &nodes->streams->graph->lanes[number];
@@ -341,27 +345,29 @@ void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *stream
   sfc_moves_add(moves, lane, sfc_move_of(trunk->extra_from, slot, trunk->extra_leaf, target, trunk->extra_leaf.n));
 }
 
-sfshm_stream_word_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                            sfc_seen_t *slot_p)
+sfshm_stream_word_t sfc_streams_nodes_begin_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
+                                                    int32_t lane, sfc_stream_pinned_t *slot_p)
 {
   const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = streamed->messages[lane];
   *slot_p = pinned_slot(nodes, streamed, side, message, false);
-  char *on_device = sfc_node_slots_receive(nodes, side, streamed->unit, message);
+  char *on_device = sfc_streams_node_slots_receive(nodes, side, streamed->unit, message);
   if (on_device != NULL)
     slot_p->device = on_device;
   return word_of(nodes, &side->flow->arrived, message, on_device != NULL);
 }
 
-sf_status_t sfc_nodes_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot)
+sf_status_t sfc_streams_nodes_bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                    sfc_stream_pinned_t slot)
 {
   const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
-  sfc_seen_t pinned = pinned_slot(nodes, streamed, side, streamed->messages[lane], false);
-  return slot.device == pinned.device ? SF_OK
-                                      : sfc_node_slots_bring(nodes, streamed, lane, false, slot.device, pinned.device);
+  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, side, streamed->messages[lane], false);
+  return slot.device == pinned.device
+             ? SF_OK
+             : sfc_streams_node_slots_bring(nodes, streamed, lane, false, slot.device, pinned.device);
 }
 
-sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
+sf_status_t sfc_streams_nodes_end_receive(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)
 {
   const sfc_streams_t *streams = nodes->streams;
   passing_t passing = {.nodes = nodes,

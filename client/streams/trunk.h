@@ -23,27 +23,27 @@
 #include "client/graph.h"
 #include "client/streams/move.h"
 
-#define SFC_NODES_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
-#define SFC_NODES_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
+#define SFC_STREAMS_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
+#define SFC_STREAMS_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
 
 /* Slots on a device: see trunk_device_slots.h. */
-typedef struct sfc_node_slots {
+typedef struct sfc_stream_node_slots {
   char *base;    /* here; NULL: they are not open */
   bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
   uint64_t class_bytes;
   uint8_t *where; /* by side of the map */
   sfshm_side_slots_t *slots;
-} sfc_node_slots_t;
+} sfc_stream_node_slots_t;
 
-typedef struct sfc_nodes {
+typedef struct sfc_stream_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
-  sfc_seen_t board; /* NULL: no edges to other nodes here */
-  const sfc_exchange_t *exchanges[SFC_NODES_CLASSES];
-  sfc_seen_t slots[SFC_NODES_CLASSES]; /* where they begin */
+  sfc_stream_pinned_t board; /* NULL: no edges to other nodes here */
+  const sfc_exchange_t *exchanges[SFC_STREAMS_CLASSES];
+  sfc_stream_pinned_t slots[SFC_STREAMS_CLASSES]; /* where they begin */
   int32_t nexchanges;
   bool has_asked; /* for: */
-  sfc_node_slots_t device_slots;
+  sfc_stream_node_slots_t device_slots;
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
   uint64_t mine;          /* written before found */
@@ -51,72 +51,74 @@ typedef struct sfc_nodes {
 
   pthread_mutex_t lock; /* what sides have sent and received, and: */
   uint64_t nbegun;
-  uint64_t calls[SFC_NODES_HISTORY]; /* descriptors of the last ones */
+  uint64_t calls[SFC_STREAMS_HISTORY]; /* descriptors of the last ones */
 
   /* The guard: */
   bool is_told;      /* the daemon, that the copy has failed */
   uint64_t narrived; /* messages, when it last looked */
   int64_t since_ns;
-} sfc_nodes_t;
+} sfc_stream_nodes_t;
 
 /* Makes streams->nodes, for units of that size. The copy is its own, also on failure. */
-sf_status_t sfc_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes);
+sf_status_t sfc_streams_nodes_open(sfc_streams_t *streams, sf_graph_t *copy, size_t unit_bytes);
 
 /* Exchanges for larger units. */
-sf_status_t sfc_nodes_grow(sfc_nodes_t *nodes, size_t unit_bytes);
+sf_status_t sfc_streams_nodes_grow(sfc_stream_nodes_t *nodes, size_t unit_bytes);
 
 /* Nothing is under way any more. NULL is accepted. */
-void sfc_nodes_unpin(sfc_nodes_t *nodes);
-void sfc_nodes_close(sfc_nodes_t *nodes);
+void sfc_streams_nodes_unpin(sfc_stream_nodes_t *nodes);
+void sfc_streams_nodes_close(sfc_stream_nodes_t *nodes);
 
 /* ---- Operations, as the functions of those names in operation.c and messages.c ---- */
 
 /* Compares what has been called with what other ranks of the node have. SF_ERR_MISMATCH. */
-sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t desc);
+sf_status_t sfc_streams_nodes_compare(const sfc_stream_nodes_t *nodes, uint64_t desc);
 
 /* Numbers what is received in the operation. */
-void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed);
+void sfc_streams_nodes_expect(sfc_stream_nodes_t *nodes, sf_streamed_t *streamed);
 
 /* Whether the operation's messages over the lane are on a device, those sent or those received. */
-bool sfc_nodes_are_on_device(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent);
+bool sfc_streams_nodes_are_on_device(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                     bool is_sent);
 
 /* Numbers a message; when the word that is returned has been awaited its slot is free. Then come the moves that fill
  * that, and the end. */
-sfshm_stream_word_t sfc_nodes_begin_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                         uint64_t *message_p, sfc_seen_t *slot_p);
-void sfc_nodes_add_send(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, char *slot,
-                        sfc_moves_t *moves);
-sf_status_t sfc_nodes_end_send(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, uint64_t message,
-                               sfc_seen_t slot);
+sfshm_stream_word_t sfc_streams_nodes_begin_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                                 uint64_t *message_p, sfc_stream_pinned_t *slot_p);
+void sfc_streams_nodes_add_send(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                char *slot, sfc_moves_t *moves);
+sf_status_t sfc_streams_nodes_end_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                       uint64_t message, sfc_stream_pinned_t slot);
 
 /* The same with a message that is received. A host that unpacks has what is on a device brought to pinned memory
  * before. Moves are added, in a reduce, for one turn of the trunk. */
-sfshm_stream_word_t sfc_nodes_begin_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                            sfc_seen_t *slot_p);
-sf_status_t sfc_nodes_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, sfc_seen_t slot);
-void sfc_nodes_add_receive(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, int32_t turn,
-                           const char *slot, sfc_moves_t *moves);
-sf_status_t sfc_nodes_end_receive(sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
+sfshm_stream_word_t sfc_streams_nodes_begin_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
+                                                    int32_t lane, sfc_stream_pinned_t *slot_p);
+sf_status_t sfc_streams_nodes_bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                    sfc_stream_pinned_t slot);
+void sfc_streams_nodes_add_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                   int32_t turn, const char *slot, sfc_moves_t *moves);
+sf_status_t sfc_streams_nodes_end_receive(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);
 
 /* ---- Differences, and failing ---- */
 
-static inline bool sfc_nodes_are_released(const sfc_nodes_t *nodes)
+static inline bool sfc_streams_nodes_are_released(const sfc_stream_nodes_t *nodes)
 {
   return nodes->board.host != NULL && atomic_load(&nodes->copy->trunks->board->released) != 0;
 }
 
 /* What a message says that has been called elsewhere. */
-void sfc_nodes_note(sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs);
+void sfc_streams_nodes_note(sfc_stream_nodes_t *nodes, uint64_t mine, uint64_t theirs);
 
 /* Something has been given to streams: the guard looks whether other nodes call the same. */
-void sfc_nodes_watch(sfc_nodes_t *nodes);
+void sfc_streams_nodes_watch(sfc_stream_nodes_t *nodes);
 
 /* Streams have done all: fails the graph if what they received was called differently. */
-void sfc_nodes_judge(const sfc_nodes_t *nodes);
+void sfc_streams_nodes_judge(const sfc_stream_nodes_t *nodes);
 
 /* The guard's looks at a graph that is good; whether again. calling: some call gives streams work, which the driver may
  * hold up, and with it whoever asks it something. And at one that has failed. */
-bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling);
-void sfc_nodes_let_go(sfc_nodes_t *nodes);
+bool sfc_streams_nodes_look(sfc_stream_nodes_t *nodes, bool calling);
+void sfc_streams_nodes_let_go(sfc_stream_nodes_t *nodes);
 
 #endif

@@ -21,12 +21,12 @@ static bool are_off(void)
   return (wanted != NULL && strcmp(wanted, "off") == 0) || !sfc_device_may_share();
 }
 
-static sf_status_t tell(const sfc_nodes_t *nodes, Sfproto__Message *message)
+static sf_status_t tell(const sfc_stream_nodes_t *nodes, Sfproto__Message *message)
 {
   return sfc_daemon_tell(&nodes->copy->context->control, message, NULL, 0);
 }
 
-static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
+static sf_status_t tell_ask(const sfc_stream_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
 {
   const sfc_streams_t *streams = nodes->streams;
   sfshm_device_identity_t identity;
@@ -44,7 +44,7 @@ static sf_status_t tell_ask(const sfc_nodes_t *nodes, size_t unit_bytes, sfc_str
   return tell(nodes, &message);
 }
 
-void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
+void sfc_streams_node_slots_ask(sfc_stream_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
 {
   if (nodes->board.host != NULL && !are_off() && (sides.roots_on_device || sides.leaves_on_device))
     nodes->has_asked = tell_ask(nodes, unit_bytes, sides) == SF_OK;
@@ -52,7 +52,7 @@ void sfc_node_slots_ask(sfc_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
-static sf_status_t lay_out(const sfc_trunks_t *trunks, const Sfproto__TrunkSlots *told, sfc_node_slots_t *slots,
+static sf_status_t lay_out(const sfc_trunks_t *trunks, const Sfproto__TrunkSlots *told, sfc_stream_node_slots_t *slots,
                            uint64_t *length_p)
 {
   const sfshm_trunk_map_t *map = trunks->map;
@@ -71,7 +71,7 @@ static sf_status_t lay_out(const sfc_trunks_t *trunks, const Sfproto__TrunkSlots
 }
 
 static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, uint64_t length,
-                               sfc_node_slots_t *slots)
+                               sfc_stream_node_slots_t *slots)
 {
   const sfshm_device_ops_t *plugin = sfshm_device_loaded();
   sfshm_device_handle_t handle;
@@ -91,10 +91,10 @@ static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, 
   return SF_OK;
 }
 
-static sf_status_t open_told(sfc_nodes_t *nodes, const Sfproto__TrunkSlots *told)
+static sf_status_t open_told(sfc_stream_nodes_t *nodes, const Sfproto__TrunkSlots *told)
 {
   const sfc_streams_t *streams = nodes->streams;
-  sfc_node_slots_t *slots = &nodes->device_slots;
+  sfc_stream_node_slots_t *slots = &nodes->device_slots;
   uint64_t length;
   slots->is_there = told->has_handle;
   if (!told->has_handle)
@@ -103,7 +103,7 @@ static sf_status_t open_told(sfc_nodes_t *nodes, const Sfproto__TrunkSlots *told
   return status == SF_OK ? open_memory(streams->ops->device(streams->device), told, length, slots) : status;
 }
 
-static sf_status_t get(sfc_nodes_t *nodes)
+static sf_status_t get(sfc_stream_nodes_t *nodes)
 {
   sfproto_incoming_t incoming;
   Sfproto__TrunkGet get = SFPROTO__TRUNK_GET__INIT;
@@ -118,7 +118,7 @@ static sf_status_t get(sfc_nodes_t *nodes)
   return status;
 }
 
-static sf_status_t tell_have(const sfc_nodes_t *nodes, bool closed)
+static sf_status_t tell_have(const sfc_stream_nodes_t *nodes, bool closed)
 {
   Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
   Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_HAVE, trunk_have, &have);
@@ -129,26 +129,26 @@ static sf_status_t tell_have(const sfc_nodes_t *nodes, bool closed)
 
 /* Closes the slots if they are open, and says so, or that they were not opened. If the daemon can't be told, it frees
  * the slots with the graph. */
-static void do_without(sfc_nodes_t *nodes)
+static void do_without(sfc_stream_nodes_t *nodes)
 {
   bool is_there = nodes->device_slots.is_there;
-  sfc_node_slots_close(nodes);
+  sfc_streams_node_slots_close(nodes);
   if (is_there)
     (void)tell_have(nodes, true);
 }
 
-void sfc_node_slots_close(sfc_nodes_t *nodes)
+void sfc_streams_node_slots_close(sfc_stream_nodes_t *nodes)
 {
-  sfc_node_slots_t *slots = &nodes->device_slots;
+  sfc_stream_node_slots_t *slots = &nodes->device_slots;
   if (slots->base != NULL)
     nodes->streams->plugin->close_shared(slots->base);
   free(slots->where);
   free(slots->slots);
-  *slots = (sfc_node_slots_t){0};
+  *slots = (sfc_stream_node_slots_t){0};
 }
 
-/* What sfc_node_slots_bring moves from and to. */
-static sf_status_t prepare_all(const sfc_nodes_t *nodes)
+/* What sfc_streams_node_slots_bring moves from and to. */
+static sf_status_t prepare_all(const sfc_stream_nodes_t *nodes)
 {
   const sfc_streams_t *streams = nodes->streams;
   const sfc_trunks_t *trunks = nodes->copy->trunks;
@@ -162,7 +162,7 @@ static sf_status_t prepare_all(const sfc_nodes_t *nodes)
   return sfc_streams_status(streams, status);
 }
 
-void sfc_node_slots_open(sfc_nodes_t *nodes)
+void sfc_streams_node_slots_open(sfc_stream_nodes_t *nodes)
 {
   if (!nodes->has_asked)
     return;
@@ -175,7 +175,7 @@ void sfc_node_slots_open(sfc_nodes_t *nodes)
 
 /* The daemon has decided whether all ranks have the slots open before it answered the last rank's TrunkHave, and the
  * ranks have met since. */
-void sfc_node_slots_settle(sfc_nodes_t *nodes)
+void sfc_streams_node_slots_settle(sfc_stream_nodes_t *nodes)
 {
   if (nodes->device_slots.base != NULL && atomic_load(&nodes->copy->trunks->board->on_device) == 0)
     do_without(nodes);
@@ -184,24 +184,26 @@ void sfc_node_slots_settle(sfc_nodes_t *nodes)
 /* ---- Using ------------------------------------------------------------------------------------------------------- */
 
 /* where: SFSHM_SLOTS_SEND or SFSHM_SLOTS_RECEIVE. */
-static bool has_slots(const sfc_node_slots_t *slots, uint32_t side, uint8_t where, int64_t values, sfshm_unit_t unit)
+static bool has_slots(const sfc_stream_node_slots_t *slots, uint32_t side, uint8_t where, int64_t values,
+                      sfshm_unit_t unit)
 {
   return slots->base != NULL && (slots->where[side] & where) != 0 &&
          sfshm_slots_take(values, sfshm_unit_size(unit), slots->class_bytes);
 }
 
-char *sfc_node_slots_send(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit, uint64_t message)
+char *sfc_streams_node_slots_send(const sfc_stream_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
+                                  uint64_t message)
 {
-  const sfc_node_slots_t *slots = &nodes->device_slots;
+  const sfc_stream_node_slots_t *slots = &nodes->device_slots;
   return has_slots(slots, side->number, SFSHM_SLOTS_SEND, side->told->send_values, unit)
              ? slots->base + sfshm_send_slot(&slots->slots[side->number], message)
              : NULL;
 }
 
-char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
-                             uint64_t message)
+char *sfc_streams_node_slots_receive(const sfc_stream_nodes_t *nodes, const sfc_trunk_side_t *side, sfshm_unit_t unit,
+                                     uint64_t message)
 {
-  const sfc_node_slots_t *slots = &nodes->device_slots;
+  const sfc_stream_node_slots_t *slots = &nodes->device_slots;
   return has_slots(slots, side->number, SFSHM_SLOTS_RECEIVE, side->told->receive_values, unit)
              ? slots->base + sfshm_receive_slot(&slots->slots[side->number], message)
              : NULL;
@@ -209,16 +211,16 @@ char *sfc_node_slots_receive(const sfc_nodes_t *nodes, const sfc_trunk_side_t *s
 
 /* ---- Data of the host -------------------------------------------------------------------------------------------- */
 
-static sf_status_t bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfshm_pattern_t *positions,
-                         const char *from, char *to)
+static sf_status_t bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
+                         const sfshm_pattern_t *positions, const char *from, char *to)
 {
   sfshm_move_t move = sfc_move_of(*positions, from, *positions, to, positions->n);
   return sfc_move(nodes->streams, false, streamed->unit, SFSHM_OP_REPLACE, &move);
 }
 
 /* What contributors win is among what all contribute, and further leaves of a root read the same position. */
-static sf_status_t bring_received(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_t *trunk,
-                                  const char *from, char *to)
+static sf_status_t bring_received(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
+                                  const sfc_trunk_t *trunk, const char *from, char *to)
 {
   sf_status_t status = SF_OK;
   if (streamed->operation == SFSHM_BCAST)
@@ -228,7 +230,7 @@ static sf_status_t bring_received(const sfc_nodes_t *nodes, const sf_streamed_t 
   return status;
 }
 
-static sf_status_t bring_sent(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_t *trunk,
+static sf_status_t bring_sent(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, const sfc_trunk_t *trunk,
                               const char *from, char *to)
 {
   if (streamed->operation == SFSHM_BCAST) {
@@ -239,8 +241,8 @@ static sf_status_t bring_sent(const sfc_nodes_t *nodes, const sf_streamed_t *str
   return status == SF_OK && trunk->uncombined ? bring(nodes, streamed, &trunk->extra_to, from, to) : status;
 }
 
-sf_status_t sfc_node_slots_bring(const sfc_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane, bool is_sent,
-                                 const char *from, char *to)
+sf_status_t sfc_streams_node_slots_bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
+                                         bool is_sent, const char *from, char *to)
 {
   const sfc_trunk_t *trunk = nodes->copy->lanes[lane].trunk;
   sfc_streams_watch_work(nodes->streams, streamed, &nodes->streams->graph->lanes[lane],

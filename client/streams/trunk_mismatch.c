@@ -13,7 +13,7 @@
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed)
+void sfc_streams_nodes_expect(sfc_stream_nodes_t *nodes, sf_streamed_t *streamed)
 {
   pthread_mutex_lock(&nodes->lock);
   for (int32_t i = nodes->streams->nlanes; i < nodes->copy->nlanes; i++) {
@@ -22,22 +22,22 @@ void sfc_nodes_expect(sfc_nodes_t *nodes, sf_streamed_t *streamed)
       streamed->messages[i] = ++side->received;
   }
   nodes->nbegun = nodes->streams->ncalls;
-  nodes->calls[nodes->nbegun % SFC_NODES_HISTORY] = streamed->match;
+  nodes->calls[nodes->nbegun % SFC_STREAMS_HISTORY] = streamed->match;
   pthread_mutex_unlock(&nodes->lock);
 }
 
 /* What was called here as the operation that the descriptor numbers; 0: it is still to come, or too long ago. */
-static uint64_t called_here(const sfc_nodes_t *nodes, uint64_t desc)
+static uint64_t called_here(const sfc_stream_nodes_t *nodes, uint64_t desc)
 {
   uint64_t behind = (nodes->nbegun - desc) & SFSHM_DESC_SEQUENCE_MASK;
-  return behind < SFC_NODES_HISTORY && behind < nodes->nbegun
-             ? nodes->calls[(nodes->nbegun - behind) % SFC_NODES_HISTORY]
+  return behind < SFC_STREAMS_HISTORY && behind < nodes->nbegun
+             ? nodes->calls[(nodes->nbegun - behind) % SFC_STREAMS_HISTORY]
              : 0;
 }
 
 /* ---- Differences ------------------------------------------------------------------------------------------------- */
 
-static sf_status_t differ(const sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs, const char *who)
+static sf_status_t differ(const sfc_stream_nodes_t *nodes, uint64_t mine, uint64_t theirs, const char *who)
 {
   char other[64], detail[SFC_MISMATCH_TEXT_BYTES];
   sfshm_desc_text(theirs, other, sizeof other);
@@ -46,14 +46,14 @@ static sf_status_t differ(const sfc_nodes_t *nodes, uint64_t mine, uint64_t thei
   return sfshm_error(SF_ERR_MISMATCH, "%s", detail);
 }
 
-sf_status_t sfc_nodes_compare(const sfc_nodes_t *nodes, uint64_t mine)
+sf_status_t sfc_streams_nodes_compare(const sfc_stream_nodes_t *nodes, uint64_t mine)
 {
   uint64_t there = nodes->board.host != NULL ? sfc_mismatch_compare_begun(nodes->copy->trunks, mine) : 0;
   return there == 0 ? SF_OK : differ(nodes, mine, there, "another rank of its node");
 }
 
 /* On a stream, which does one thing after the other. */
-void sfc_nodes_note(sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs)
+void sfc_streams_nodes_note(sfc_stream_nodes_t *nodes, uint64_t mine, uint64_t theirs)
 {
   if (atomic_load(&nodes->found) != 0)
     return;
@@ -62,14 +62,14 @@ void sfc_nodes_note(sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs)
 }
 
 /* With the copy the graph fails. */
-static void fail(const sfc_nodes_t *nodes, uint64_t mine, uint64_t theirs)
+static void fail(const sfc_stream_nodes_t *nodes, uint64_t mine, uint64_t theirs)
 {
   sf_status_t status = differ(nodes, mine, theirs, "another node");
   sfc_graph_fail_everywhere(nodes->copy, status, sfshm_error_detail());
 }
 
 /* Whether nothing has been found on streams. */
-static bool is_good(const sfc_nodes_t *nodes)
+static bool is_good(const sfc_stream_nodes_t *nodes)
 {
   uint64_t found = atomic_load(&nodes->found);
   if (found != 0)
@@ -77,14 +77,14 @@ static bool is_good(const sfc_nodes_t *nodes)
   return found == 0;
 }
 
-void sfc_nodes_judge(const sfc_nodes_t *nodes)
+void sfc_streams_nodes_judge(const sfc_stream_nodes_t *nodes)
 {
   (void)is_good(nodes);
 }
 
 /* ---- The guard --------------------------------------------------------------------------------------------------- */
 
-void sfc_nodes_watch(sfc_nodes_t *nodes)
+void sfc_streams_nodes_watch(sfc_stream_nodes_t *nodes)
 {
   if (nodes->board.host != NULL && !atomic_exchange(&nodes->is_watched, true))
     sfc_streams_alarm();
@@ -92,7 +92,8 @@ void sfc_nodes_watch(sfc_nodes_t *nodes)
 
 /* What the other node has sent without being expected, or waits for in vain, on one side; with the lock. *mine_p: what
  * was called here instead. */
-static bool look_at_side(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side, uint64_t *mine_p, uint64_t *theirs_p)
+static bool look_at_side(const sfc_stream_nodes_t *nodes, const sfc_trunk_side_t *side, uint64_t *mine_p,
+                         uint64_t *theirs_p)
 {
   sfc_side_calls_t calls = sfc_mismatch_side_calls(side);
   const uint64_t descs[2] = {calls.sent, calls.awaited};
@@ -107,13 +108,13 @@ static bool look_at_side(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side,
 
 /* The descriptor of the first message that a side expects and that has not come; 0: there is none. Of an operation that
  * is among the last ones. */
-static uint64_t awaited_of(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side)
+static uint64_t awaited_of(const sfc_stream_nodes_t *nodes, const sfc_trunk_side_t *side)
 {
   uint64_t arrived = atomic_load_explicit(&side->flow->arrived, memory_order_acquire), desc = 0;
   bool as_root = side->told->role == SFSHM_AS_ROOT;
   uint64_t missing = side->received - arrived;
-  for (uint64_t n = nodes->nbegun; n > 0 && nodes->nbegun - n < SFC_NODES_HISTORY && (int64_t)missing > 0; n--) {
-    uint64_t call = nodes->calls[n % SFC_NODES_HISTORY];
+  for (uint64_t n = nodes->nbegun; n > 0 && nodes->nbegun - n < SFC_STREAMS_HISTORY && (int64_t)missing > 0; n--) {
+    uint64_t call = nodes->calls[n % SFC_STREAMS_HISTORY];
     if ((sfshm_desc_direction(call) == SFSHM_REDUCE) != as_root)
       continue;
     desc = call;
@@ -122,7 +123,7 @@ static uint64_t awaited_of(const sfc_nodes_t *nodes, const sfc_trunk_side_t *sid
   return missing == 0 ? desc : 0;
 }
 
-static void ask(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side)
+static void ask(const sfc_stream_nodes_t *nodes, const sfc_trunk_side_t *side)
 {
   uint64_t desc = awaited_of(nodes, side);
   if (desc != 0)
@@ -131,7 +132,7 @@ static void ask(const sfc_nodes_t *nodes, const sfc_trunk_side_t *side)
 }
 
 /* Whether nothing has come for a second. */
-static bool is_stuck(sfc_nodes_t *nodes, uint64_t narrived)
+static bool is_stuck(sfc_stream_nodes_t *nodes, uint64_t narrived)
 {
   int64_t now = (int64_t)sfshm_trace_now_ns();
   if (narrived != nodes->narrived) {
@@ -152,7 +153,7 @@ static const sfc_trunk_side_t *side_at(const sfc_trunks_t *trunks, int32_t numbe
   return side->in_use ? side : NULL;
 }
 
-static bool look_at_sides(sfc_nodes_t *nodes, uint64_t *mine_p, uint64_t *theirs_p)
+static bool look_at_sides(sfc_stream_nodes_t *nodes, uint64_t *mine_p, uint64_t *theirs_p)
 {
   const sfc_trunks_t *trunks = nodes->copy->trunks;
   const sfc_trunk_side_t *side;
@@ -173,7 +174,7 @@ static bool look_at_sides(sfc_nodes_t *nodes, uint64_t *mine_p, uint64_t *theirs
 
 /* It is marked as not watched before it is looked whether there is something to do, so that whoever gives it something
  * to do meanwhile raises the alarm. */
-bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling)
+bool sfc_streams_nodes_look(sfc_stream_nodes_t *nodes, bool calling)
 {
   const sfc_streams_t *streams = nodes->streams;
   uint64_t mine, theirs;
@@ -185,7 +186,7 @@ bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling)
     return false;
   }
   atomic_store(&nodes->is_watched, true);
-  if (!is_good(nodes) || sfc_nodes_are_released(nodes))
+  if (!is_good(nodes) || sfc_streams_nodes_are_released(nodes))
     return true;
   pthread_mutex_lock(&nodes->lock);
   bool different = look_at_sides(nodes, &mine, &theirs);
@@ -195,7 +196,7 @@ bool sfc_nodes_look(sfc_nodes_t *nodes, bool calling)
   return true;
 }
 
-static void release(sfc_nodes_t *nodes)
+static void release(sfc_stream_nodes_t *nodes)
 {
   const sfc_trunks_t *trunks = nodes->copy->trunks;
   atomic_store(&trunks->board->released, 1); /* first: see shm/trunk/trunk.h */
@@ -208,7 +209,7 @@ static void release(sfc_nodes_t *nodes)
   pthread_mutex_unlock(&nodes->lock);
 }
 
-void sfc_nodes_let_go(sfc_nodes_t *nodes)
+void sfc_streams_nodes_let_go(sfc_stream_nodes_t *nodes)
 {
   const sf_graph_t *graph = nodes->streams->graph;
   if (nodes->board.host == NULL)

@@ -50,7 +50,7 @@ static _Thread_local bool is_guard;
 static void let_go(const sfc_streams_t *streams)
 {
   if (streams->nodes != NULL)
-    sfc_nodes_let_go(streams->nodes);
+    sfc_streams_nodes_let_go(streams->nodes);
   for (int32_t i = 0; i < streams->nlanes && !streams->is_growing; i++)
     warn_other_end(&streams->room.ways[i]);
   for (int32_t i = 0; i < streams->nlanes; i++)
@@ -73,7 +73,7 @@ static long look(const sfc_streams_t *streams)
     let_go(streams);
     return AGAIN_NS;
   }
-  return streams->nodes != NULL && sfc_nodes_look(streams->nodes, is_any_calling()) ? LOOK_NS : 0;
+  return streams->nodes != NULL && sfc_streams_nodes_look(streams->nodes, is_any_calling()) ? LOOK_NS : 0;
 }
 
 static void sleep_with_lock(long ns)
