@@ -15,7 +15,8 @@ _sfperf() {
   --partition) words='slab rcb' ;;
   --memory) words='host device' ;;
   --send-order) words='distance number' ;;
-  --reps | --sample-ms | --sizes | --random | --contiguous | --overlapping | --grid | --fields | --radius | --edges) return ;;
+  --reps | --sample-ms | --sizes | --random | --contiguous | --overlapping | --grid | --fields | --radius | --edges | \
+    --tasks | --extent) return ;;
   *)
     if [[ $current == -* ]]; then
       words=$("$program" --help | grep -oE '^  --[a-z-]+')

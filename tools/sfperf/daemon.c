@@ -53,16 +53,23 @@ static bool member(const char *json, const char *name, uint64_t *value_p)
 
 bool sfperf_daemon_parse(const char *json, sfperf_traffic_t *traffic_p)
 {
-  static const char data[] = "\"kind\":\"data\"";
+  static const struct {
+    const char *kind;
+    bool is_message; /* else the data of another message, with which they share a frame */
+  } kinds[] = {{"\"kind\":\"data\"", true},
+               {"\"kind\":\"array\"", true},
+               {"\"kind\":\"array-data\"", false},
+               {"\"kind\":\"array-done\"", true}};
   sfperf_traffic_t sum = {0}, one;
   if (json[strspn(json, " \n")] != '[')
     return false;
-  for (const char *at = strstr(json, data); at; at = strstr(at + 1, data)) {
-    if (!member(at, "\"messages_sent\":", &one.messages) || !member(at, "\"payload_sent\":", &one.payload))
-      return false;
-    sum.messages += one.messages;
-    sum.payload += one.payload;
-  }
+  for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    for (const char *at = strstr(json, kinds[k].kind); at; at = strstr(at + 1, kinds[k].kind)) {
+      if (!member(at, "\"messages_sent\":", &one.messages) || !member(at, "\"payload_sent\":", &one.payload))
+        return false;
+      sum.messages += kinds[k].is_message ? one.messages : 0;
+      sum.payload += one.payload;
+    }
   *traffic_p = sum;
   return true;
 }

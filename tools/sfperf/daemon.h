@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the daemon has sent to those of other nodes: operations' data alone. */
+/* What the daemon has sent to those of other nodes: data of operations on graphs; requests on arrays and answers. */
 typedef struct sfperf_traffic {
   uint64_t messages;
   uint64_t payload; /* bytes */

@@ -22,6 +22,7 @@ static const struct {
     {"stencil", "N", "halos of several fields on a periodic grid"},
     {"fields", "N", "several fields in one operation"},
     {"onesided", "2", "one-sided access to arrays, beside that of MPI"},
+    {"fock", "N", "tiles of a matrix, added and read by tasks from a counter"},
 };
 
 enum { NBENCHES = sizeof benches / sizeof benches[0] };
@@ -68,6 +69,10 @@ static const sftool_option_t table[] = {
     {"fields", "LIST", "fields in an exchange (4, of fields 8)", SFTOOL_OWN, FIELD(fields), .min = 1, .max = 64,
      .with = " stencil fields ", .parse = take_list},
     {"radius", "N", "width of halos (3)", SFTOOL_INT, FIELD(radius), .min = 1, .max = 1000, .with = " stencil "},
+    {"tasks", "LIST", "squares: tiles of the matrix (256,1024,4096,16384)", SFTOOL_OWN, FIELD(tasks), .min = 1,
+     .max = 1000000, .with = " fock ", .parse = take_list},
+    {"extent", "N", "rows and columns of the matrix (4096)", SFTOOL_INT, FIELD(extent), .min = 1, .max = 32768,
+     .with = " fock "},
     {"edges", "LIST", "edges of each rank (100,1000,10000,100000)", SFTOOL_OWN, FIELD(edges), .min = 1, .max = 10000000,
      .with = " setup ", .parse = take_list},
 };
@@ -210,6 +215,8 @@ static void set_defaults(sfperf_options_t *options, const char *bench)
       .partition = SFPERF_SLABS,
       .fields = LIST(4),
       .radius = 3,
+      .tasks = LIST(256, 1024, 4096, 16384),
+      .extent = 4096,
   };
   if (strcmp(bench, "fields") == 0)
     options->fields = (sfperf_list_t)LIST(8);

@@ -49,6 +49,8 @@ typedef struct sfperf_options {
   int stencil;          /* of all grids */
   sfperf_list_t fields; /* of the benchmark stencil */
   int radius;
+  sfperf_list_t tasks; /* of fock */
+  int extent;          /* of its matrix */
   sfperf_partition_t partition;
 } sfperf_options_t;
 

@@ -18,6 +18,19 @@ START_TEST(adds_up_peers)
 }
 END_TEST
 
+/* A request and its data are one message. */
+START_TEST(adds_up_arrays)
+{
+  sfperf_traffic_t traffic;
+  ck_assert(sfperf_daemon_parse("[{\"kind\":\"array\",\"messages_sent\":7,\"payload_sent\":900},"
+                                "{\"kind\":\"array-data\",\"messages_sent\":5,\"payload_sent\":50000},"
+                                "{\"kind\":\"array-done\",\"messages_sent\":3,\"payload_sent\":24}]",
+                                &traffic));
+  ck_assert_uint_eq(traffic.messages, 10);
+  ck_assert_uint_eq(traffic.payload, 50924);
+}
+END_TEST
+
 START_TEST(no_peers_is_no_traffic)
 {
   sfperf_traffic_t traffic = {1, 1};
@@ -42,6 +55,7 @@ static Suite *suite(void)
   Suite *all = suite_create("sfperf_daemon");
   TCase *tests = tcase_create("daemon");
   tcase_add_test(tests, adds_up_peers);
+  tcase_add_test(tests, adds_up_arrays);
   tcase_add_test(tests, no_peers_is_no_traffic);
   tcase_add_test(tests, refuses_something_else);
   suite_add_tcase(all, tests);
