@@ -10,7 +10,7 @@ fail() {
 }
 
 help=$("$BUILD/sfperf" --help) || fail "sfperf --help"
-for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil onesided; do
+for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil onesided fock; do
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
   own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
   [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
@@ -40,6 +40,16 @@ for nodes in 1 2; do
   grep -qE "^8 +read_inc +total " <<<"$table" || fail "onesided on $nodes nodes: no counter: $table"
   grep -q "Global Arrays is left out" <<<"$table" || fail "onesided on $nodes nodes does not tell of Global Arrays"
 done
+
+# Over two nodes a task makes one request and one answer to the other node, and so does each number that is drawn there:
+# 16 tasks and 4 numbers more, twice.
+for nodes in 1 2; do
+  table=$("$BUILD/sfrun" --quiet --nodes $nodes -n 4 -- "$BUILD/sfperf" fock --tasks 4,16 --extent 64 --reps 2 --sample-ms 1) ||
+    fail "fock on $nodes nodes: $table"
+  [ "$(grep -cE "^(4|16) +tasks +total " <<<"$table")" -eq 2 ] || fail "fock on $nodes nodes: rows: $table"
+done
+messages=$(sed -n 's/^# tasks between nodes, sf_array: \([0-9]*\) messages.*/\1/p' <<<"$table" | tail -1)
+((messages >= 64 && messages <= 64 + 80)) || fail "fock on 2 nodes: $messages messages: $table"
 
 expect_usage() { # WORD...
   local status=0
