@@ -74,25 +74,17 @@ static sf_status_t take_nodes(sf_context_t *context, const Sfproto__Welcome *wel
 /* Sends Hello and waits until all ranks have joined. */
 static sf_status_t join(sf_context_t *context, const sfc_identity_t *identity, const sfshm_region_t *inbox)
 {
-  Sfproto__Hello hello = SFPROTO__HELLO__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(HELLO, hello, &hello);
   sfproto_incoming_t incoming;
   int fds[] = {context->listener.daemon_end, inbox->fd, context->counters.region.fd};
   char software[32];
   snprintf(software, sizeof software, "libsfclient %s", sf_version());
-  hello.role = SFPROTO__HELLO__ROLE__CLIENT;
-  hello.software = software;
-  hello.job = (char *)(uintptr_t)identity->job;
-  hello.key = (char *)(uintptr_t)identity->key;
-  hello.has_rank = hello.has_size = hello.has_pid = hello.has_probe_address = hello.has_probe_value = true;
-  hello.rank = identity->rank;
-  hello.size = identity->size;
-  hello.has_timeout_ms = identity->timeout_ms >= 0;
-  hello.timeout_ms = identity->timeout_ms;
-  hello.pid = (int32_t)getpid();
-  hello.probe_address = (uint64_t)(uintptr_t)&context->probe_value;
-  hello.probe_value = context->probe_value;
-  hello.program = program_invocation_short_name;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(
+      HELLO, hello, .role = SFPROTO__HELLO__ROLE__CLIENT, .software = software, .job = (char *)(uintptr_t)identity->job,
+      .key = (char *)(uintptr_t)identity->key, .has_rank = true, .has_size = true, .has_pid = true,
+      .has_probe_address = true, .has_probe_value = true, .rank = identity->rank, .size = identity->size,
+      .has_timeout_ms = identity->timeout_ms >= 0, .timeout_ms = identity->timeout_ms, .pid = (int32_t)getpid(),
+      .probe_address = (uint64_t)(uintptr_t)&context->probe_value, .probe_value = context->probe_value,
+      .program = program_invocation_short_name);
   if (identity->timeout_ms >= 0 && identity->timeout_ms < INT64_MAX - LATE_ANSWER_MS)
     context->control.patience_ms = identity->timeout_ms + LATE_ANSWER_MS;
   sf_status_t status = sfc_daemon_call(&context->control, &message, fds, 3, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
@@ -245,8 +237,7 @@ sf_status_t sf_finalize(sf_context_t *context)
   sfc_peers_close_devices(&context->peers);
   sfc_heap_leave_devices(context);
   sfc_memory_withdraw_shared(&context->memory);
-  Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GOODBYE, goodbye, &goodbye);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GOODBYE, goodbye);
   sfc_submit_ring_settle(&context->submit_ring);
   status = sfc_daemon_tell(&context->control, &message, NULL, 0);
   if (status == SF_OK)

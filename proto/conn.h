@@ -20,12 +20,26 @@
  * same for all members of a group, so that all of them or none exceed it. */
 #define SFPROTO_MAX_GROUP_LENGTH (SFPROTO_MAX_LENGTH - 4096)
 
+/* Initializes a body: Sfproto__GraphFail fail = SFPROTO_BODY(graph_fail, .graph = number, .detail = text). */
+#define SFPROTO_BODY(name_, ...)                                                                                       \
+  {                                                                                                                    \
+    .base = PROTOBUF_C_MESSAGE_INIT(&sfproto__##name_##__descriptor), __VA_ARGS__                                      \
+  }
+
+/* An optional field that is present. */
+#define SFPROTO_HAS(field_, value_) .has_##field_ = true, .field_ = (value_)
+
 /* Initializes a message with a body: Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_FAIL, graph_fail, &fail). */
 #define SFPROTO_MESSAGE(body_, field_, value_)                                                                         \
   {                                                                                                                    \
     .base = PROTOBUF_C_MESSAGE_INIT(&sfproto__message__descriptor), .body_case = SFPROTO__MESSAGE__BODY_##body_,       \
     .field_ = (value_)                                                                                                 \
   }
+
+/* The same with the fields of the body, which lives until the end of the block:
+ * SFPROTO_MESSAGE_OF(GRAPH_FAIL, graph_fail, .graph = number, .detail = text). */
+#define SFPROTO_MESSAGE_OF(body_, field_, ...)                                                                         \
+  SFPROTO_MESSAGE(body_, field_, (&(__typeof__(*((Sfproto__Message *)NULL)->field_))SFPROTO_BODY(field_, __VA_ARGS__)))
 
 typedef struct sfproto_conn sfproto_conn_t;
 

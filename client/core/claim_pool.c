@@ -17,8 +17,7 @@ void sfc_claim_pool_destroy(sfc_claim_pool_t *claims)
 
 static sf_status_t open_claims(sf_context_t *context, sfshm_region_t *region_p)
 {
-  Sfproto__ClaimsOpen open = SFPROTO__CLAIMS_OPEN__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(CLAIMS_OPEN, claims_open, &open);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(CLAIMS_OPEN, claims_open);
   sf_status_t status = sfc_submit_ring_open(&context->submit_ring, context->board);
   if (status == SF_OK)
     status = sfshm_region_create("sf-claims", SFSHM_REGION_CLAIMS, sizeof(sfshm_claims_t), SFSHM_SEAL_SIZE,

@@ -66,12 +66,10 @@ sf_status_t sfc_daemon_failure(sfc_daemon_conn_t *control)
 /* Tells the daemon the reason, if possible. */
 static void say_final(const sfc_daemon_conn_t *control)
 {
-  Sfproto__Error error = SFPROTO__ERROR__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(ERROR, error, &error);
   if (control->broken == SF_ERR_DAEMON_LOST)
     return;
-  error.status = control->broken;
-  error.detail = control->broken_detail != NULL ? control->broken_detail : "";
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(ERROR, error, .status = control->broken,
+                                                .detail = control->broken_detail != NULL ? control->broken_detail : "");
   (void)sfproto_conn_send(control->conn, &message, NULL, 0); /* the end of the connection says it too */
 }
 

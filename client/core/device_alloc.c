@@ -13,13 +13,11 @@ static sf_status_t ask(sf_context_t *context, int32_t device, size_t len_bytes, 
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
   sfshm_device_identity_t identity;
-  Sfproto__DeviceAlloc alloc = SFPROTO__DEVICE_ALLOC__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(DEVICE_ALLOC, device_alloc, &alloc);
   sf_status_t status = ops->identify(device, &identity);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
-  alloc.region = region;
-  alloc.length = len_bytes;
+  Sfproto__DeviceAlloc alloc = SFPROTO_BODY(device_alloc, .region = region, .length = len_bytes);
+  Sfproto__Message message = SFPROTO_MESSAGE(DEVICE_ALLOC, device_alloc, &alloc);
   alloc.device.data = identity.bytes;
   alloc.device.len = sizeof identity.bytes;
   return sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_REGION, incoming);

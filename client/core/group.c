@@ -63,10 +63,8 @@ static sf_status_t check_ranks(const sf_context_t *context, int32_t size, const 
 /* Fills in the request. All members agree on whether it is too long. */
 static sf_status_t describe(int32_t size, const int32_t ranks[], int32_t tag, Sfproto__GroupCreate *create)
 {
-  sfproto__group_create__init(create);
-  create->n_ranks = (size_t)size;
-  create->ranks = (int32_t *)(uintptr_t)ranks; /* only read */
-  create->tag = tag;
+  *create = (Sfproto__GroupCreate)SFPROTO_BODY(group_create, .n_ranks = (size_t)size,
+                                               .ranks = (int32_t *)(uintptr_t)ranks /* only read */, .tag = tag);
   size_t length = sfproto__group_create__get_packed_size(create);
   if (length > SFPROTO_MAX_GROUP_LENGTH)
     return sfshm_error(SF_ERR_LIMIT, "sf_group_create: a list of %d ranks takes %zu bytes; at most %u expected", size,
@@ -156,9 +154,7 @@ static void unlink_group(sf_group_t *group)
 
 static void tell_destroyed(sf_group_t *group)
 {
-  Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GROUP_DESTROY, group_destroy, &destroy);
-  destroy.group = group->number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GROUP_DESTROY, group_destroy, .group = group->number);
   (void)sfc_daemon_tell(&group->context->control, &message, NULL, 0); /* a lost daemon has forgotten the group */
 }
 

@@ -180,10 +180,8 @@ static sf_status_t announce(struct sf_region *region)
 
 void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
 {
-  Sfproto__RegionRemove remove = SFPROTO__REGION_REMOVE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(REGION_REMOVE, region_remove, &remove);
-  remove.region = region;
-  remove.has_at_once = remove.at_once = !wait;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(REGION_REMOVE, region_remove, .region = region, .has_at_once = !wait, .at_once = !wait);
   (void)sfc_daemon_tell(&context->control, &message, NULL, 0);
 }
 

@@ -96,11 +96,8 @@ static sfshm_region_kind_t kind_of(const Sfproto__Segment *segment)
 
 static sf_status_t map_segment(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, sfc_mapped_t **mapped_p)
 {
-  Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_GET, segment_get, &get);
   sfproto_incoming_t incoming;
-  get.rank = peer->rank;
-  get.segment = number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(SEGMENT_GET, segment_get, .rank = peer->rank, .segment = number);
   sfc_mapped_t *mapped = calloc(1, sizeof *mapped);
   if (mapped == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of segments");

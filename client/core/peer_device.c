@@ -33,10 +33,7 @@ struct sfc_opened {
 
 static void tell_closed(sfc_peers_t *peers, int32_t rank, uint64_t number)
 {
-  Sfproto__RegionClosed closed = SFPROTO__REGION_CLOSED__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(REGION_CLOSED, region_closed, &closed);
-  closed.rank = rank;
-  closed.region = number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(REGION_CLOSED, region_closed, .rank = rank, .region = number);
   (void)sfc_daemon_tell(peers->control, &message, NULL, 0); /* a lost daemon waits for nobody */
 }
 
@@ -77,11 +74,8 @@ static sf_status_t open_region(const sfproto_incoming_t *incoming, int32_t reade
 static sf_status_t get_region(sfc_peers_t *peers, sfc_peer_t *peer, uint64_t number, int32_t reader,
                               sfc_opened_t **opened_p)
 {
-  Sfproto__RegionGet get = SFPROTO__REGION_GET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(REGION_GET, region_get, &get);
   sfproto_incoming_t incoming;
-  get.rank = peer->rank;
-  get.region = number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(REGION_GET, region_get, .rank = peer->rank, .region = number);
   sfc_opened_t *opened = calloc(1, sizeof *opened);
   if (opened == NULL)
     return sfshm_error(SF_ERR_NOMEM, "table of regions");

@@ -79,11 +79,9 @@ static void remove_gap(sfc_segment_t *segment, size_t position)
 
 static sf_status_t tell_daemon(sfc_heap_t *heap, const sfc_segment_t *segment)
 {
-  Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_ADD, segment_add, &add);
-  add.segment = segment->number;
-  add.length = segment->region.length_bytes;
-  add.inbox = heap->kind == SFSHM_REGION_INBOX;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(SEGMENT_ADD, segment_add, .segment = segment->number, .length = segment->region.length_bytes,
+                         .inbox = heap->kind == SFSHM_REGION_INBOX);
   return sfc_daemon_tell(heap->control, &message, &segment->region.fd, 1);
 }
 
@@ -242,9 +240,7 @@ sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sf
 static void remove_segment(sfc_heap_t *heap, sfc_segment_t **link)
 {
   sfc_segment_t *segment = *link;
-  Sfproto__SegmentRemove remove = SFPROTO__SEGMENT_REMOVE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_REMOVE, segment_remove, &remove);
-  remove.segment = segment->number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(SEGMENT_REMOVE, segment_remove, .segment = segment->number);
   (void)sfc_daemon_tell(heap->control, &message, NULL, 0); /* a lost daemon has dropped it */
   *link = segment->next;
   free_segment(segment);

@@ -28,8 +28,7 @@ void sfc_submit_ring_destroy(sfc_submit_ring_t *submit_ring)
 /* Gives the ring to the daemon and receives the doorbell. */
 static sf_status_t hand_over(sfc_submit_ring_t *submit_ring, const sfshm_region_t *ring)
 {
-  Sfproto__RingOpen open = SFPROTO__RING_OPEN__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(RING_OPEN, ring_open, &open);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(RING_OPEN, ring_open);
   sfproto_incoming_t incoming;
   sf_status_t status =
       sfc_daemon_call(submit_ring->control, &message, &ring->fd, 1, SFPROTO__MESSAGE__BODY_RING_OPENED, &incoming);

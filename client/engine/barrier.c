@@ -43,11 +43,10 @@ static void set_in_barrier(sf_graph_t *graph, bool in_barrier)
 static sf_status_t ask_daemon(const sf_graph_t *graph, Sfproto__SetupError *wrong, sfproto_incoming_t *reply)
 {
   sf_context_t *context = graph->context;
-  Sfproto__GraphMeet meet = SFPROTO__GRAPH_MEET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_MEET, graph_meet, &meet);
-  meet.graph = graph->number;
-  meet.call = graph->flight.history[graph->flight.last_sequence % SFC_HISTORY];
-  meet.error = wrong->status != SF_OK ? wrong : NULL;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(GRAPH_MEET, graph_meet, .graph = graph->number,
+                         .call = graph->flight.history[graph->flight.last_sequence % SFC_HISTORY],
+                         .error = wrong->status != SF_OK ? wrong : NULL);
   sfc_counters_block(&context->counters, SFSHM_BLOCKED_IN_GRAPH, graph->counts->place);
   sf_status_t status = sfc_daemon_call(&context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_GRAPH_MET, reply);
   sfc_counters_unblock(&context->counters);
@@ -66,16 +65,13 @@ static sf_status_t take_answer(sfproto_incoming_t *reply)
 sf_status_t sfc_graph_barrier(sf_status_t local_error, sf_graph_t *graph, sfshm_make_t what)
 {
   char detail[sizeof graph->failure.detail];
-  Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
   sfproto_incoming_t reply;
   sf_status_t status = sfc_graph_failure(graph);
   if (graph->size == 1)
     return status == SF_OK ? local_error : status;
   snprintf(detail, sizeof detail, "rank %d: %s", graph->rank, sfshm_error_detail());
-  wrong.status = local_error;
-  wrong.rank = graph->rank;
-  wrong.leaf = -1;
-  wrong.detail = detail;
+  Sfproto__SetupError wrong =
+      SFPROTO_BODY(setup_error, .status = local_error, .rank = graph->rank, .leaf = -1, .detail = detail);
   set_in_barrier(graph, true);
   status = sfc_graph_failure(graph);
   if (status == SF_OK)

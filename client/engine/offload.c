@@ -77,11 +77,8 @@ static sf_status_t tell_edges(const sf_graph_t *graph, Sfproto__EdgeBlock blocks
     Sfproto__EdgeBlock *block = &blocks[edges.n_blocks];
     if (part->rank == graph->rank)
       continue;
-    sfproto__edge_block__init(block);
-    block->rank = part->rank;
-    block->offset = sfc_edge_readback_offset(i);
-    block->nedges = part->block.leaf.n;
-    block->nvalues = part->block.value_root.n;
+    *block = (Sfproto__EdgeBlock)SFPROTO_BODY(edge_block, .rank = part->rank, .offset = sfc_edge_readback_offset(i),
+                                              .nedges = part->block.leaf.n, .nvalues = part->block.value_root.n);
     pointers[edges.n_blocks++] = block;
   }
   edges.graph = graph->number;

@@ -98,12 +98,8 @@ void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
 
 void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
 {
-  Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_FAIL, graph_fail, &fail);
-  fail.graph = graph;
-  fail.detail = (char *)(uintptr_t)detail;
-  fail.has_status = true;
-  fail.status = status;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GRAPH_FAIL, graph_fail, .graph = graph,
+                                                .detail = (char *)(uintptr_t)detail, SFPROTO_HAS(status, status));
   (void)sfc_daemon_tell(&context->control, &message, NULL, 0); /* the result does not matter */
 }
 

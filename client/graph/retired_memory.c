@@ -154,11 +154,8 @@ static void put_back(sf_context_t *context, uint64_t graph)
 /* Returns whether the message was sent. A lost daemon has forgotten the graph, so the answer does not matter. */
 static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
 {
-  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_DESTROY, graph_destroy, &destroy);
   sfproto_incoming_t done;
-  destroy.graph = graph;
-  destroy.operations = operations;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GRAPH_DESTROY, graph_destroy, .graph = graph, .operations = operations);
   if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
   if (sfc_daemon_receive(&context->control, message.request, false, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)

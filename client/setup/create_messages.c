@@ -9,11 +9,9 @@
 
 static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
 {
-  sfproto__setup_error__init(error);
-  error->status = setup->error.status;
-  error->rank = setup->error.rank;
-  error->leaf = setup->error.leaf;
-  error->detail = (char *)(uintptr_t)setup->error.detail; /* only read */
+  *error = (Sfproto__SetupError)SFPROTO_BODY(setup_error, .status = setup->error.status, .rank = setup->error.rank,
+                                             .leaf = setup->error.leaf,
+                                             .detail = (char *)(uintptr_t)setup->error.detail /* only read */);
 }
 
 /* Adds the edges, and lanes if offered. The caller frees create->blocks. */
@@ -49,15 +47,12 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
   const sfc_edge_input_t *input = setup->input;
   const Sfproto__GraphReply *asked = setup->reply.message != NULL ? sfc_setup_reply(setup) : NULL;
   sf_status_t status = SF_OK;
-  Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_CREATE, graph_create, &create);
   Sfproto__SetupError error;
-  create.group = setup->group->number;
-  create.nroots = input->nroots < 0 ? 0 : input->nroots;
-  create.nleaves = input->nleaves < 0 ? 0 : input->nleaves;
-  create.flags = setup->graph->flags;
-  create.has_number = asked != NULL; /* answers the request for edges */
-  create.number = asked != NULL ? asked->edges_of : 0;
+  Sfproto__GraphCreate create = SFPROTO_BODY(
+      graph_create, .group = setup->group->number, .nroots = input->nroots < 0 ? 0 : input->nroots,
+      .nleaves = input->nleaves < 0 ? 0 : input->nleaves, .flags = setup->graph->flags,
+      .has_number = asked != NULL /* answers the request for edges */, .number = asked != NULL ? asked->edges_of : 0);
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_CREATE, graph_create, &create);
   if (setup->error.status != SF_OK) {
     fill_error(setup, &error);
     create.error = &error;
@@ -76,10 +71,9 @@ static sf_status_t send_create(sfc_setup_t *setup, uint64_t *request_p)
 
 static sf_status_t send_commit(sfc_setup_t *setup, uint64_t *request_p)
 {
-  Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_COMMIT, graph_commit, &commit);
   Sfproto__SetupError error;
-  commit.graph = setup->graph->number;
+  Sfproto__GraphCommit commit = SFPROTO_BODY(graph_commit, .graph = setup->graph->number);
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_COMMIT, graph_commit, &commit);
   if (setup->error.status == SF_OK) {
     commit.n_lanes = setup->offered.n;
     commit.lanes = setup->offered.pointers;

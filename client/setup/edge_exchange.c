@@ -46,13 +46,9 @@ sf_status_t sfc_edge_exchange_publish(sfc_edge_exchange_t *lists)
 static void describe_part(const sfc_edge_exchange_t *lists, int32_t i, uint64_t offset, Sfproto__EdgeBlock *block)
 {
   const sfc_edge_part_t *part = &lists->own.parts[i];
-  sfproto__edge_block__init(block);
-  block->rank = part->rank;
-  block->nedges = part->nedges;
-  block->nvalues = part->nvalues;
-  block->has_root_max = true;
-  block->root_max = part->root_max;
-  block->offset = part->offset;
+  *block =
+      (Sfproto__EdgeBlock)SFPROTO_BODY(edge_block, .rank = part->rank, .nedges = part->nedges, .nvalues = part->nvalues,
+                                       SFPROTO_HAS(root_max, part->root_max), .offset = part->offset);
   if (lists->handed.address == NULL)
     return;
   block->offset = lists->handed.offset + offset;

@@ -74,13 +74,10 @@ sf_status_t sfc_lanes_make_slots(sf_graph_t *graph)
 void sfc_lanes_describe(const sf_graph_t *graph, int32_t i, int32_t rank, sfc_peer_t *peer, Sfproto__LaneEnd *end)
 {
   uint64_t offset = graph->memory.shared.offset + (uint64_t)i * LANE_BYTES;
-  sfproto__lane_end__init(end);
-  end->rank = rank;
-  end->job_rank = graph->context->rank;
-  end->segment = graph->memory.shared.segment;
-  end->slots = offset;
-  end->control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t);
-  end->can_read = sfc_peer_can_read(&graph->context->peers, peer);
+  *end = (Sfproto__LaneEnd)SFPROTO_BODY(lane_end, .rank = rank, .job_rank = graph->context->rank,
+                                        .segment = graph->memory.shared.segment, .slots = offset,
+                                        .control = offset + SFSHM_LANE_SLOTS * sizeof(sfshm_slot_t),
+                                        .can_read = sfc_peer_can_read(&graph->context->peers, peer));
 }
 
 /* Connects the lane to the peer's slots and control line. */

@@ -58,10 +58,8 @@ sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_
 /* Asks the daemon for the slots of a class of units; 0: for the region of the board. */
 static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, sfproto_incoming_t *incoming)
 {
-  Sfproto__ExchangeGet get = SFPROTO__EXCHANGE_GET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(EXCHANGE_GET, exchange_get, &get);
-  get.graph = graph->number;
-  get.class_bytes = class_bytes;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(EXCHANGE_GET, exchange_get, .graph = graph->number, .class_bytes = class_bytes);
   sf_status_t status =
       sfc_daemon_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, incoming);
   if (status != SF_OK || incoming->nfds == 1)

@@ -211,10 +211,8 @@ sf_status_t sfd_control_apply(sfd_server_t *server, const sfd_requester_t *asker
 
 void sfd_control_answer(const sfd_server_t *server, char text[SFD_TEXT_SIZE], Sfproto__Controlled *controlled)
 {
-  *controlled = (Sfproto__Controlled)SFPROTO__CONTROLLED__INIT;
-  controlled->text = text;
-  controlled->has_jobs = true;
-  controlled->jobs = server->statistics.njobs;
+  *controlled =
+      (Sfproto__Controlled)SFPROTO_BODY(controlled, .text = text, SFPROTO_HAS(jobs, server->statistics.njobs));
 }
 
 static sf_status_t apply_here(sfd_session_t *session, const Sfproto__Message *message)

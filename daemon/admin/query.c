@@ -49,30 +49,17 @@ static void send_status(sfd_query_t *query)
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   socklen_t length = sizeof address - 1; /* leaves a final 0 */
   (void)getsockname(server->clients->listen_fd, (struct sockaddr *)&address, &length);
-  Sfproto__StatusInfo status = SFPROTO__STATUS_INFO__INIT;
-  status.software = software;
-  status.protocol = SFPROTO_VERSION;
-  status.pid = (int32_t)getpid();
-  status.socket = address.sun_path;
-  status.uptime_s = age_s(server, server->started_ms);
-  status.uid = server->uid;
-  status.cores = sfd_node_board_cores(server->board);
-  status.jobs = server->statistics.njobs;
-  status.ranks = server->statistics.nranks;
-  status.graphs = server->statistics.ngraphs;
-  status.jobs_total = server->statistics.jobs_total;
-  status.jobs_failed = server->statistics.jobs_failed;
-  status.refused = server->statistics.refused;
-  status.costs_measured = sfd_node_board_costs_measured(server->board);
-  status.fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)); /* only read */
-  status.has_drained = true;
-  status.drained = server->drained;
-  status.has_jobs_stalled = server->options->stall_after_ms > 0;
-  status.jobs_stalled = sfd_stalls_count(server);
-  status.has_node = status.has_nodes = true;
-  status.node = sfd_network_node(server);
-  status.nodes = sfd_network_nnodes(server);
-  Sfproto__Message message = SFPROTO_MESSAGE(STATUS_INFO, status_info, &status);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(
+      STATUS_INFO, status_info, .software = software, .protocol = SFPROTO_VERSION, .pid = (int32_t)getpid(),
+      .socket = address.sun_path, .uptime_s = age_s(server, server->started_ms), .uid = server->uid,
+      .cores = sfd_node_board_cores(server->board), .jobs = server->statistics.njobs,
+      .ranks = server->statistics.nranks, .graphs = server->statistics.ngraphs,
+      .jobs_total = server->statistics.jobs_total, .jobs_failed = server->statistics.jobs_failed,
+      .refused = server->statistics.refused, .costs_measured = sfd_node_board_costs_measured(server->board),
+      .fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)) /* only read */, .has_drained = true,
+      .drained = server->drained, .has_jobs_stalled = server->options->stall_after_ms > 0,
+      .jobs_stalled = sfd_stalls_count(server), .has_node = true, .has_nodes = true, .node = sfd_network_node(server),
+      .nodes = sfd_network_nnodes(server));
   sfd_query_send(query, &message, NULL, 0);
 }
 
@@ -127,25 +114,14 @@ static bool send_next_job(sfd_query_t *query)
   if (job == NULL)
     return false;
   query->next_job = job->serial + 1;
-  Sfproto__JobInfo info = SFPROTO__JOB_INFO__INIT;
-  info.job_id = job->id;
-  info.name = job->name;
-  info.uid = job->uid;
-  info.size = job->size;
-  info.joined = job->id != 0 ? job->size : job->njoined;
-  info.has_here = true;
-  info.here = job->njoined;
-  info.nodes = count_nodes(job);
-  info.has_nodes = info.nodes > 0;
-  info.has_stalled = query->server->options->stall_after_ms > 0;
-  info.stalled = job->stalled;
-  info.state = job_state(job);
-  info.groups = job->ngroups;
-  info.graphs = job->ngraphs;
-  info.age_s = age_s(query->server, job->created_ms);
-  info.program = find_program(job);
-  info.detail = job->state == SFD_JOB_FAILED ? job->detail : NULL;
-  Sfproto__Message message = SFPROTO_MESSAGE(JOB_INFO, job_info, &info);
+  int32_t nodes = count_nodes(job);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(
+      JOB_INFO, job_info, .job_id = job->id, .name = job->name, .uid = job->uid, .size = job->size,
+      .joined = job->id != 0 ? job->size : job->njoined, SFPROTO_HAS(here, job->njoined), .has_nodes = nodes > 0,
+      .nodes = nodes, .has_stalled = query->server->options->stall_after_ms > 0, .stalled = job->stalled,
+      .state = job_state(job), .groups = job->ngroups, .graphs = job->ngraphs,
+      .age_s = age_s(query->server, job->created_ms), .program = find_program(job),
+      .detail = job->state == SFD_JOB_FAILED ? job->detail : NULL);
   sfd_query_send(query, &message, NULL, 0);
   return true;
 }
@@ -165,11 +141,11 @@ static char *rank_state(const sfd_rank_t *rank)
 static Sfproto__RegionInfo segment_info(const sfd_segment_t *segment)
 {
   static char inbox[] = "inbox", slots[] = "slots", alloc[] = "alloc", array[] = "array", in_place[] = "in-place";
-  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
-  info.region = segment->number;
-  info.length = segment->length;
-  info.kind = segment->kind == SFSHM_REGION_INBOX ? inbox : segment->kind == SFSHM_REGION_ARRAY ? array : alloc;
-  info.method = segment->kind == SFSHM_REGION_INBOX ? slots : in_place;
+  Sfproto__RegionInfo info = SFPROTO_BODY(region_info, .region = segment->number, .length = segment->length,
+                                          .kind = segment->kind == SFSHM_REGION_INBOX   ? inbox
+                                                  : segment->kind == SFSHM_REGION_ARRAY ? array
+                                                                                        : alloc,
+                                          .method = segment->kind == SFSHM_REGION_INBOX ? slots : in_place);
   return info;
 }
 
@@ -178,9 +154,7 @@ static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
   static char registered[] = "registered", device[] = "device", device_alloc[] = "device-alloc";
   static char copied[] = "copied", vm_read[] = "vm-read", staged[] = "staged", in_place[] = "in-place";
   static char *const methods[] = {copied, vm_read, staged, in_place}; /* by number */
-  Sfproto__RegionInfo info = SFPROTO__REGION_INFO__INIT;
-  info.region = region->number;
-  info.length = region->length;
+  Sfproto__RegionInfo info = SFPROTO_BODY(region_info, .region = region->number, .length = region->length);
   bool is_known = region->method < sizeof methods / sizeof methods[0];
   info.kind = is_known && region->method >= SFPROTO__REGION_ADD__METHOD__STAGED ? device : registered;
   if (region->memory != NULL)
@@ -224,17 +198,11 @@ static void send_rank(sfd_query_t *query, sfd_rank_t *rank)
   max = max < MAX_REGIONS_TOLD ? max : MAX_REGIONS_TOLD;
   Sfproto__RegionInfo *regions = calloc(max + 1, sizeof *regions);
   Sfproto__RegionInfo **pointers = calloc(max + 1, sizeof *pointers);
-  Sfproto__RankInfo info = SFPROTO__RANK_INFO__INIT;
-  info.job_id = rank->job->id;
-  info.job = rank->job->name;
-  info.rank = rank->number;
-  info.pid = rank->pid;
-  info.state = rank_state(rank);
-  info.program = rank->program;
-  info.has_ring_depth = rank->submit_ring != NULL;
-  info.ring_depth = rank->submit_ring != NULL ? sfshm_ring_depth(&rank->submit_ring->reader) : 0;
-  info.has_offloaded_bytes = rank->offers != NULL;
-  info.offloaded_bytes = sfd_offers_bytes(rank->offers);
+  Sfproto__RankInfo info =
+      SFPROTO_BODY(rank_info, .job_id = rank->job->id, .job = rank->job->name, .rank = rank->number, .pid = rank->pid,
+                   .state = rank_state(rank), .program = rank->program, .has_ring_depth = rank->submit_ring != NULL,
+                   .ring_depth = rank->submit_ring != NULL ? sfshm_ring_depth(&rank->submit_ring->reader) : 0,
+                   .has_offloaded_bytes = rank->offers != NULL, .offloaded_bytes = sfd_offers_bytes(rank->offers));
   if (regions != NULL && pointers != NULL) {
     info.n_regions = describe_regions(rank, regions, pointers, max);
     info.regions = pointers;
@@ -303,19 +271,12 @@ static bool send_graph(sfd_query_t *query, const sfd_graph_t *graph)
   int32_t *ranks = calloc((size_t)group->size, sizeof *ranks);
   for (int32_t i = 0; ranks != NULL && i < group->size; i++)
     ranks[i] = group->members[i].rank;
-  Sfproto__GraphInfo info = SFPROTO__GRAPH_INFO__INIT;
-  info.graph = graph->id;
-  info.job_id = group->job->id;
-  info.job = group->job->name;
-  info.size = group->size;
-  info.nroots = graph->nroots;
-  info.nleaves = graph->nleaves;
-  info.pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX;
-  info.state = sfd_query_graph_state_name(graph);
-  info.detail = graph->detail;
-  info.job_ranks = ranks;
-  info.n_job_ranks = ranks != NULL ? (size_t)group->size : 0;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_INFO, graph_info, &info);
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(GRAPH_INFO, graph_info, .graph = graph->id, .job_id = group->job->id, .job = group->job->name,
+                         .size = group->size, .nroots = graph->nroots, .nleaves = graph->nleaves,
+                         .pairs = graph->npairs < INT32_MAX ? (int32_t)graph->npairs : INT32_MAX,
+                         .state = sfd_query_graph_state_name(graph), .detail = graph->detail, .job_ranks = ranks,
+                         .n_job_ranks = ranks != NULL ? (size_t)group->size : 0);
   sfd_query_send(query, &message, NULL, 0);
   free(ranks);
   return true;
@@ -347,10 +308,8 @@ static bool send_clock(sfd_query_t *query)
 {
   if (query->count > 0)
     return false;
-  Sfproto__ClockInfo info = SFPROTO__CLOCK_INFO__INIT;
-  info.node = sfd_network_node(query->server);
-  info.now_ns = sfshm_trace_now_ns();
-  Sfproto__Message message = SFPROTO_MESSAGE(CLOCK_INFO, clock_info, &info);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(CLOCK_INFO, clock_info, .node = sfd_network_node(query->server),
+                                                .now_ns = sfshm_trace_now_ns());
   sfd_query_send(query, &message, NULL, 0);
   return true;
 }

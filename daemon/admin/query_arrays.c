@@ -55,16 +55,11 @@ bool sfd_query_send_array(sfd_query_t *query, const sfd_graph_t *graph)
   int32_t grid[SFSHM_ARRAY_DIMS];
   if (array == NULL)
     return false;
-  Sfproto__ArrayInfo info = SFPROTO__ARRAY_INFO__INIT;
+  Sfproto__ArrayInfo info = SFPROTO_BODY(array_info, .graph = graph->id, .job_id = graph->group->job->id,
+                                         .job = graph->group->job->name, .state = sfd_query_graph_state_name(graph),
+                                         .unit = (char *)(uintptr_t)sfshm_base_name(array->shape.base) /* only read */,
+                                         .extents = extents, .grid = grid, .blocks = blocks);
   Sfproto__Message message = SFPROTO_MESSAGE(ARRAY_INFO, array_info, &info);
-  info.graph = graph->id;
-  info.job_id = graph->group->job->id;
-  info.job = graph->group->job->name;
-  info.state = sfd_query_graph_state_name(graph);
-  info.unit = (char *)(uintptr_t)sfshm_base_name(array->shape.base); /* only read */
-  info.extents = extents;
-  info.grid = grid;
-  info.blocks = blocks;
   describe_shape(&array->shape, &info);
   info.here = array->nparts;
   for (int32_t i = 0; i < array->nparts; i++) {
@@ -87,11 +82,9 @@ static Sfproto__ArrayWait *make_wait(const sfd_window_wait_t *wait, uint64_t now
   Sfproto__ArrayWait *made = malloc(sizeof *made);
   if (made == NULL)
     return NULL;
-  sfproto__array_wait__init(made);
-  made->graph = wait->graph;
-  made->node = wait->node;
-  made->requests = wait->requests;
-  made->waiting_ns = (now_ms - wait->since_ms) * 1000000;
+  *made =
+      (Sfproto__ArrayWait)SFPROTO_BODY(array_wait, .graph = wait->graph, .node = wait->node, .requests = wait->requests,
+                                       .waiting_ns = (now_ms - wait->since_ms) * 1000000);
   return made;
 }
 

@@ -21,11 +21,9 @@ static void send_option(sfd_query_t *query, size_t index)
     value = levels;
     snprintf(origin, sizeof origin, "%s", server->admin->logged_by);
   }
-  Sfproto__ConfigInfo info = SFPROTO__CONFIG_INFO__INIT;
-  info.name = (char *)(uintptr_t)option->name; /* only read */
-  info.value = (char *)(uintptr_t)value;
-  info.origin = origin;
-  Sfproto__Message message = SFPROTO_MESSAGE(CONFIG_INFO, config_info, &info);
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(CONFIG_INFO, config_info, .name = (char *)(uintptr_t)option->name /* only read */,
+                         .value = (char *)(uintptr_t)value, .origin = origin);
   sfd_query_send(query, &message, NULL, 0);
 }
 

@@ -36,12 +36,10 @@ static void describe_traffic(const sfd_channel_counts_t *counts, Sfproto__PeerTr
                              Sfproto__PeerTraffic *pointers[])
 {
   for (size_t k = 0; k < SFD_PEER_KINDS; k++) {
-    traffic[k] = (Sfproto__PeerTraffic)SFPROTO__PEER_TRAFFIC__INIT;
-    traffic[k].kind = (char *)(uintptr_t)kinds[k]; /* only read */
-    traffic[k].messages_sent = counts->messages_sent[k];
-    traffic[k].messages_received = counts->messages_received[k];
-    traffic[k].payload_sent = counts->payload_sent[k];
-    traffic[k].payload_received = counts->payload_received[k];
+    traffic[k] = (Sfproto__PeerTraffic)SFPROTO_BODY(
+        peer_traffic, .kind = (char *)(uintptr_t)kinds[k] /* only read */, .messages_sent = counts->messages_sent[k],
+        .messages_received = counts->messages_received[k], .payload_sent = counts->payload_sent[k],
+        .payload_received = counts->payload_received[k]);
     pointers[k] = &traffic[k];
   }
 }
@@ -64,20 +62,14 @@ static void send_peer(sfd_query_t *query, const sfd_channels_t *channels, int32_
   Sfproto__PeerTraffic traffic[SFD_PEER_KINDS];
   Sfproto__PeerTraffic *pointers[SFD_PEER_KINDS];
   char description[SFD_TEXT_SIZE];
-  Sfproto__PeerInfo info = SFPROTO__PEER_INFO__INIT;
   sfd_channels_describe(channels, node, description, sizeof description);
   describe_traffic(counts, traffic, pointers);
-  info.node = node;
-  info.description = description;
-  info.state = channel_state(sfd_channel_state(channels, node));
-  info.traffic = pointers;
-  info.n_traffic = SFD_PEER_KINDS;
-  info.frames_sent = counts->frames_sent;
-  info.frames_received = counts->frames_received;
-  info.wire_sent = counts->bytes_sent;
-  info.wire_received = counts->bytes_received;
-  info.queued_messages = counts->queued_messages;
-  info.queued_bytes = counts->queued_bytes;
+  Sfproto__PeerInfo info = SFPROTO_BODY(
+      peer_info, .node = node, .description = description, .state = channel_state(sfd_channel_state(channels, node)),
+      .traffic = pointers, .n_traffic = SFD_PEER_KINDS, .frames_sent = counts->frames_sent,
+      .frames_received = counts->frames_received, .wire_sent = counts->bytes_sent,
+      .wire_received = counts->bytes_received, .queued_messages = counts->queued_messages,
+      .queued_bytes = counts->queued_bytes);
   describe_link(channels, node, &info);
   Sfproto__Message message = SFPROTO_MESSAGE(PEER_INFO, peer_info, &info);
   sfd_query_send(query, &message, NULL, 0);
@@ -112,25 +104,18 @@ bool sfd_query_has_graph(const sfd_query_t *query, uint64_t graph)
 
 static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
 {
-  Sfproto__PlanSide side = SFPROTO__PLAN_SIDE__INIT;
   sfd_trunk_survey_t survey;
   sfd_trunks_survey(trunks, number, &survey);
   bool as_root = survey.told->role == SFSHM_AS_ROOT;
-  side.node = survey.told->node;
-  side.as_root = as_root;
-  side.members = survey.told->nmembers;
-  side.bcast_values = as_root ? survey.told->send_values : survey.told->receive_values;
-  side.reduce_values = as_root ? survey.told->receive_values : survey.told->send_values;
-  side.has_values_before = !as_root;
-  side.values_before = survey.values_before;
-  side.contiguous_values = survey.contiguous_values;
-  side.has_box_values = true;
-  side.box_values = survey.box_values;
-  side.messages_sent = survey.sent;
-  side.messages_received = survey.received;
-  side.has_sent_on_device = side.has_received_on_device = true;
-  side.sent_on_device = (survey.on_device & SFSHM_SLOTS_SEND) != 0;
-  side.received_on_device = (survey.on_device & SFSHM_SLOTS_RECEIVE) != 0;
+  Sfproto__PlanSide side =
+      SFPROTO_BODY(plan_side, .node = survey.told->node, .as_root = as_root, .members = survey.told->nmembers,
+                   .bcast_values = as_root ? survey.told->send_values : survey.told->receive_values,
+                   .reduce_values = as_root ? survey.told->receive_values : survey.told->send_values,
+                   .has_values_before = !as_root, .values_before = survey.values_before,
+                   .contiguous_values = survey.contiguous_values, SFPROTO_HAS(box_values, survey.box_values),
+                   .messages_sent = survey.sent, .messages_received = survey.received, .has_sent_on_device = true,
+                   .has_received_on_device = true, .sent_on_device = (survey.on_device & SFSHM_SLOTS_SEND) != 0,
+                   .received_on_device = (survey.on_device & SFSHM_SLOTS_RECEIVE) != 0);
   return side;
 }
 
@@ -139,20 +124,14 @@ static void send_plan(sfd_query_t *query, const sfd_graph_t *graph, uint32_t fir
   const sfd_group_t *group = graph->group;
   Sfproto__PlanSide sides[SIDES_IN_MESSAGE];
   Sfproto__PlanSide *pointers[SIDES_IN_MESSAGE];
-  Sfproto__PlanInfo info = SFPROTO__PLAN_INFO__INIT;
   for (uint32_t i = 0; i < n; i++) {
     sides[i] = plan_side(graph->trunks, first + i);
     pointers[i] = &sides[i];
   }
-  info.graph = graph->id;
-  info.job_id = group->job->id;
-  info.job = group->job->name;
-  info.size = group->size;
-  info.state = sfd_query_graph_state_name(graph);
-  info.node = group->nodes[group->node_position];
-  info.sides = pointers;
-  info.n_sides = n;
-  Sfproto__Message message = SFPROTO_MESSAGE(PLAN_INFO, plan_info, &info);
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(PLAN_INFO, plan_info, .graph = graph->id, .job_id = group->job->id, .job = group->job->name,
+                         .size = group->size, .state = sfd_query_graph_state_name(graph),
+                         .node = group->nodes[group->node_position], .sides = pointers, .n_sides = n);
   sfd_query_send(query, &message, NULL, 0);
 }
 

@@ -71,11 +71,8 @@ static sf_status_t answer_query(sfd_server_t *server, const Sfpeer__Ask *ask, co
     more = sfd_query_send_next(&query);
   if (answer->portion.lost)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an answer");
-  answer->next = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
-  answer->next.job = query.next_job;
-  answer->next.graph = query.next_graph;
-  answer->next.rank = query.next_rank;
-  answer->next.count = query.count;
+  answer->next = (Sfpeer__Cursor)SFPEER_BODY(cursor, .job = query.next_job, .graph = query.next_graph,
+                                             .rank = query.next_rank, .count = query.count);
   answer->told.next = more ? &answer->next : NULL;
   return SF_OK;
 }
@@ -125,8 +122,7 @@ static void clear(portion_t *portion)
 static void make_answer(sfd_server_t *server, const Sfpeer__Ask *ask, int32_t node, answer_t *answer)
 {
   memset(answer, 0, sizeof *answer);
-  answer->told = (Sfpeer__Told)SFPEER__TOLD__INIT;
-  answer->told.request = ask->request;
+  answer->told = (Sfpeer__Told)SFPEER_BODY(told, .request = ask->request);
   sf_status_t status = find_answer(server, ask, node, answer);
   if (status != SF_OK) {
     clear(&answer->portion);
@@ -144,12 +140,9 @@ void sfd_remote_answer_here(sfd_server_t *server, const Sfpeer__Ask *ask,
 {
   answer_t *answer = malloc(sizeof *answer);
   if (answer == NULL) {
-    Sfpeer__Told failed = SFPEER__TOLD__INIT;
     char detail[] = "no memory for an answer";
-    failed.request = ask->request;
-    failed.has_status = true;
-    failed.status = SF_ERR_NOMEM;
-    failed.detail = detail;
+    Sfpeer__Told failed =
+        SFPEER_BODY(told, .request = ask->request, SFPROTO_HAS(status, SF_ERR_NOMEM), .detail = detail);
     told(context, &failed);
     return;
   }

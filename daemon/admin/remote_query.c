@@ -68,13 +68,10 @@ static void send_to_tool(sfd_remote_query_t *remote, int32_t node, Sfproto__Mess
 
 static void send_missing(sfd_remote_query_t *remote, int32_t node, sf_status_t status, const char *detail)
 {
-  Sfproto__NodeMissing missing = SFPROTO__NODE_MISSING__INIT;
   char text[SFD_TEXT_SIZE];
   sfd_text_printable(text, sizeof text, detail);
-  missing.node = node;
-  missing.status = status;
-  missing.detail = text;
-  Sfproto__Message message = SFPROTO_MESSAGE(NODE_MISSING, node_missing, &missing);
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(NODE_MISSING, node_missing, .node = node, .status = status, .detail = text);
   send_to_tool(remote, node, &message);
 }
 
@@ -113,11 +110,8 @@ static void take_answer(sfd_remote_query_t *remote, ask_t *ask, const Sfpeer__To
   ask->state = told->next != NULL ? READY : FREE;
   ask->has_cursor = told->next != NULL;
   if (ask->has_cursor) {
-    ask->cursor = (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
-    ask->cursor.job = told->next->job;
-    ask->cursor.graph = told->next->graph;
-    ask->cursor.rank = told->next->rank;
-    ask->cursor.count = told->next->count;
+    ask->cursor = (Sfpeer__Cursor)SFPEER_BODY(cursor, .job = told->next->job, .graph = told->next->graph,
+                                              .rank = told->next->rank, .count = told->next->count);
   }
   sfd_session_mark(remote->session);
 }
@@ -142,14 +136,12 @@ static void send_ask(sfd_remote_query_t *remote, ask_t *ask)
 {
   const sfd_session_t *session = remote->session;
   sfd_server_t *server = session->server;
-  Sfpeer__Ask question = SFPEER__ASK__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(ASK, ask, &question);
-  question.request = ask->request = ++last_request;
-  question.uid = session->uid;
-  question.pid = (int32_t)session->pid;
-  question.question = (ProtobufCBinaryData){remote->question_bytes, remote->question};
-  question.from = ask->has_cursor ? &ask->cursor : NULL;
+  ask->request = ++last_request;
   ask->state = WAITING;
+  Sfpeer__Ask question = SFPEER_BODY(ask, .request = ask->request, .uid = session->uid, .pid = (int32_t)session->pid,
+                                     .question = (ProtobufCBinaryData){remote->question_bytes, remote->question},
+                                     .from = ask->has_cursor ? &ask->cursor : NULL);
+  Sfpeer__Message message = SFPEER_MESSAGE(ASK, ask, &question);
   if (ask->node == sfd_network_node(server)) {
     sfd_remote_answer_here(server, &question, take_own_answer, &(here_t){remote, ask});
     return;

@@ -73,9 +73,7 @@ sf_status_t sfd_tool_begin(sfd_session_t *session, uint64_t request, sfd_remote_
 
 void sfd_tool_send_end(sfd_session_t *session)
 {
-  Sfproto__QueryEnd end = SFPROTO__QUERY_END__INIT;
-  end.count = session->query->count;
-  Sfproto__Message message = SFPROTO_MESSAGE(QUERY_END, query_end, &end);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(QUERY_END, query_end, .count = session->query->count);
   message.request = session->query->request;
   session->query->active = false;
   sfd_session_send(session, &message, NULL, 0);

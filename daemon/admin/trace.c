@@ -94,11 +94,8 @@ static bool send_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
 static bool send_own(sfd_query_t *query)
 {
   static char software[] = SFD_SOFTWARE, none[] = "";
-  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
-  info.rank = -1;
-  info.pid = (int32_t)getpid();
-  info.program = software;
-  info.job = none;
+  Sfproto__TraceInfo info =
+      SFPROTO_BODY(trace_info, .rank = -1, .pid = (int32_t)getpid(), .program = software, .job = none);
   return send_events(query, own, &info);
 }
 
@@ -110,9 +107,8 @@ static size_t list_places(const sfshm_counters_t *copy, Sfproto__Place places[],
     const sfshm_graph_counters_t *graph = &copy->graphs[i];
     if (graph->made == 0 || graph->place[0] == '\0')
       continue;
-    sfproto__place__init(&places[n]);
-    places[n].graph = graph->made;
-    places[n].place = (char *)(uintptr_t)graph->place; /* only read */
+    places[n] = (Sfproto__Place)SFPROTO_BODY(place, .graph = graph->made,
+                                             .place = (char *)(uintptr_t)graph->place /* only read */);
     pointers[n] = &places[n];
     n++;
   }
@@ -146,12 +142,9 @@ static bool send_counters(sfd_query_t *query, int counters_fd, Sfproto__TraceInf
 
 static bool send_rank(sfd_query_t *query, const sfd_rank_t *rank)
 {
-  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
-  info.job_id = rank->job->id;
-  info.job = rank->job->name;
-  info.rank = rank->number;
-  info.pid = rank->pid;
-  info.program = (char *)(uintptr_t)rank->program; /* only read */
+  Sfproto__TraceInfo info =
+      SFPROTO_BODY(trace_info, .job_id = rank->job->id, .job = rank->job->name, .rank = rank->number, .pid = rank->pid,
+                   .program = (char *)(uintptr_t)rank->program /* only read */);
   return send_counters(query, rank->counters_fd, &info);
 }
 
@@ -206,12 +199,9 @@ void sfd_trace_keep(sfd_rank_t *rank)
 
 static bool send_kept(sfd_query_t *query, const kept_t *entry)
 {
-  Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
-  info.job_id = entry->job_id;
-  info.job = (char *)(uintptr_t)entry->job;
-  info.rank = entry->rank;
-  info.pid = entry->pid;
-  info.program = (char *)(uintptr_t)entry->program;
+  Sfproto__TraceInfo info =
+      SFPROTO_BODY(trace_info, .job_id = entry->job_id, .job = (char *)(uintptr_t)entry->job, .rank = entry->rank,
+                   .pid = entry->pid, .program = (char *)(uintptr_t)entry->program);
   return send_counters(query, entry->counters_fd, &info);
 }
 

@@ -31,8 +31,7 @@ void sfd_session_send(sfd_session_t *session, const Sfproto__Message *message, c
 
 void sfd_session_send_done(sfd_session_t *session, uint64_t request)
 {
-  Sfproto__Done done = SFPROTO__DONE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(DONE, done, &done);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(DONE, done);
   message.request = request;
   sfd_session_send(session, &message, NULL, 0);
 }
@@ -41,10 +40,7 @@ void sfd_session_send_error(sfd_session_t *session, uint64_t request, sf_status_
 {
   char text[SFD_TEXT_SIZE];
   sfd_text_printable(text, sizeof text, detail);
-  Sfproto__Error error = SFPROTO__ERROR__INIT;
-  error.status = status;
-  error.detail = text;
-  Sfproto__Message message = SFPROTO_MESSAGE(ERROR, error, &error);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(ERROR, error, .status = status, .detail = text);
   message.request = request;
   sfd_session_send(session, &message, NULL, 0);
 }

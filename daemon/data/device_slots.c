@@ -19,12 +19,11 @@
 static void answer(const sfd_trunks_t *trunks, sfd_slots_user_t *user, sfd_session_t *session)
 {
   sfd_trunk_devices_t *devices = trunks->devices;
-  Sfproto__TrunkSlots slots = SFPROTO__TRUNK_SLOTS__INIT;
-  Sfproto__Message reply = SFPROTO_MESSAGE(TRUNK_SLOTS, trunk_slots, &slots);
-  slots.has_handle = user->was_told = devices->state == SFD_SLOTS_MADE && user->uses_some && !user->has_closed;
-  slots.handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes};
-  slots.where = (ProtobufCBinaryData){trunks->nsides, devices->where};
-  slots.class_bytes = devices->class_bytes;
+  user->was_told = devices->state == SFD_SLOTS_MADE && user->uses_some && !user->has_closed;
+  Sfproto__Message reply = SFPROTO_MESSAGE_OF(
+      TRUNK_SLOTS, trunk_slots, .has_handle = user->was_told,
+      .handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes},
+      .where = (ProtobufCBinaryData){trunks->nsides, devices->where}, .class_bytes = devices->class_bytes);
   reply.request = user->request;
   sfd_session_send(session, &reply, NULL, 0);
 }

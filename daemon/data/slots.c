@@ -181,8 +181,7 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
     sfd_session_send_errorf(session, message->request, status, "%s", sfshm_error_detail());
     return;
   }
-  Sfproto__Exchange answer = SFPROTO__EXCHANGE__INIT;
-  Sfproto__Message reply = SFPROTO_MESSAGE(EXCHANGE, exchange, &answer);
+  Sfproto__Message reply = SFPROTO_MESSAGE_OF(EXCHANGE, exchange);
   reply.request = message->request;
   sfd_session_send(session, &reply, &fd, 1);
 }

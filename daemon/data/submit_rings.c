@@ -87,8 +87,7 @@ void sfd_submit_ring_handle_open(sfd_session_t *session, const Sfproto__Message 
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
     return;
   }
-  Sfproto__RingOpened opened = SFPROTO__RING_OPENED__INIT;
-  Sfproto__Message answer = SFPROTO_MESSAGE(RING_OPENED, ring_opened, &opened);
+  Sfproto__Message answer = SFPROTO_MESSAGE_OF(RING_OPENED, ring_opened);
   answer.request = message->request;
   sfd_session_send(session, &answer, &rank->submit_ring->doorbell, 1);
 }

@@ -112,11 +112,9 @@ sfd_graph_t *sfd_graph_find_ready(sfd_session_t *session, uint64_t request, uint
 
 void sfd_graph_alert_failed(sfd_graph_t *graph, const char *detail)
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = SFPROTO__ALERT__KIND__GRAPH_FAILED;
-  alert.has_status = true;
-  alert.status = graph->failure;
-  alert.detail = (char *)(uintptr_t)detail; /* only read */
+  Sfproto__Alert alert =
+      SFPROTO_BODY(alert, .kind = SFPROTO__ALERT__KIND__GRAPH_FAILED, SFPROTO_HAS(status, graph->failure),
+                   .detail = (char *)(uintptr_t)detail /* only read */);
   sfd_graph_alert_members(graph, &alert, sfd_session_send_alert);
 }
 
@@ -134,12 +132,8 @@ static void send_failure(const sfd_graph_t *graph, const int32_t nodes[], int32_
                          const char *detail)
 {
   const sfd_group_t *group = graph->group;
-  Sfpeer__GraphFail fail = SFPEER__GRAPH_FAIL__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_FAIL, graph_fail, &fail);
-  fail.job = group->job->id;
-  fail.graph = graph->id;
-  fail.status = status;
-  fail.detail = (char *)(uintptr_t)detail; /* only read */
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(GRAPH_FAIL, graph_fail, .job = group->job->id, .graph = graph->id,
+                                              .status = status, .detail = (char *)(uintptr_t)detail /* only read */);
   for (int32_t i = 0; i < n; i++)
     if (nodes[i] != group->nodes[group->node_position])
       sfd_network_send(group->job->server, nodes[i], &message);

@@ -277,9 +277,7 @@ void sfd_group_fail_forming(sfd_group_t *group, sf_status_t status, const char *
 
 static void announce(const sfd_group_t *group)
 {
-  Sfproto__Group answer = SFPROTO__GROUP__INIT;
-  answer.group = group->id;
-  Sfproto__Message message = SFPROTO_MESSAGE(GROUP, group, &answer);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GROUP, group, .group = group->id);
   for (int32_t k = 0; k < group->nlocals; k++) {
     int32_t i = group->locals[k];
     sfd_rank_t *rank = sfd_group_member(group, i);

@@ -104,11 +104,8 @@ sf_status_t sfd_group_handle_peer_left(sfd_server_t *server, int32_t node, const
 
 static void send_group_left(const sfd_group_t *group, int32_t number)
 {
-  Sfpeer__GroupLeft left = SFPEER__GROUP_LEFT__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GROUP_LEFT, group_left, &left);
-  left.job = group->job->id;
-  left.group = group->id;
-  left.rank = number;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(GROUP_LEFT, group_left, .job = group->job->id, .group = group->id, .rank = number);
   for (int32_t i = 0; i < group->nnodes; i++)
     if (i != group->node_position)
       sfd_network_send(group->job->server, group->nodes[i], &message);

@@ -12,11 +12,8 @@
 
 void sfd_job_alert_failed(sfd_job_t *job)
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = SFPROTO__ALERT__KIND__JOB_FAILED;
-  alert.has_status = true;
-  alert.status = SF_ERR_RANK_FAILED;
-  alert.detail = job->detail;
+  Sfproto__Alert alert = SFPROTO_BODY(alert, .kind = SFPROTO__ALERT__KIND__JOB_FAILED,
+                                      SFPROTO_HAS(status, SF_ERR_RANK_FAILED), .detail = job->detail);
   for (int32_t r = 0; r < job->size; r++)
     if (sfd_rank_connected(job->ranks[r]))
       sfd_session_send_alert(job->ranks[r]->session, &alert);
@@ -35,13 +32,10 @@ void sfd_job_dismiss_joining(sfd_job_t *job)
 static void send_failure(const sfd_job_t *job, int32_t from)
 {
   const sfd_group_t *world = job->world;
-  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
+  Sfpeer__JobFail fail = SFPEER_BODY(job_fail, .job = job->id, .status = SF_ERR_RANK_FAILED,
+                                     .detail = (char *)(uintptr_t)job->detail /* only read */, .uid = job->uid,
+                                     .name = (char *)(uintptr_t)job->name);
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
-  fail.job = job->id;
-  fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = (char *)(uintptr_t)job->detail; /* only read */
-  fail.uid = job->uid;
-  fail.name = (char *)(uintptr_t)job->name;
   for (int32_t i = 0; world != NULL && i < world->nnodes; i++) {
     if (i == world->node_position || world->nodes[i] == from ||
         (from >= 0 && sfd_channel_state(sfd_network_channels(job->server), world->nodes[i]) != SFD_CHANNEL_OPEN))

@@ -138,11 +138,8 @@ Sfpeer__SetupError *sfd_agreement_error_fill(Sfpeer__SetupError *to, sfd_agreeme
 {
   if (from->status == SF_OK)
     return NULL;
-  sfpeer__setup_error__init(to);
-  to->status = from->status;
-  to->rank = from->rank;
-  to->leaf = from->leaf;
-  to->detail = from->detail;
+  *to = (Sfpeer__SetupError)SFPEER_BODY(setup_error, .status = from->status, .rank = from->rank, .leaf = from->leaf,
+                                        .detail = from->detail);
   return to;
 }
 
@@ -155,63 +152,39 @@ static int32_t *list_ranks(const sfd_group_t *group, Sfpeer__Arrive__Kind kind)
 static void send_arrive(sfd_group_t *group, int32_t node, Sfpeer__Arrive__Kind kind, uint64_t number,
                         sfd_agreement_t *agreement)
 {
-  Sfpeer__Arrive arrive = SFPEER__ARRIVE__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(ARRIVE, arrive, &arrive);
   Sfpeer__SetupError error;
-  arrive.kind = kind;
-  arrive.job = group->job->id;
-  arrive.has_group = arrive.has_number = arrive.has_tag = arrive.has_lowest = arrive.has_flags = true;
-  arrive.has_nroots = arrive.has_nleaves = arrive.has_npairs = true;
-  arrive.group = group->id;
-  arrive.number = number;
-  arrive.tag = group->tag;
-  arrive.ranks = list_ranks(group, kind);
-  arrive.n_ranks = arrive.ranks != NULL ? (size_t)group->size : 0;
-  arrive.lowest = agreement->lowest;
-  arrive.flags = agreement->flags;
-  arrive.has_odd = arrive.has_odd_flags = agreement->differ;
-  arrive.odd = agreement->odd;
-  arrive.odd_flags = agreement->odd_flags;
-  arrive.nroots = agreement->nroots;
-  arrive.nleaves = agreement->nleaves;
-  arrive.npairs = agreement->npairs;
-  arrive.has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN;
-  arrive.again = agreement->again;
-  arrive.has_id = agreement->id != 0;
-  arrive.id = agreement->id;
-  arrive.has_both = sfd_agreement_is_pair(group);
-  arrive.both = agreement->children != 0;
-  arrive.has_two_rounds = arrive.two_rounds = agreement->two_rounds;
-  arrive.error = sfd_agreement_error_fill(&error, &agreement->error);
+  int32_t *ranks = list_ranks(group, kind);
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(
+      ARRIVE, arrive, .kind = kind, .job = group->job->id, SFPROTO_HAS(group, group->id), SFPROTO_HAS(number, number),
+      SFPROTO_HAS(tag, group->tag), .ranks = ranks, .n_ranks = ranks != NULL ? (size_t)group->size : 0,
+      SFPROTO_HAS(lowest, agreement->lowest), SFPROTO_HAS(flags, agreement->flags), .has_odd = agreement->differ,
+      .odd = agreement->odd, .has_odd_flags = agreement->differ, .odd_flags = agreement->odd_flags,
+      SFPROTO_HAS(nroots, agreement->nroots), SFPROTO_HAS(nleaves, agreement->nleaves),
+      SFPROTO_HAS(npairs, agreement->npairs), .has_again = kind == SFPEER__ARRIVE__KIND__GRAPH_AGAIN,
+      .again = agreement->again, .has_id = agreement->id != 0, .id = agreement->id,
+      .has_both = sfd_agreement_is_pair(group), .both = agreement->children != 0,
+      .has_two_rounds = agreement->two_rounds, .two_rounds = agreement->two_rounds,
+      .error = sfd_agreement_error_fill(&error, &agreement->error));
   sfd_network_send(group->job->server, node, &message);
-  sfd_group_free_ranks(arrive.ranks);
+  sfd_group_free_ranks(ranks);
 }
 
 /* The decision, to children or other nodes. */
 static void send_release(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,
                          sfd_agreement_t *agreement, const int32_t nodes[], int32_t n)
 {
-  Sfpeer__Release release = SFPEER__RELEASE__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(RELEASE, release, &release);
   Sfpeer__SetupError error;
-  release.kind = kind;
-  release.job = group->job->id;
-  release.has_group = release.has_number = release.has_tag = release.has_id = true;
-  release.has_nroots = release.has_nleaves = release.has_npairs = true;
-  release.group = kind == SFPEER__ARRIVE__KIND__GROUP ? 0 : group->id;
-  release.number = number;
-  release.tag = group->tag;
-  release.ranks = list_ranks(group, kind);
-  release.n_ranks = release.ranks != NULL ? (size_t)group->size : 0;
-  release.id = id;
-  release.nroots = agreement->nroots;
-  release.nleaves = agreement->nleaves;
-  release.npairs = agreement->npairs;
-  release.has_two_rounds = release.two_rounds = agreement->two_rounds;
-  release.error = sfd_agreement_error_fill(&error, &agreement->error);
+  int32_t *ranks = list_ranks(group, kind);
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(
+      RELEASE, release, .kind = kind, .job = group->job->id,
+      SFPROTO_HAS(group, kind == SFPEER__ARRIVE__KIND__GROUP ? 0 : group->id), SFPROTO_HAS(number, number),
+      SFPROTO_HAS(tag, group->tag), .ranks = ranks, .n_ranks = ranks != NULL ? (size_t)group->size : 0,
+      SFPROTO_HAS(id, id), SFPROTO_HAS(nroots, agreement->nroots), SFPROTO_HAS(nleaves, agreement->nleaves),
+      SFPROTO_HAS(npairs, agreement->npairs), .has_two_rounds = agreement->two_rounds,
+      .two_rounds = agreement->two_rounds, .error = sfd_agreement_error_fill(&error, &agreement->error));
   for (int32_t i = 0; i < n; i++)
     sfd_network_send(group->job->server, nodes[i], &message);
-  sfd_group_free_ranks(release.ranks);
+  sfd_group_free_ranks(ranks);
 }
 
 static void release_children(sfd_group_t *group, Sfpeer__Arrive__Kind kind, uint64_t number, uint64_t id,

@@ -98,28 +98,20 @@ void sfd_coordinator_send_to_all(const sfd_coordinator_t *coordinator, sfd_coord
 
 void sfd_coordinator_refuse_join(sfd_server_t *server, int32_t node, const Sfpeer__JobJoin *join, sf_status_t status)
 {
-  Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
   char detail[SFD_TEXT_SIZE];
   sfd_text_printable(detail, sizeof detail, sfshm_error_detail());
-  refusal.uid = join->uid;
-  refusal.name = join->name;
-  refusal.status = status;
-  refusal.detail = detail;
-  refusal.ranks = join->ranks;
-  refusal.n_ranks = join->n_ranks;
-  refusal.incarnation = join->incarnation;
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(JOB_REFUSE, job_refuse, .uid = join->uid, .name = join->name,
+                                              .status = status, .detail = detail, .ranks = join->ranks,
+                                              .n_ranks = join->n_ranks, .incarnation = join->incarnation);
   sfd_coordinator_client_send(server, node, sfd_coordinator_client_handle_refuse, &message);
 }
 
 void sfd_coordinator_send_refused(const sfd_coordinator_t *coordinator, sf_status_t status, const char *detail)
 {
-  Sfpeer__JobRefuse refusal = SFPEER__JOB_REFUSE__INIT;
+  Sfpeer__JobRefuse refusal =
+      SFPEER_BODY(job_refuse, .uid = coordinator->uid, .name = (char *)(uintptr_t)coordinator->name /* only read */,
+                  .status = status, .detail = (char *)(uintptr_t)detail);
   Sfpeer__Message message = SFPEER_MESSAGE(JOB_REFUSE, job_refuse, &refusal);
-  refusal.uid = coordinator->uid;
-  refusal.name = (char *)(uintptr_t)coordinator->name; /* only read */
-  refusal.status = status;
-  refusal.detail = (char *)(uintptr_t)detail;
   sfd_coordinator_send_to_all(coordinator, sfd_coordinator_client_handle_refuse, &message, &refusal.incarnation);
 }
 

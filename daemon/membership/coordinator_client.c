@@ -95,18 +95,12 @@ sf_status_t sfd_coordinator_client_check_quota(const sfd_server_t *server, uint3
 
 static void send_join(sfd_job_t *job, int32_t ranks[], size_t nranks, int64_t timeout_ms)
 {
-  Sfpeer__JobJoin join = SFPEER__JOB_JOIN__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_JOIN, job_join, &join);
   uint8_t digest[SFD_COORDINATOR_DIGEST_BYTES];
   (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)job->key, strlen(job->key), NULL, 0);
-  join.uid = job->uid;
-  join.name = job->name;
-  join.key_digest = (ProtobufCBinaryData){sizeof digest, digest};
-  join.size = job->size;
-  join.ranks = ranks;
-  join.n_ranks = nranks;
-  join.timeout_ms = timeout_ms;
-  join.incarnation = job->serial;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(JOB_JOIN, job_join, .uid = job->uid, .name = job->name,
+                        .key_digest = (ProtobufCBinaryData){sizeof digest, digest}, .size = job->size, .ranks = ranks,
+                        .n_ranks = nranks, .timeout_ms = timeout_ms, .incarnation = job->serial);
   job->coordinator_knows = true;
   send_counted(job->server, job->uid, job->coordinator_node, sfd_coordinator_handle_join, &message);
 }
@@ -124,14 +118,10 @@ void sfd_coordinator_client_send_withdraw(sfd_server_t *server, int32_t coordina
                                           const char *name, sf_status_t status, const char *detail,
                                           const uint64_t *incarnation)
 {
-  Sfpeer__JobWithdraw withdraw = SFPEER__JOB_WITHDRAW__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_WITHDRAW, job_withdraw, &withdraw);
-  withdraw.uid = uid;
-  withdraw.name = (char *)(uintptr_t)name; /* only read */
-  withdraw.status = status;
-  withdraw.detail = (char *)(uintptr_t)detail;
-  withdraw.has_incarnation = incarnation != NULL;
-  withdraw.incarnation = incarnation != NULL ? *incarnation : 0;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(JOB_WITHDRAW, job_withdraw, .uid = uid, .name = (char *)(uintptr_t)name /* only read */,
+                        .status = status, .detail = (char *)(uintptr_t)detail, .has_incarnation = incarnation != NULL,
+                        .incarnation = incarnation != NULL ? *incarnation : 0);
   send_counted(server, uid, coordinator_node, sfd_coordinator_handle_withdraw, &message);
 }
 
@@ -293,14 +283,10 @@ static void describe_loss(const sfd_server_t *server, const sfd_job_t *job, cons
 /* The job can't run here: tells the other nodes. */
 static void send_impossible(sfd_server_t *server, const Sfpeer__JobStart *started, char *detail)
 {
-  Sfpeer__JobFail fail = SFPEER__JOB_FAIL__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
   sfd_ended_jobs_add(&server->jobs->ended, started->job, true);
-  fail.job = started->job;
-  fail.status = SF_ERR_RANK_FAILED;
-  fail.detail = detail;
-  fail.uid = started->uid;
-  fail.name = started->name;
+  Sfpeer__JobFail fail = SFPEER_BODY(job_fail, .job = started->job, .status = SF_ERR_RANK_FAILED, .detail = detail,
+                                     .uid = started->uid, .name = started->name);
+  Sfpeer__Message message = SFPEER_MESSAGE(JOB_FAIL, job_fail, &fail);
   for (size_t i = 0; i < started->n_nodes; i++) {
     fail.incarnation = started->incarnations[i];
     if (started->nodes[i] != sfd_network_node(server))
@@ -362,12 +348,8 @@ static void pass_start_on(sfd_server_t *server, size_t position, const Sfpeer__M
 static void send_runs(sfd_server_t *server, int32_t coordinator_node, const Sfpeer__JobStart *started,
                       uint64_t incarnation)
 {
-  Sfpeer__JobRuns runs = SFPEER__JOB_RUNS__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_RUNS, job_runs, &runs);
-  runs.uid = started->uid;
-  runs.name = started->name;
-  runs.job = started->job;
-  runs.incarnation = incarnation;
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(JOB_RUNS, job_runs, .uid = started->uid, .name = started->name,
+                                              .job = started->job, .incarnation = incarnation);
   sfd_coordinator_client_send(server, coordinator_node, sfd_coordinator_handle_runs, &message);
 }
 

@@ -70,11 +70,9 @@ bool sfd_coordinator_refuse_late(sfd_coordinator_t *coordinator, int32_t node, c
 
 void sfd_coordinator_send_moved(const sfd_coordinator_t *coordinator, int32_t coordinator_node, int32_t node)
 {
-  Sfpeer__JobMoved moved = SFPEER__JOB_MOVED__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_MOVED, job_moved, &moved);
-  moved.uid = coordinator->uid;
-  moved.name = (char *)(uintptr_t)coordinator->name; /* only read */
-  moved.coordinator = coordinator_node;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(JOB_MOVED, job_moved, .uid = coordinator->uid,
+                        .name = (char *)(uintptr_t)coordinator->name /* only read */, .coordinator = coordinator_node);
   if (node >= 0)
     sfd_coordinator_client_send(coordinator->server, node, sfd_coordinator_client_handle_moved, &message);
   else

@@ -31,14 +31,9 @@ static void fill_welcome(Sfproto__Welcome *welcome, const sfd_server_t *server, 
                          Sfproto__LocalRank *ranks[], size_t nranks)
 {
   static char software[] = SFD_SOFTWARE;
-  sfproto__welcome__init(welcome);
-  welcome->software = software;
-  welcome->local_ranks = ranks;
-  welcome->n_local_ranks = nranks;
-  welcome->has_node = true;
-  welcome->has_workers = true;
-  welcome->workers = sfd_server_offloads(server);
-  welcome->node = sfd_network_node(server);
+  *welcome = (Sfproto__Welcome)SFPROTO_BODY(welcome, .software = software, .local_ranks = ranks,
+                                            .n_local_ranks = nranks, .has_node = true, .has_workers = true,
+                                            .workers = sfd_server_offloads(server), .node = sfd_network_node(server));
   if (job != NULL) {
     welcome->job_id = job->id;
     welcome->rank_nodes = job->rank_nodes;
@@ -55,12 +50,8 @@ static void send_welcome(sfd_session_t *session, uint64_t request, Sfproto__Welc
 
 static Sfproto__LocalRank local_rank(const sfd_rank_t *rank)
 {
-  Sfproto__LocalRank local = SFPROTO__LOCAL_RANK__INIT;
-  local.rank = rank->number;
-  local.pid = rank->client_pid;
-  local.probe_address = rank->probe_address;
-  local.probe_value = rank->probe_value;
-  return local;
+  return (Sfproto__LocalRank)SFPROTO_BODY(local_rank, .rank = rank->number, .pid = rank->client_pid,
+                                          .probe_address = rank->probe_address, .probe_value = rank->probe_value);
 }
 
 static void refuse_all(sfd_job_t *job, sf_status_t status, const char *detail)

@@ -11,10 +11,7 @@
 
 static void send_left(const sfd_rank_t *rank)
 {
-  Sfpeer__JobLeft left = SFPEER__JOB_LEFT__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(JOB_LEFT, job_left, &left);
-  left.job = rank->job->id;
-  left.rank = rank->number;
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(JOB_LEFT, job_left, .job = rank->job->id, .rank = rank->number);
   sfd_job_send_to_nodes(rank->job, &message);
 }
 

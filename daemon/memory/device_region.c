@@ -115,10 +115,8 @@ void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *messa
 
 static void alert_holders(const sfd_rank_t *rank, const sfd_region_t *region)
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = SFPROTO__ALERT__KIND__REGION_REVOKED;
-  alert.has_region = true;
-  alert.region = region->number;
+  Sfproto__Alert alert =
+      SFPROTO_BODY(alert, .kind = SFPROTO__ALERT__KIND__REGION_REVOKED, SFPROTO_HAS(region, region->number));
   sfd_holders_send_alert(&region->holders, rank, &alert);
 }
 
@@ -192,9 +190,8 @@ static sfd_region_t *find_of(sfd_session_t *session, uint64_t request, int32_t n
 
 static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *region)
 {
-  Sfproto__Region answer = SFPROTO__REGION__INIT;
+  Sfproto__Region answer = SFPROTO_BODY(region, .length = region->length);
   Sfproto__Message reply = SFPROTO_MESSAGE(REGION, region, &answer);
-  answer.length = region->length;
   answer.handle.data = region->handle;
   answer.handle.len = region->handle_bytes;
   answer.offset = region->offset;

@@ -99,10 +99,8 @@ sf_status_t sfd_segment_add(sfd_rank_t *rank, uint64_t number, uint64_t length, 
 
 static void alert_holders(const sfd_rank_t *rank, const sfd_segment_t *segment)
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED;
-  alert.has_segment = true;
-  alert.segment = segment->number;
+  Sfproto__Alert alert =
+      SFPROTO_BODY(alert, .kind = SFPROTO__ALERT__KIND__SEGMENT_REMOVED, SFPROTO_HAS(segment, segment->number));
   sfd_holders_send_alert(&segment->holders, rank, &alert);
 }
 
@@ -161,11 +159,9 @@ void sfd_segment_handle_remove(sfd_session_t *session, const Sfproto__Message *m
 
 static void send_segment(sfd_session_t *session, uint64_t request, const sfd_segment_t *segment)
 {
-  Sfproto__Segment answer = SFPROTO__SEGMENT__INIT;
-  answer.length = segment->length;
-  answer.inbox = segment->kind == SFSHM_REGION_INBOX;
-  answer.has_array = answer.array = segment->kind == SFSHM_REGION_ARRAY;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT, segment, &answer);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(
+      SEGMENT, segment, .length = segment->length, .inbox = segment->kind == SFSHM_REGION_INBOX,
+      .has_array = segment->kind == SFSHM_REGION_ARRAY, .array = segment->kind == SFSHM_REGION_ARRAY);
   message.request = request;
   sfd_session_send(session, &message, &segment->fd, 1);
 }

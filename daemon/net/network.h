@@ -26,12 +26,18 @@ typedef enum sfd_peer_kind {
   SFD_PEER_KINDS
 } sfd_peer_kind_t;
 
-/* Initializes a control message with a body, as SFPROTO_MESSAGE. */
+/* Initializes a control message with a body, as SFPROTO_MESSAGE and SFPROTO_MESSAGE_OF. */
 #define SFPEER_MESSAGE(body_, field_, value_)                                                                          \
   {                                                                                                                    \
     .base = PROTOBUF_C_MESSAGE_INIT(&sfpeer__message__descriptor), .body_case = SFPEER__MESSAGE__BODY_##body_,         \
     .field_ = (value_)                                                                                                 \
   }
+#define SFPEER_BODY(name_, ...)                                                                                        \
+  {                                                                                                                    \
+    .base = PROTOBUF_C_MESSAGE_INIT(&sfpeer__##name_##__descriptor), __VA_ARGS__                                       \
+  }
+#define SFPEER_MESSAGE_OF(body_, field_, ...)                                                                          \
+  SFPEER_MESSAGE(body_, field_, (&(__typeof__(*((Sfpeer__Message *)NULL)->field_))SFPEER_BODY(field_, __VA_ARGS__)))
 
 typedef struct sfd_network sfd_network_t;
 

@@ -46,13 +46,9 @@ static void send_parent(sfd_barrier_t *barrier, int32_t parent)
 {
   const sfd_graph_t *graph = barrier->graph;
   Sfpeer__SetupError error;
-  Sfpeer__GraphMeet meet = SFPEER__GRAPH_MEET__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_MEET, graph_meet, &meet);
-  meet.job = graph->group->job->id;
-  meet.graph = graph->id;
-  meet.call = barrier->point.call;
-  meet.rank = barrier->point.rank;
-  meet.error = sfd_agreement_error_fill(&error, &barrier->error);
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(GRAPH_MEET, graph_meet, .job = graph->group->job->id, .graph = graph->id,
+                                              .call = barrier->point.call, .rank = barrier->point.rank,
+                                              .error = sfd_agreement_error_fill(&error, &barrier->error));
   sfd_network_send(graph->group->job->server, parent, &message);
 }
 
@@ -67,29 +63,19 @@ typedef struct end {
 static void release_child(sfd_server_t *server, uint64_t job, uint64_t graph, int32_t node, const end_t *end)
 {
   Sfpeer__SetupError error;
-  Sfpeer__GraphMet met = SFPEER__GRAPH_MET__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_MET, graph_met, &met);
-  met.job = job;
-  met.graph = graph;
-  met.status = end->status;
-  met.detail = (char *)(uintptr_t)end->detail; /* only read */
-  met.unknown = end->unknown;
-  met.error = end->error != NULL ? sfd_agreement_error_fill(&error, end->error) : NULL;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(GRAPH_MET, graph_met, .job = job, .graph = graph, .status = end->status,
+                        .detail = (char *)(uintptr_t)end->detail /* only read */, .unknown = end->unknown,
+                        .error = end->error != NULL ? sfd_agreement_error_fill(&error, end->error) : NULL);
   sfd_network_send(server, node, &message);
 }
 
 static void send_released(sfd_session_t *session, uint64_t request, const sfd_agreement_error_t *error)
 {
-  Sfproto__GraphMet met = SFPROTO__GRAPH_MET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_MET, graph_met, &met);
-  Sfproto__SetupError wrong = SFPROTO__SETUP_ERROR__INIT;
-  if (error->status != SF_OK) {
-    wrong.status = error->status;
-    wrong.rank = error->rank;
-    wrong.leaf = error->leaf;
-    wrong.detail = (char *)(uintptr_t)error->detail; /* only read */
-    met.error = &wrong;
-  }
+  Sfproto__SetupError wrong =
+      SFPROTO_BODY(setup_error, .status = error->status, .rank = error->rank, .leaf = error->leaf,
+                   .detail = (char *)(uintptr_t)error->detail /* only read */);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(GRAPH_MET, graph_met, .error = error->status != SF_OK ? &wrong : NULL);
   message.request = request;
   sfd_session_send(session, &message, NULL, 0);
 }

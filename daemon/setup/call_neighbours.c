@@ -14,16 +14,11 @@
 
 static void send_calls(const sfd_graph_t *graph, int32_t node, const sfd_rank_calls_t *one)
 {
-  Sfpeer__GraphCalls calls = SFPEER__GRAPH_CALLS__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_CALLS, graph_calls, &calls);
-  calls.job = graph->group->job->id;
-  calls.graph = graph->id;
-  calls.rank = one->rank;
-  calls.begun = one->calls.begun;
-  calls.n_digests = SFSHM_CALL_DIGESTS;
-  calls.digests = (uint64_t *)(uintptr_t)one->calls.digests; /* only read */
-  calls.n_last = SFSHM_CALLS;
-  calls.last = (uint64_t *)(uintptr_t)one->calls.last;
+  Sfpeer__Message message =
+      SFPEER_MESSAGE_OF(GRAPH_CALLS, graph_calls, .job = graph->group->job->id, .graph = graph->id, .rank = one->rank,
+                        .begun = one->calls.begun, .n_digests = SFSHM_CALL_DIGESTS,
+                        .digests = (uint64_t *)(uintptr_t)one->calls.digests /* only read */, .n_last = SFSHM_CALLS,
+                        .last = (uint64_t *)(uintptr_t)one->calls.last);
   sfd_network_send(graph->group->job->server, node, &message);
 }
 
@@ -76,19 +71,13 @@ static bool find_ended(sfd_server_t *server, uint64_t job_id, uint64_t graph, co
 static void send_gone(sfd_server_t *server, int32_t node, uint64_t job, uint64_t graph, uint64_t desc,
                       const sfd_ended_graph_t *ended)
 {
-  Sfpeer__GraphGone gone = SFPEER__GRAPH_GONE__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(GRAPH_GONE, graph_gone, &gone);
-  gone.job = job;
-  gone.graph = graph;
-  gone.desc = desc;
-  gone.has_rank = gone.has_left = gone.has_operations = ended != NULL && ended->rank.rank >= 0;
-  if (gone.has_rank) {
-    if (!sfshm_desc_is_later(desc, ended->rank.operations))
-      return;
-    gone.rank = ended->rank.rank;
-    gone.left = ended->rank.left;
-    gone.operations = ended->rank.operations;
-  }
+  const sfd_ended_rank_t none = {.rank = -1}, *rank = ended != NULL ? &ended->rank : &none;
+  bool known = rank->rank >= 0;
+  if (known && !sfshm_desc_is_later(desc, rank->operations))
+    return;
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(
+      GRAPH_GONE, graph_gone, .job = job, .graph = graph, .desc = desc, .has_rank = known, .rank = rank->rank,
+      .has_left = known, .left = rank->left, .has_operations = known, .operations = rank->operations);
   sfd_network_send(server, node, &message);
 }
 
@@ -168,7 +157,7 @@ sf_status_t sfd_calls_handle(sfd_server_t *server, int32_t node, const Sfpeer__M
   sfd_calls_t *known = sfd_calls_of(graph);
   if (known != NULL && known->far[neighbour] == NULL)
     known->far[neighbour] = malloc(sizeof one);
-  if (calls == NULL || known->far[neighbour] == NULL)
+  if (known == NULL || known->far[neighbour] == NULL)
     return SF_OK; /* compared when more calls arrive */
   *known->far[neighbour] = one;
   sfd_calls_watch(graph);

@@ -13,8 +13,7 @@
  * graph reuses the memory; over nodes it may wait. */
 static void destroy_for(sfd_graph_t *graph, int32_t local)
 {
-  Sfproto__Alert alert = SFPROTO__ALERT__INIT;
-  alert.kind = SFPROTO__ALERT__KIND__GRAPH_RETIRED;
+  Sfproto__Alert alert = SFPROTO_BODY(alert, .kind = SFPROTO__ALERT__KIND__GRAPH_RETIRED);
   graph->destroyed[local] = true;
   if (++graph->ndestroyed < graph->group->nlocals)
     return;

@@ -90,14 +90,10 @@ static void send_reply(sfd_session_t *session, uint64_t request, Sfproto__GraphR
 static int describe_block(const sfd_graph_t *graph, const incoming_t *incoming, Sfproto__EdgeBlock *to)
 {
   const sfd_edge_block_t *block = incoming->block;
-  sfproto__edge_block__init(to);
-  to->rank = graph->group->locals[incoming->leaf];
-  to->offset = block->offset;
-  to->nedges = block->nedges;
-  to->nvalues = block->nvalues;
-  to->has_segment = to->has_length = block->length > 0;
-  to->segment = block->segment;
-  to->length = block->length;
+  *to = (Sfproto__EdgeBlock)SFPROTO_BODY(edge_block, .rank = graph->group->locals[incoming->leaf],
+                                         .offset = block->offset, .nedges = block->nedges, .nvalues = block->nvalues,
+                                         .has_segment = block->length > 0, .has_length = block->length > 0,
+                                         .segment = block->segment, .length = block->length);
   return block->length > 0 ? -1 : graph->setup->members[incoming->leaf].edges_fd;
 }
 
@@ -131,13 +127,9 @@ static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answer
     int32_t other = member->lanes[i].rank;
     const sfd_lane_t *lane = sfd_setup_lanes_find(graph, other, group_rank);
     Sfproto__LaneEnd *end = &answers->ends[i];
-    sfproto__lane_end__init(end);
-    end->rank = other;
-    end->job_rank = graph->group->members[other].rank;
-    end->segment = lane->segment;
-    end->slots = lane->slots;
-    end->control = lane->control;
-    end->can_read = lane->can_read;
+    *end = (Sfproto__LaneEnd)SFPROTO_BODY(lane_end, .rank = other, .job_rank = graph->group->members[other].rank,
+                                          .segment = lane->segment, .slots = lane->slots, .control = lane->control,
+                                          .can_read = lane->can_read);
     answers->pointers[i] = end;
   }
   reply->lanes = answers->pointers;
@@ -176,8 +168,7 @@ static void answer(const sfd_graph_t *graph, int32_t local, const answers_t *ans
   if (session == NULL)
     return;
   for (; end - i > BLOCKS_IN_MESSAGE; i += BLOCKS_IN_MESSAGE) {
-    Sfproto__GraphReply reply = SFPROTO__GRAPH_REPLY__INIT;
-    reply.more = true;
+    Sfproto__GraphReply reply = SFPROTO_BODY(graph_reply, .more = true);
     send_blocks(session, graph, request, answers->incoming + i, BLOCKS_IN_MESSAGE, &reply, -1);
   }
   if (ready)
@@ -201,15 +192,9 @@ sf_status_t sfd_reply_send(sfd_graph_t *graph, bool edges, bool ready)
 
 void sfd_reply_send_failed(const sfd_graph_t *graph, sf_status_t status, const char *detail)
 {
-  Sfproto__GraphReply reply = SFPROTO__GRAPH_REPLY__INIT;
-  Sfproto__SetupError error = SFPROTO__SETUP_ERROR__INIT;
-  error.status = status;
-  error.rank = -1;
-  error.leaf = -1;
-  error.detail = (char *)(uintptr_t)detail; /* only read */
-  reply.graph = graph->id;
-  reply.has_ready = reply.ready = true;
-  reply.error = &error;
+  Sfproto__SetupError error = SFPROTO_BODY(setup_error, .status = status, .rank = -1, .leaf = -1,
+                                           .detail = (char *)(uintptr_t)detail /* only read */);
+  Sfproto__GraphReply reply = SFPROTO_BODY(graph_reply, .graph = graph->id, SFPROTO_HAS(ready, true), .error = &error);
   for (int32_t i = 0; i < graph->group->nlocals; i++) {
     sfd_session_t *session = sfd_setup_mark_answered(graph, i);
     if (session != NULL)
@@ -219,8 +204,6 @@ void sfd_reply_send_failed(const sfd_graph_t *graph, sf_status_t status, const c
 
 void sfd_reply_ask_edges(sfd_session_t *session, uint64_t request, uint64_t number)
 {
-  Sfproto__GraphReply reply = SFPROTO__GRAPH_REPLY__INIT;
-  reply.has_edges_of = true;
-  reply.edges_of = number;
+  Sfproto__GraphReply reply = SFPROTO_BODY(graph_reply, SFPROTO_HAS(edges_of, number));
   send_reply(session, request, &reply, NULL, 0);
 }

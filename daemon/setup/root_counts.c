@@ -51,14 +51,9 @@ int64_t sfd_root_counts_of(const sfd_root_counts_t *counts, int32_t rank)
 
 void sfd_root_counts_send(const sfd_graph_t *graph, int32_t node, const sfd_root_counts_t *counts)
 {
-  Sfpeer__Wanted wanted = SFPEER__WANTED__INIT;
-  Sfpeer__Message message = SFPEER_MESSAGE(WANTED, wanted, &wanted);
-  wanted.job = graph->group->job->id;
-  wanted.group = graph->group->id;
-  wanted.number = graph->number;
-  wanted.owners = counts->owners;
-  wanted.nroots = counts->nroots;
-  wanted.n_owners = wanted.n_nroots = counts->n;
+  Sfpeer__Message message = SFPEER_MESSAGE_OF(WANTED, wanted, .job = graph->group->job->id, .group = graph->group->id,
+                                              .number = graph->number, .owners = counts->owners,
+                                              .nroots = counts->nroots, .n_owners = counts->n, .n_nroots = counts->n);
   sfd_network_send(graph->group->job->server, node, &message);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/conn.h"
 #include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
@@ -97,11 +98,8 @@ static bool add_wait(Sfproto__GraphState *state, const sfshm_counters_t *copy, c
 static bool fill_graph(Sfproto__GraphState *state, const sfshm_counters_t *copy, const sfshm_graph_counters_t *graph)
 {
   uint64_t since_ns = load(&graph->wait_since_ns);
-  sfproto__graph_state__init(state);
-  state->graph = load(&graph->graph);
-  state->place = strdup(graph->place);
-  state->rank = graph->rank;
-  state->size = graph->size;
+  *state = (Sfproto__GraphState)SFPROTO_BODY(graph_state, .graph = load(&graph->graph), .place = strdup(graph->place),
+                                             .rank = graph->rank, .size = graph->size);
   for (int kind = 0; kind < SFSHM_KINDS; kind++)
     state->begun += load(&graph->begun[kind]);
   for (int kind = 0; kind < SFSHM_KINDS; kind++)
@@ -170,9 +168,8 @@ sf_status_t sfreport_state_read(int counters_fd, int32_t pid, Sfproto__Message *
   Sfproto__Message *message = malloc(sizeof *message);
   Sfproto__RankState *state = malloc(sizeof *state);
   if (message != NULL && state != NULL) {
-    sfproto__message__init(message);
-    message->body_case = SFPROTO__MESSAGE__BODY_RANK_STATE;
-    message->rank_state = state;
+    *message =
+        (Sfproto__Message)SFPROTO_BODY(message, .body_case = SFPROTO__MESSAGE__BODY_RANK_STATE, .rank_state = state);
     if (!fill_rank(state, copy, pid)) {
       sfproto__message__free_unpacked(message, NULL);
       message = NULL;

@@ -20,8 +20,7 @@ typedef struct collector {
 
 static sf_status_t ask(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, void *context)
 {
-  Sfproto__Query query = SFPROTO__QUERY__INIT;
-  query.what = what;
+  Sfproto__Query query = SFPROTO_BODY(query, .what = what);
   return sfctl_query(connection, &query, take, context);
 }
 
@@ -286,10 +285,7 @@ sf_status_t sfctl_collect_job_id(sfctl_connection_t *connection, const char *wor
 sf_status_t sfctl_collect_plan(sfctl_connection_t *connection, uint64_t graph, sfreport_list_t *list_p)
 {
   sfreport_list_t list = {0};
-  Sfproto__Query query = SFPROTO__QUERY__INIT;
-  query.what = SFPROTO__QUERY__WHAT__PLAN;
-  query.has_graph = true;
-  query.graph = graph;
+  Sfproto__Query query = SFPROTO_BODY(query, .what = SFPROTO__QUERY__WHAT__PLAN, SFPROTO_HAS(graph, graph));
   sf_status_t status = sfctl_query(connection, &query, take_item, &list);
   if (status == SF_OK && list.count == 0 && connection->missing.count == 0)
     status = sfshm_error(SF_ERR_NOT_FOUND, "graph %" PRIu64 " has just been destroyed", graph);

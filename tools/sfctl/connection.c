@@ -72,10 +72,7 @@ static sf_status_t say_hello(sfctl_connection_t *connection)
 {
   char software[32];
   snprintf(software, sizeof software, "sfctl %d.%d.%d", SF_VERSION_MAJOR, SF_VERSION_MINOR, SF_VERSION_PATCH);
-  Sfproto__Hello hello = SFPROTO__HELLO__INIT;
-  hello.role = SFPROTO__HELLO__ROLE__TOOL;
-  hello.software = software;
-  Sfproto__Message message = SFPROTO_MESSAGE(HELLO, hello, &hello);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(HELLO, hello, .role = SFPROTO__HELLO__ROLE__TOOL, .software = software);
   sfproto_incoming_t incoming;
   sf_status_t status = send_request(connection, &message);
   if (status == SF_OK)

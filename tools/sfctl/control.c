@@ -44,8 +44,7 @@ static sf_status_t take_pid(void *context, sfproto_incoming_t *incoming)
 static sf_status_t find_process(sfctl_connection_t *connection, int *pidfd_p)
 {
   pid_t pid = -1;
-  Sfproto__Query query = SFPROTO__QUERY__INIT;
-  query.what = SFPROTO__QUERY__WHAT__STATUS;
+  Sfproto__Query query = SFPROTO_BODY(query, .what = SFPROTO__QUERY__WHAT__STATUS);
   sfctl_target_t target = connection->target;
   connection->target = (sfctl_target_t){0};
   sf_status_t status = sfctl_query(connection, &query, take_pid, &pid);

@@ -53,8 +53,7 @@ static sf_status_t take_clock(void *context, sfproto_incoming_t *incoming)
 
 static sf_status_t ask(sfctl_connection_t *connection, Sfproto__Query__What what, sfctl_take_t take, dump_t *dump)
 {
-  Sfproto__Query query = SFPROTO__QUERY__INIT;
-  query.what = what;
+  Sfproto__Query query = SFPROTO_BODY(query, .what = what);
   dump->asked_ns = sfshm_trace_now_ns();
   return sfctl_query(connection, &query, take, dump);
 }
@@ -134,8 +133,8 @@ static sf_status_t run_switch(const sfctl_options_t *options, bool start, FILE *
 {
   sfctl_connection_t connection;
   switched_t switched = {.options = options, .json = {.file = file}, .start = start};
-  Sfproto__Control control = SFPROTO__CONTROL__INIT;
-  control.action = start ? SFPROTO__CONTROL__ACTION__TRACE_START : SFPROTO__CONTROL__ACTION__TRACE_STOP;
+  Sfproto__Control control = SFPROTO_BODY(control, .action = start ? SFPROTO__CONTROL__ACTION__TRACE_START
+                                                                   : SFPROTO__CONTROL__ACTION__TRACE_STOP);
   sf_status_t status = sfctl_connect(options->socket, options->timeout_ms, &connection);
   if (status != SF_OK)
     return status;
