@@ -22,11 +22,9 @@ sf_status_t sf_graph_compose(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 {
   sfc_derive_t derive;
   sfc_derive_edges_t edges;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b);
+  sf_status_t status = sfc_derive_from_two(&derive, __func__, a, b);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, a->group, a->flags);
-  derive.nroots = a->nroots;
   sfc_vertex_t *bridge = find_roots(&derive, a, b->nroots);
   sfc_vertex_t *reached = sfc_derive_vertices(&derive, b->plan.leaf_max + 1);
   sfc_derive_read_edges(&derive, b, &edges);
@@ -88,11 +86,9 @@ static void connect_roots(sfc_derive_t *derive, sf_graph_t *b, const reach_t *le
 sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **ab_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b);
+  sf_status_t status = sfc_derive_from_two(&derive, __func__, a, b);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, a->group, a->flags);
-  derive.nroots = a->nroots;
   int64_t n = b->plan.leaf_max + 1;
   sfc_vertex_t *places = find_roots(&derive, a, n);
   reach_t *leaves = new_reaches(&derive, n);
@@ -106,10 +102,9 @@ sf_status_t sf_graph_compose_inverse(sf_graph_t *a, sf_graph_t *b, sf_graph_t **
 sf_status_t sf_graph_inverse(sf_graph_t *graph, sf_graph_t **inverse_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
   derive.nroots = graph->plan.leaf_max + 1;
   reach_t *leaves = new_reaches(&derive, derive.nroots);
   for (int64_t i = 0; leaves != NULL && i < derive.nroots; i++)

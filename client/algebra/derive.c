@@ -24,37 +24,40 @@ static bool same_group(const sf_group_t *a, const sf_group_t *b)
   return true;
 }
 
-sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph)
+void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
+{
+  *derive = (sfc_derive_t){.caller = caller, .group = group, .flags = flags, .bad_leaf = -1};
+}
+
+sf_status_t sfc_derive_on(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
+{
+  if (group == NULL)
+    return sfshm_error(SF_ERR_ARG, "%s: the group is NULL", caller);
+  sfc_derive_begin(derive, caller, group, flags);
+  return sfc_context_check(group->context, caller);
+}
+
+sf_status_t sfc_derive_from(sfc_derive_t *derive, const char *caller, const sf_graph_t *graph)
 {
   if (graph == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: a graph is NULL", caller);
-  return sfc_context_check(graph->context, caller);
+  sf_status_t status = sfc_derive_on(derive, caller, graph->group, graph->flags);
+  derive->nroots = graph->nroots;
+  return status;
 }
 
-sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b)
+sf_status_t sfc_derive_from_two(sfc_derive_t *derive, const char *caller, const sf_graph_t *a, const sf_graph_t *b)
 {
-  sf_status_t status = sfc_derive_check(caller, a);
+  sf_status_t status = sfc_derive_from(derive, caller, b);
   if (status == SF_OK)
-    status = sfc_derive_check(caller, b);
+    status = sfc_derive_from(derive, caller, a);
   if (status == SF_OK && !same_group(a->group, b->group))
     status = sfshm_error(SF_ERR_ARG, "%s: the graphs are of different groups, of %d and %d ranks", caller,
                          a->group->size, b->group->size);
   return status;
 }
 
-sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group)
-{
-  if (group == NULL)
-    return sfshm_error(SF_ERR_ARG, "%s: the group is NULL", caller);
-  return sfc_context_check(group->context, caller);
-}
-
 /* ---- On the way -------------------------------------------------------------------------------------------------- */
-
-void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
-{
-  *derive = (sfc_derive_t){.caller = caller, .group = group, .flags = flags, .bad_leaf = -1};
-}
 
 void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf)
 {
@@ -93,27 +96,28 @@ sfc_vertex_t *sfc_derive_vertices(sfc_derive_t *derive, int64_t n)
   return places;
 }
 
+sfc_derive_edges_t sfc_derive_new_edges(sfc_derive_t *derive, int64_t n, bool leaves)
+{
+  return (sfc_derive_edges_t){.leaf = leaves ? sfc_derive_array(derive, n, sizeof(int64_t)) : NULL,
+                              .root_rank = sfc_derive_array(derive, n, sizeof(int32_t)),
+                              .root = sfc_derive_array(derive, n, sizeof(int64_t))};
+}
+
 void sfc_derive_read_edges(sfc_derive_t *derive, const sf_graph_t *graph, sfc_derive_edges_t *edges)
 {
-  int64_t n = graph->nleaves;
-  edges->leaf = sfc_derive_array(derive, n, sizeof *edges->leaf);
-  edges->root_rank = sfc_derive_array(derive, n, sizeof *edges->root_rank);
-  edges->root = sfc_derive_array(derive, n, sizeof *edges->root);
-  edges->n = 0;
+  *edges = sfc_derive_new_edges(derive, graph->nleaves, true);
   if (derive->starved)
     return;
   sf_status_t status = sf_graph_edges(graph, edges->leaf, edges->root_rank, edges->root);
   if (status == SF_OK)
-    edges->n = n;
+    edges->n = graph->nleaves;
   sfc_derive_note(derive, status, -1);
   derive->starved |= status != SF_OK;
 }
 
 void sfc_derive_reserve(sfc_derive_t *derive, int64_t n)
 {
-  derive->edges.leaf = sfc_derive_array(derive, n, sizeof *derive->edges.leaf);
-  derive->edges.root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank);
-  derive->edges.root = sfc_derive_array(derive, n, sizeof *derive->edges.root);
+  derive->edges = sfc_derive_new_edges(derive, n, true);
   derive->room = derive->starved ? 0 : n;
 }
 
@@ -215,13 +219,19 @@ sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_de
   return graph;
 }
 
+void sfc_derive_bcast_along(sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges,
+                            const sf_type_t *unit, const void *root, void *leaf)
+{
+  sf_graph_t *graph = sfc_derive_helper(derive, nroots, edges);
+  sfc_derive_bcast(derive, graph, unit, 1, root, leaf);
+  (void)sf_graph_destroy(graph);
+}
+
 /* The cheapest agreement: the set-up of a graph without edges. */
 sf_status_t sfc_derive_agree(sfc_derive_t *derive)
 {
   const sfc_derive_edges_t none = {.n = 0};
-  sf_graph_t *graph = sfc_derive_helper(derive, 0, &none);
-  if (graph != NULL)
-    (void)sf_graph_destroy(graph);
+  (void)sf_graph_destroy(sfc_derive_helper(derive, 0, &none));
   sfc_derive_drop(derive);
   return derive->status == SF_OK ? SF_OK : sfshm_error(derive->status, "%s", derive->detail);
 }
@@ -239,14 +249,9 @@ const int64_t *sfc_derive_allgather(sfc_derive_t *derive, int64_t count, const i
 {
   int64_t n = count * derive->group->size;
   int64_t *all = sfc_derive_array(derive, n, sizeof *all);
-  sfc_derive_edges_t edges = {0, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                              sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = sfc_derive_new_edges(derive, n, false);
   if (!derive->starved)
     allgather_edges(derive, count, &edges);
-  sf_graph_t *graph = sfc_derive_helper(derive, count, &edges);
-  if (graph == NULL)
-    return NULL;
-  sfc_derive_bcast(derive, graph, SF_INT64, 1, mine, all);
-  (void)sf_graph_destroy(graph);
+  sfc_derive_bcast_along(derive, count, &edges, SF_INT64, mine, all);
   return derive->status == SF_OK ? all : NULL;
 }

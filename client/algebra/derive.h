@@ -48,14 +48,16 @@ typedef struct sfc_derive {
 /* Begins a derivation on a valid group. Cannot fail. */
 void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags);
 
-/* Checks that there are graphs, or a group; without them no other rank can be told. Other errors of a call are noted.
- */
-sf_status_t sfc_derive_check(const char *caller, const sf_graph_t *graph);
-sf_status_t sfc_derive_check_two(const char *caller, const sf_graph_t *a, const sf_graph_t *b);
-sf_status_t sfc_derive_check_group(const char *caller, const sf_group_t *group);
+/* The same after a check that there is a group, or there are graphs of one group, without which no other rank can be
+ * told of an error; other errors of a call are noted. From a graph, of two the first: with its flags and its number of
+ * roots. */
+sf_status_t sfc_derive_on(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags);
+sf_status_t sfc_derive_from(sfc_derive_t *derive, const char *caller, const sf_graph_t *graph);
+sf_status_t sfc_derive_from_two(sfc_derive_t *derive, const char *caller, const sf_graph_t *a, const sf_graph_t *b);
 
 /* Notes the first error, with the thread's text. leaf: of the error, -1: none. */
 void sfc_derive_note(sfc_derive_t *derive, sf_status_t status, int64_t leaf);
+#define sfc_derive_error(derive, leaf, ...) sfc_derive_note(derive, sfshm_error(__VA_ARGS__), leaf)
 
 /* Notes an error if result is NULL. (sfc_derive_end checks the graph's.) */
 void sfc_derive_check_output(sfc_derive_t *derive, const void *result);
@@ -65,6 +67,9 @@ void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes);
 
 /* An array of vertices that are none. */
 sfc_vertex_t *sfc_derive_vertices(sfc_derive_t *derive, int64_t n);
+
+/* Allocates arrays for n edges, and no edge yet. leaves false: edge i is that of leaf i. */
+sfc_derive_edges_t sfc_derive_new_edges(sfc_derive_t *derive, int64_t n, bool leaves);
 
 /* Reads a graph's edges by ascending leaf; none on error. */
 void sfc_derive_read_edges(sfc_derive_t *derive, const sf_graph_t *graph, sfc_derive_edges_t *edges);
@@ -115,6 +120,10 @@ sf_status_t sfc_derive_agree(sfc_derive_t *derive);
 /* Creates a helper graph of all ranks of the group. NULL on all ranks if that fails or a rank has noted an error: later
  * steps then only return the error. */
 sf_graph_t *sfc_derive_helper(sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges);
+
+/* A bcast of one value per root along these edges, on a helper graph of its own. */
+void sfc_derive_bcast_along(sfc_derive_t *derive, int64_t nroots, const sfc_derive_edges_t *edges,
+                            const sf_type_t *unit, const void *root, void *leaf);
 
 /* a + b and a * b of nonnegative numbers; negative on overflow. */
 static inline int64_t sfc_sum(int64_t a, int64_t b)

@@ -7,7 +7,8 @@
 
 sf_status_t sf_graph_duplicate(sf_graph_t *graph, uint32_t flags, sf_graph_t **copy_p)
 {
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sfc_derive_t derive;
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   return status == SF_OK ? sfc_derive_copy(__func__, graph, flags, SF_OK, copy_p) : status;
 }
 
@@ -46,11 +47,9 @@ static void sort_edges(sfc_derive_t *derive, sfc_derive_edges_t *edges)
 sf_status_t sf_graph_rank_order(sf_graph_t *graph, int64_t old_leaf[], sf_graph_t **ordered_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
-  derive.nroots = graph->nroots;
   sfc_derive_read_edges(&derive, graph, &derive.edges);
   sort_edges(&derive, &derive.edges);
   if (old_leaf != NULL && derive.status == SF_OK)
@@ -77,10 +76,9 @@ static bool equal_here(sfc_derive_t *derive, const sf_graph_t *a, const sf_graph
 sf_status_t sf_graph_equal(sf_graph_t *a, sf_graph_t *b, bool *equal_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b);
+  sf_status_t status = sfc_derive_from_two(&derive, __func__, a, b);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, a->group, SF_GRAPH_DEFAULT);
   sfc_derive_check_output(&derive, equal_p);
   const int64_t differs = !equal_here(&derive, a, b);
   int64_t ndifferent = 0;

@@ -10,18 +10,15 @@ static uint8_t *mark(sfc_derive_t *derive, int64_t n, int64_t nselected, const i
 {
   uint8_t *marks = sfc_derive_array(derive, n, sizeof *marks);
   if (nselected < 0 || (nselected > 0 && selected == NULL)) {
-    sfc_derive_note(derive,
-                    sfshm_error(SF_ERR_ARG, "%lld selected, in list %p", (long long)nselected, (void *)selected), -1);
+    sfc_derive_error(derive, -1, SF_ERR_ARG, "%lld selected, in list %p", (long long)nselected, (void *)selected);
     return marks;
   }
   for (int64_t i = 0; marks != NULL && i < nselected; i++) {
     if (selected[i] >= 0 && selected[i] < n)
       marks[selected[i]] = 1;
     else if (selected[i] < 0 || refuse)
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_RANGE, "selected index %lld, in place %lld of the list; 0..%lld expected",
-                                  (long long)selected[i], (long long)i, (long long)n - 1),
-                      -1);
+      sfc_derive_error(derive, -1, SF_ERR_RANGE, "selected index %lld, in place %lld of the list; 0..%lld expected",
+                       (long long)selected[i], (long long)i, (long long)n - 1);
   }
   return marks;
 }
@@ -39,19 +36,12 @@ static sf_status_t make_of_marked(sfc_derive_t *derive, const sf_graph_t *graph,
   return sfc_derive_end(derive, embedded_p);
 }
 
-static void begin(sfc_derive_t *derive, const char *caller, const sf_graph_t *graph)
-{
-  sfc_derive_begin(derive, caller, graph->group, graph->flags);
-  derive->nroots = graph->nroots;
-}
-
 sf_status_t sf_graph_embed_roots(sf_graph_t *graph, int64_t n, const int64_t selected_roots[], sf_graph_t **embedded_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  begin(&derive, __func__, graph);
   uint8_t *roots = mark(&derive, graph->nroots, n, selected_roots, true);
   uint8_t *leaves = sfc_derive_array(&derive, graph->plan.leaf_max + 1, sizeof *leaves);
   sfc_derive_bcast(&derive, graph, SF_UINT8, 1, roots, leaves);
@@ -62,10 +52,9 @@ sf_status_t sf_graph_embed_leaves(sf_graph_t *graph, int64_t n, const int64_t se
                                   sf_graph_t **embedded_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  begin(&derive, __func__, graph);
   const uint8_t *leaves = mark(&derive, graph->plan.leaf_max + 1, n, selected_leaves, false);
   return make_of_marked(&derive, graph, leaves, embedded_p);
 }

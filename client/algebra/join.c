@@ -27,10 +27,9 @@ static int64_t count_roots(sfc_joining_t *joining)
     return n;
   for (int32_t k = 1; k < joining->n; k++)
     if (joining->graphs[k]->nroots != joining->graphs[0]->nroots)
-      sfc_derive_note(&joining->derive,
-                      sfshm_error(SF_ERR_ARG, "graph 0 has %lld roots, graph %d has %lld; shared roots must be as many",
-                                  (long long)joining->graphs[0]->nroots, k, (long long)joining->graphs[k]->nroots),
-                      -1);
+      sfc_derive_error(&joining->derive, -1, SF_ERR_ARG,
+                       "graph 0 has %lld roots, graph %d has %lld; shared roots must be as many",
+                       (long long)joining->graphs[0]->nroots, k, (long long)joining->graphs[k]->nroots);
   return joining->graphs[0]->nroots;
 }
 
@@ -102,7 +101,7 @@ static void add_graphs(sfc_joining_t *joining)
   }
 }
 
-static sf_status_t check_list(const char *caller, int32_t n, sf_graph_t *const graphs[])
+static sf_status_t begin(sfc_derive_t *derive, const char *caller, int32_t n, sf_graph_t *const graphs[])
 {
   if (n < 1 || graphs == NULL)
     return sfshm_error(SF_ERR_ARG, "%s: %d graphs in list %p", caller, n, (const void *)graphs);
@@ -110,7 +109,7 @@ static sf_status_t check_list(const char *caller, int32_t n, sf_graph_t *const g
   for (int32_t k = 0; k < n && status == SF_OK; k++) {
     if (graphs[k] == NULL)
       return sfshm_error(SF_ERR_ARG, "%s: graph %d is NULL", caller, k);
-    status = sfc_derive_check_two(caller, graphs[0], graphs[k]);
+    status = sfc_derive_from_two(derive, caller, graphs[0], graphs[k]);
   }
   return status;
 }
@@ -147,10 +146,9 @@ sf_status_t sf_graph_concatenate(int32_t n, sf_graph_t *const graphs[], sf_root_
                                  const int64_t leaf_offset[], sf_graph_t **graph_p)
 {
   sfc_joining_t joining = {.n = n, .graphs = graphs, .mode = mode, .leaf_offset = leaf_offset};
-  sf_status_t status = check_list(__func__, n, graphs);
+  sf_status_t status = begin(&joining.derive, __func__, n, graphs);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&joining.derive, __func__, graphs[0]->group, graphs[0]->flags);
   if (has_mode(&joining))
     join(&joining);
   return sfc_derive_end(&joining.derive, graph_p);
@@ -175,16 +173,12 @@ sf_status_t sf_graph_merge(sf_graph_t *a, sf_graph_t *b, sf_graph_t **merged_p)
 {
   sfc_derive_t derive;
   sfc_derive_edges_t of_a, of_b;
-  sf_status_t status = sfc_derive_check_two(__func__, a, b);
+  sf_status_t status = sfc_derive_from_two(&derive, __func__, a, b);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, a->group, a->flags);
-  derive.nroots = a->nroots;
   if (a->nroots != b->nroots)
-    sfc_derive_note(&derive,
-                    sfshm_error(SF_ERR_ARG, "the graphs have %lld and %lld roots; equally many expected",
-                                (long long)a->nroots, (long long)b->nroots),
-                    -1);
+    sfc_derive_error(&derive, -1, SF_ERR_ARG, "the graphs have %lld and %lld roots; equally many expected",
+                     (long long)a->nroots, (long long)b->nroots);
   sfc_derive_read_edges(&derive, a, &of_a);
   sfc_derive_read_edges(&derive, b, &of_b);
   sfc_derive_reserve(&derive, of_a.n + of_b.n);

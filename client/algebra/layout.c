@@ -15,7 +15,7 @@ void sfc_layout_make(sfc_derive_t *derive, const int64_t counts[], int64_t strid
     for (int64_t i = 0; i < n && first[rank + 1] >= 0; i++)
       first[rank + 1] = sfc_sum(first[rank + 1], counts[rank * stride + i]);
     if (first[rank + 1] < 0) {
-      sfc_derive_note(derive, sfshm_error(SF_ERR_RANGE, "the ranks together have more than 2^63 - 1"), -1);
+      sfc_derive_error(derive, -1, SF_ERR_RANGE, "the ranks together have more than 2^63 - 1");
       return;
     }
   }
@@ -45,7 +45,7 @@ static int64_t checked(sfc_derive_t *derive, const char *name, int64_t n)
 {
   if (n >= 0)
     return n;
-  sfc_derive_note(derive, sfshm_error(SF_ERR_ARG, "%s is %lld", name, (long long)n), -1);
+  sfc_derive_error(derive, -1, SF_ERR_ARG, "%s is %lld", name, (long long)n);
   return 0;
 }
 
@@ -58,10 +58,8 @@ static void add_global(sfc_derive_t *derive, const sfc_layout_t *roots, int64_t 
     if (number < 0)
       continue;
     if (number >= sfc_layout_total(roots)) {
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_RANGE, "global root number %lld, but there are %lld roots", (long long)number,
-                                  (long long)sfc_layout_total(roots)),
-                      leaf);
+      sfc_derive_error(derive, leaf, SF_ERR_RANGE, "global root number %lld, but there are %lld roots",
+                       (long long)number, (long long)sfc_layout_total(roots));
       return;
     }
     sfc_vertex_t root = sfc_layout_find(roots, number, &owner);
@@ -74,14 +72,13 @@ sf_status_t sf_graph_create_global(sf_group_t *group, int64_t nroots, int64_t nl
 {
   sfc_derive_t derive;
   sfc_layout_t roots;
-  sf_status_t status = sfc_derive_check_group(__func__, group);
+  sf_status_t status = sfc_derive_on(&derive, __func__, group, flags);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, group, flags);
   derive.nroots = checked(&derive, "nroots", nroots);
   nleaves = checked(&derive, "nleaves", nleaves);
   if (nleaves > 0 && root_global == NULL) {
-    sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "root_global is NULL with %lld leaves", (long long)nleaves), -1);
+    sfc_derive_error(&derive, -1, SF_ERR_ARG, "root_global is NULL with %lld leaves", (long long)nleaves);
     nleaves = 0;
   }
   sfc_layout_make(&derive, sfc_derive_allgather(&derive, 1, &derive.nroots), 1, 1, &roots);
@@ -110,10 +107,9 @@ sf_status_t sf_graph_from_layouts(sf_group_t *group, int64_t nroots, int64_t nle
 {
   sfc_derive_t derive;
   sfc_layout_t roots, leaves;
-  sf_status_t status = sfc_derive_check_group(__func__, group);
+  sf_status_t status = sfc_derive_on(&derive, __func__, group, flags);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, group, flags);
   const int64_t mine[2] = {checked(&derive, "nroots", nroots), checked(&derive, "nleaves", nleaves)};
   derive.nroots = mine[0];
   const int64_t *counts = sfc_derive_allgather(&derive, 2, mine);

@@ -84,9 +84,7 @@ static sf_match_t check_match(sfc_derive_t *derive, const sf_match_t *match)
 static sf_graph_t *reach_directory(sfc_derive_t *derive, const sfc_directory_t *directory, int64_t n,
                                    const int64_t names[])
 {
-  sfc_derive_edges_t edges = {0, sfc_derive_array(derive, n, sizeof *edges.leaf),
-                              sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                              sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = sfc_derive_new_edges(derive, n, true);
   for (int64_t i = 0; !derive->starved && i < n; i++) {
     if (names[i] < 0)
       continue;
@@ -103,10 +101,8 @@ static void check_names(sfc_derive_t *derive, int64_t nnames)
   const int64_t *all = sfc_derive_allgather(derive, 1, &nnames);
   for (int32_t rank = 0; all != NULL && rank < derive->group->size; rank++)
     if (all[rank] != all[0])
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_MISMATCH, "%lld names on rank 0, %lld on rank %d", (long long)all[0],
-                                  (long long)all[rank], rank),
-                      -1);
+      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "%lld names on rank 0, %lld on rank %d", (long long)all[0],
+                       (long long)all[rank], rank);
 }
 
 /* Collects offers in the directory: the last one of the highest rank counts. */
@@ -138,10 +134,9 @@ static void ask_directory(sfc_derive_t *derive, const sfc_directory_t *directory
 sf_status_t sf_graph_create_matching(sf_group_t *group, const sf_match_t *match, uint32_t flags, sf_graph_t **graph_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_group(__func__, group);
+  sf_status_t status = sfc_derive_on(&derive, __func__, group, flags);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, group, flags);
   sf_match_t checked = check_match(&derive, match);
   check_names(&derive, checked.nnames);
   sfc_directory_t directory = open_directory(group, checked.nnames);

@@ -30,8 +30,7 @@ static void add_edges(sfc_derive_t *derive, const sfc_shape_t *shape)
   int64_t nleaves = count_leaves(shape, derive->group), leaf = 0;
   bool blocks = shape->pattern == SF_PATTERN_ALLTOALL;
   if (nleaves < 0)
-    sfc_derive_note(derive, sfshm_error(SF_ERR_RANGE, "%d blocks of %lld", derive->group->size, (long long)shape->n),
-                    -1);
+    sfc_derive_error(derive, -1, SF_ERR_RANGE, "%d blocks of %lld", derive->group->size, (long long)shape->n);
   sfc_derive_reserve(derive, nleaves < 0 ? 0 : nleaves);
   for (int32_t rank = 0; rank < derive->group->size && leaf < nleaves && !derive->starved; rank++) {
     int64_t first = blocks ? derive->group->rank * shape->n : 0;
@@ -51,16 +50,12 @@ static void check_same(sfc_derive_t *derive, const int64_t told[])
   for (int32_t rank = 1; told != NULL && rank < derive->group->size; rank++) {
     const int64_t *other = told + (int64_t)rank * TOLD;
     if (other[TOLD_PATTERN] != told[TOLD_PATTERN] || other[TOLD_ROOT] != told[TOLD_ROOT])
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_MISMATCH, "rank 0 asks for pattern %d with root %d, rank %d for %d with %d",
-                                  (int)told[TOLD_PATTERN], (int)told[TOLD_ROOT], rank, (int)other[TOLD_PATTERN],
-                                  (int)other[TOLD_ROOT]),
-                      -1);
+      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "rank 0 asks for pattern %d with root %d, rank %d for %d with %d",
+                       (int)told[TOLD_PATTERN], (int)told[TOLD_ROOT], rank, (int)other[TOLD_PATTERN],
+                       (int)other[TOLD_ROOT]);
     else if (told[TOLD_PATTERN] == SF_PATTERN_ALLTOALL && other[TOLD_N] != told[TOLD_N])
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_MISMATCH, "rank 0 has blocks of %lld, rank %d of %lld",
-                                  (long long)told[TOLD_N], rank, (long long)other[TOLD_N]),
-                      -1);
+      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "rank 0 has blocks of %lld, rank %d of %lld",
+                       (long long)told[TOLD_N], rank, (long long)other[TOLD_N]);
   }
 }
 
@@ -79,10 +74,9 @@ sf_status_t sf_graph_create_pattern(sf_group_t *group, sf_pattern_t pattern, int
                                     uint32_t flags, sf_graph_t **graph_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_group(__func__, group);
+  sf_status_t status = sfc_derive_on(&derive, __func__, group, flags);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, group, flags);
   sfc_derive_note(&derive, check_request(group, pattern, n, root_rank), -1);
   sfc_shape_t shape = {pattern, n, pattern == SF_PATTERN_GATHER ? root_rank : 0, {.size = 0}};
   const int64_t mine[TOLD] = {[TOLD_N] = n, [TOLD_PATTERN] = (int64_t)pattern, [TOLD_ROOT] = shape.root_rank};
@@ -135,10 +129,9 @@ sf_status_t sf_graph_find_pattern(sf_graph_t *graph, sf_pattern_t *pattern_p)
   sfc_derive_t derive;
   sfc_layout_t roots;
   int32_t root_rank = 0;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
   sfc_derive_check_output(&derive, pattern_p);
   const int64_t mine[2] = {graph->nroots, graph->nleaves};
   const int64_t *told = sfc_derive_allgather(&derive, 2, mine);

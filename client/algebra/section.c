@@ -84,14 +84,13 @@ sf_status_t sf_section_migrate(sf_graph_t *graph, const sf_section_t *roots, int
 {
   sfc_derive_t derive;
   int64_t nunits = 0, bad_point = -1;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
   int64_t n = graph->plan.leaf_max + 1;
-  sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
   sfc_derive_check_output(&derive, nunits_p);
   if (n > 0 && (leaf_size == NULL || leaf_offset == NULL))
-    sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "leaf_size or leaf_offset is NULL"), -1);
+    sfc_derive_error(&derive, -1, SF_ERR_ARG, "leaf_size or leaf_offset is NULL");
   (void)find_offsets(&derive, roots, "roots", false, graph->nroots, &nunits);
   int64_t *sizes = copy_sizes(&derive, roots, graph->nroots);
   int64_t *arrived = sfc_derive_array(&derive, n, sizeof *arrived);
@@ -137,11 +136,8 @@ static int64_t count_edges(sfc_derive_t *derive, const sfc_derive_edges_t *point
     n = n < 0 ? n : sfc_sum(n, size);
     if (size == roots[leaf].size || roots[leaf].size < 0)
       continue;
-    sfc_derive_note(derive,
-                    sfshm_error(SF_ERR_MISMATCH, "%lld units at the leaf, %lld at its root, number %lld of rank %d",
-                                (long long)size, (long long)roots[leaf].size, (long long)points->root[i],
-                                points->root_rank[i]),
-                    leaf);
+    sfc_derive_error(derive, leaf, SF_ERR_MISMATCH, "%lld units at the leaf, %lld at its root, number %lld of rank %d",
+                     (long long)size, (long long)roots[leaf].size, (long long)points->root[i], points->root_rank[i]);
   }
   return n;
 }
@@ -162,11 +158,10 @@ sf_status_t sf_section_graph(sf_graph_t *graph, const sf_section_t *roots, const
   sfc_derive_t derive;
   sfc_derive_edges_t points;
   int64_t nleaf_units = 0;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
   int64_t leaf_space = graph->plan.leaf_max + 1;
-  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
   int64_t *root_offsets = find_offsets(&derive, roots, "roots", false, graph->nroots, &derive.nroots);
   int64_t *leaf_offsets = find_offsets(&derive, leaves, "leaves", true, leaf_space, &nleaf_units);
   extent_t *here = describe_roots(&derive, roots, root_offsets, graph->nroots);

@@ -10,10 +10,8 @@ static int64_t check_stride(sfc_derive_t *derive, const char *name, int64_t stri
     stride = n;
   if (stride >= n && sfc_product(stride, count) >= 0)
     return stride;
-  sfc_derive_note(derive,
-                  sfshm_error(SF_ERR_RANGE, "%s %lld, with %lld vertices and %lld columns", name, (long long)stride,
-                              (long long)n, (long long)count),
-                  -1);
+  sfc_derive_error(derive, -1, SF_ERR_RANGE, "%s %lld, with %lld vertices and %lld columns", name, (long long)stride,
+                   (long long)n, (long long)count);
   return 0;
 }
 
@@ -28,10 +26,8 @@ static void add_columns(sfc_derive_t *derive, const sfc_derive_edges_t *edges, c
   for (int64_t i = 0; i < edges->n && !derive->starved; i++) {
     columns_t root = there[edges->leaf[i]];
     if (root.count != count) {
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_MISMATCH, "%lld columns here, %lld on rank %d, where the root is",
-                                  (long long)count, (long long)root.count, edges->root_rank[i]),
-                      edges->leaf[i]);
+      sfc_derive_error(derive, edges->leaf[i], SF_ERR_MISMATCH, "%lld columns here, %lld on rank %d, where the root is",
+                       (long long)count, (long long)root.count, edges->root_rank[i]);
       return;
     }
     for (int64_t k = 0; k < count; k++)
@@ -44,12 +40,11 @@ sf_status_t sf_graph_create_strided(sf_graph_t *graph, int64_t count, int64_t ro
 {
   sfc_derive_t derive;
   sfc_derive_edges_t edges;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, graph->flags);
   if (count < 1)
-    sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "count is %lld", (long long)count), -1);
+    sfc_derive_error(&derive, -1, SF_ERR_ARG, "count is %lld", (long long)count);
   else
     root_stride = check_stride(&derive, "root_stride", root_stride, graph->nroots, count);
   if (count >= 1)

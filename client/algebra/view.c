@@ -53,14 +53,14 @@ static char *make_text(sfc_derive_t *derive, const sf_graph_t *graph, sf_view_fo
   sfc_derive_read_edges(derive, graph, &edges);
   FILE *out = derive->starved ? NULL : open_memstream(&text, length_p);
   if (out == NULL) {
-    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "text of a graph"), -1);
+    sfc_derive_error(derive, -1, SF_ERR_NOMEM, "text of a graph");
     return NULL;
   }
   (format == SF_VIEW_JSON ? write_json : write_text)(out, graph, &edges);
   bool failed = ferror(out) != 0;
   if (fclose(out) == 0 && !failed)
     return text;
-  sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "text of a graph"), -1);
+  sfc_derive_error(derive, -1, SF_ERR_NOMEM, "text of a graph");
   free(text);
   *length_p = 0;
   return NULL;
@@ -78,14 +78,13 @@ sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_format_t format,
 {
   sfc_derive_t derive;
   size_t length;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status == SF_OK)
     status = check_format(__func__, format);
   if (status == SF_OK && text == NULL && text_bytes > 0)
     status = sfshm_error(SF_ERR_ARG, "%s: text is NULL with %zu bytes", __func__, text_bytes);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
   char *whole = make_text(&derive, graph, format, &length);
   status = derive.status;
   sfc_derive_drop(&derive);
@@ -107,12 +106,10 @@ sf_status_t sf_graph_view_part(const sf_graph_t *graph, sf_view_format_t format,
 /* Collects the texts on rank 0, concatenated. */
 static char *collect(sfc_derive_t *derive, const int64_t lengths[], const char *mine)
 {
-  sfc_derive_edges_t edges = {.n = 0};
   int64_t total = 0, at = 0;
   for (int32_t rank = 0; lengths != NULL && derive->group->rank == 0 && rank < derive->group->size; rank++)
     total += lengths[rank];
-  edges.root_rank = sfc_derive_array(derive, total, sizeof *edges.root_rank);
-  edges.root = sfc_derive_array(derive, total, sizeof *edges.root);
+  sfc_derive_edges_t edges = sfc_derive_new_edges(derive, total, false);
   char *all = sfc_derive_array(derive, total, 1);
   edges.n = derive->starved ? 0 : total;
   for (int32_t rank = 0; at < edges.n; rank++)
@@ -120,9 +117,7 @@ static char *collect(sfc_derive_t *derive, const int64_t lengths[], const char *
       edges.root_rank[at] = rank;
       edges.root[at] = i;
     }
-  sf_graph_t *graph = sfc_derive_helper(derive, lengths != NULL ? lengths[derive->group->rank] : 0, &edges);
-  sfc_derive_bcast(derive, graph, SF_UINT8, 1, mine, all);
-  (void)sf_graph_destroy(graph);
+  sfc_derive_bcast_along(derive, lengths != NULL ? lengths[derive->group->rank] : 0, &edges, SF_UINT8, mine, all);
   return derive->status == SF_OK ? all : NULL;
 }
 
@@ -146,13 +141,12 @@ sf_status_t sf_graph_view(sf_graph_t *graph, sf_view_format_t format, FILE *file
 {
   sfc_derive_t derive;
   size_t length;
-  sf_status_t status = sfc_derive_check(__func__, graph);
+  sf_status_t status = sfc_derive_from(&derive, __func__, graph);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, graph->group, SF_GRAPH_DEFAULT);
   sfc_derive_note(&derive, check_format(__func__, format), -1);
   if (graph->rank == 0 && file == NULL)
-    sfc_derive_note(&derive, sfshm_error(SF_ERR_ARG, "the file is NULL"), -1);
+    sfc_derive_error(&derive, -1, SF_ERR_ARG, "the file is NULL");
   char *mine = make_text(&derive, graph, format, &length);
   const int64_t mine_bytes = (int64_t)length;
   const int64_t *lengths = sfc_derive_allgather(&derive, 1, &mine_bytes);

@@ -200,9 +200,8 @@ static void list_edges(making_t *making, sfc_derive_edges_t *edges)
 {
   const sfc_neighbor_edges_t *roots = &making->multi->root_ranks;
   int64_t n = making->graph->nleaves;
-  *edges = (sfc_derive_edges_t){.n = n,
-                                .root_rank = sfc_derive_array(&making->derive, n, sizeof *edges->root_rank),
-                                .root = sfc_derive_array(&making->derive, n, sizeof *edges->root)};
+  *edges = sfc_derive_new_edges(&making->derive, n, false);
+  edges->n = n;
   for (int32_t i = 0; i < roots->nranks && goes_well(making); i++) {
     if (!fits(making->by_root_rank[i], EDGES_MAX))
       note(making, refuse(making->graph, roots->ranks[i], "the first edge at", making->by_root_rank[i], EDGES_MAX));
@@ -325,10 +324,9 @@ static sf_status_t connect_slots(making_t *making, sf_graph_t **multi_p)
   int64_t n = making->graph->nleaves, nslots = leaves->offset[leaves->nranks];
   int64_t *by_edge = sfc_derive_array(derive, nslots, sizeof *by_edge);
   derive->nroots = nslots;
-  derive->edges = (sfc_derive_edges_t){.n = n,
-                                       .leaf = roots->leaf,
-                                       .root_rank = sfc_derive_array(derive, n, sizeof *derive->edges.root_rank),
-                                       .root = sfc_derive_array(derive, n, sizeof *derive->edges.root)};
+  derive->edges = sfc_derive_new_edges(derive, n, false);
+  derive->edges.n = n;
+  derive->edges.leaf = roots->leaf;
   if (goes_well(making) && !sfc_slot_rounds_find_slots(&multi->rounds, by_edge, NULL))
     note(making, sfshm_error(SF_ERR_NOMEM, "slots of %lld edges", (long long)nslots));
   sfc_derive_bcast(derive, multi->edges, SF_INT64, 1, by_edge, derive->edges.root);

@@ -8,7 +8,7 @@ static void *take_memory(sfc_derive_t *derive, int64_t n, size_t bytes)
 {
   void *memory = calloc((size_t)n + 1, bytes);
   if (memory == NULL)
-    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "grid: table of %lld entries", (long long)n), -1);
+    sfc_derive_error(derive, -1, SF_ERR_NOMEM, "grid: table of %lld entries", (long long)n);
   return memory;
 }
 
@@ -72,7 +72,7 @@ static void make_places(sfc_derive_t *derive, sf_grid_t *grid, const int64_t tol
     highest = of[SFC_GRID_TOLD_NODE] > highest ? (int32_t)of[SFC_GRID_TOLD_NODE] : highest;
   }
   if (grid->count > INT32_MAX) {
-    sfc_derive_note(derive, sfshm_error(SF_ERR_ARG, "%lld subdomains", (long long)grid->count), -1);
+    sfc_derive_error(derive, -1, SF_ERR_ARG, "%lld subdomains", (long long)grid->count);
     return;
   }
   grid->places = take_memory(derive, grid->count, sizeof *grid->places);
@@ -220,10 +220,9 @@ static sf_status_t make_graphs(sfc_derive_t *derive, sf_grid_t *grid)
 sf_status_t sf_grid_create(sf_group_t *group, const sf_grid_options_t *options, sf_grid_t **grid_p)
 {
   sfc_derive_t derive;
-  sf_status_t status = sfc_derive_check_group(__func__, group);
+  sf_status_t status = sfc_derive_on(&derive, __func__, group, SF_GRAPH_DEFAULT);
   if (status != SF_OK)
     return status;
-  sfc_derive_begin(&derive, __func__, group, SF_GRAPH_DEFAULT);
   sfc_derive_check_output(&derive, grid_p);
   sf_grid_t nothing = {.group = group}, *grid = take_memory(&derive, 1, sizeof *grid);
   sf_grid_t *working = grid != NULL ? grid : &nothing; /* so that this rank joins the agreement */

@@ -166,7 +166,7 @@ void sfc_grid_edges(sfc_derive_t *derive, const sf_grid_t *grid, int32_t root_ar
   derive->nroots = root_array < grid->narrays ? grid->units[root_array] : 0;
   if (!view_all(&viewer, leaf_array)) {
     derive->starved = true;
-    sfc_derive_note(derive, sfshm_error(SF_ERR_NOMEM, "grid: lines of %lld pieces", (long long)viewer.capacity), -1);
+    sfc_derive_error(derive, -1, SF_ERR_NOMEM, "grid: lines of %lld pieces", (long long)viewer.capacity);
   }
   sfc_derive_reserve(derive, viewer.nedges);
   viewer.derive = derive;

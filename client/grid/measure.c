@@ -53,8 +53,7 @@ static double measure_pair(sfc_derive_t *derive, const sf_grid_t *grid, int32_t 
     double time = now() - start;
     least = i >= WARM && time < least ? time : least;
   }
-  if (graph != NULL)
-    (void)sf_graph_destroy(graph);
+  (void)sf_graph_destroy(graph);
   return partner >= 0 ? least : 0;
 }
 

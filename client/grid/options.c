@@ -173,15 +173,9 @@ void sfc_grid_options_compare(sfc_derive_t *derive, const sf_grid_options_t *opt
     mine[i] = fields[i].value;
     root[i] = leaf[i] = i;
   }
-  sf_graph_t *graph = sfc_derive_helper(derive, derive->group->rank == 0 ? FIELDS : 0, &edges);
-  sfc_derive_bcast(derive, graph, SF_INT64, 1, mine, first);
-  if (graph != NULL)
-    (void)sf_graph_destroy(graph);
-  for (int i = 0; i < FIELDS && graph != NULL && derive->status == SF_OK; i++)
+  sfc_derive_bcast_along(derive, derive->group->rank == 0 ? FIELDS : 0, &edges, SF_INT64, mine, first);
+  for (int i = 0; i < FIELDS && derive->status == SF_OK; i++)
     if (mine[i] != first[i])
-      sfc_derive_note(derive,
-                      sfshm_error(SF_ERR_MISMATCH, "options: %s%s%.0d is %lld, on rank 0 it is %lld", fields[i].name,
-                                  i < 4 ? "" : " along axis ", i < 4 ? 0 : (i - 4) / 6, (long long)mine[i],
-                                  (long long)first[i]),
-                      -1);
+      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "options: %s%s%.0d is %lld, on rank 0 it is %lld", fields[i].name,
+                       i < 4 ? "" : " along axis ", i < 4 ? 0 : (i - 4) / 6, (long long)mine[i], (long long)first[i]);
 }

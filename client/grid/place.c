@@ -144,18 +144,14 @@ static const int64_t *tell_leader(sfc_derive_t *derive, const sf_grid_t *grid, i
   const sfc_grid_node_t *node = &grid->nodes[grid->here];
   int64_t n = node->leader == grid->group->rank ? words * node->n : 0, next = 0;
   int64_t *all = sfc_derive_array(derive, n, sizeof *all);
-  sfc_derive_edges_t edges = {0, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                              sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = sfc_derive_new_edges(derive, n, false);
   for (int64_t i = node->first; n > 0 && !derive->starved && i < node->first + node->n; i++)
     for (int64_t k = 0; grid->places[i].own == 0 && k < words; k++, next++) {
       edges.root_rank[next] = grid->places[i].rank;
       edges.root[next] = k;
     }
   edges.n = next;
-  sf_graph_t *graph = sfc_derive_helper(derive, words, &edges);
-  sfc_derive_bcast(derive, graph, SF_INT64, 1, mine, all);
-  if (graph != NULL)
-    (void)sf_graph_destroy(graph);
+  sfc_derive_bcast_along(derive, words, &edges, SF_INT64, mine, all);
   return all;
 }
 
@@ -165,19 +161,17 @@ static void tell_all(sfc_derive_t *derive, sf_grid_t *grid, const int64_t decide
   const sfc_grid_node_t *here = &grid->nodes[grid->here];
   int64_t n = grid->count + (int64_t)grid->nnodes * COSTS, at = 0;
   int64_t *all = sfc_derive_array(derive, n, sizeof *all);
-  sfc_derive_edges_t edges = {n, NULL, sfc_derive_array(derive, n, sizeof *edges.root_rank),
-                              sfc_derive_array(derive, n, sizeof *edges.root)};
+  sfc_derive_edges_t edges = sfc_derive_new_edges(derive, n, false);
   for (int32_t node = 0; !derive->starved && node < grid->nnodes; node++)
     for (int64_t k = 0; k < grid->nodes[node].n + COSTS; k++, at++) {
       edges.root_rank[at] = grid->nodes[node].leader;
       edges.root[at] = k;
     }
-  sf_graph_t *graph = sfc_derive_helper(derive, here->leader == grid->group->rank ? here->n + COSTS : 0, &edges);
-  sfc_derive_bcast(derive, graph, SF_INT64, 1, decided, all);
-  if (graph != NULL)
-    (void)sf_graph_destroy(graph);
+  edges.n = at;
+  sfc_derive_bcast_along(derive, here->leader == grid->group->rank ? here->n + COSTS : 0, &edges, SF_INT64, decided,
+                         all);
   at = 0;
-  for (int32_t node = 0; graph != NULL && derive->status == SF_OK && node < grid->nnodes; node++) {
+  for (int32_t node = 0; derive->status == SF_OK && node < grid->nnodes; node++) {
     sfc_placement_cost_t costs[2];
     for (int32_t k = 0; k < grid->nodes[node].n; k++)
       grid->places[grid->nodes[node].first + k].number = grid->nodes[node].first + all[at++];

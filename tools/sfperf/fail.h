@@ -22,6 +22,9 @@ static inline void sfperf_check(sf_status_t status, const char *what)
     sfperf_fail_status(status, what);
 }
 
+/* Calls the function, and checks its status. */
+#define sfperf_call(function, ...) sfperf_check(function(__VA_ARGS__), #function)
+
 /* Memory or failure; len_bytes may be 0. */
 void *sfperf_malloc(size_t len_bytes);
 

@@ -111,7 +111,7 @@ static void run_bench(int bench, const sfperf_options_t *options)
   benches[bench].run(&job);
   sfperf_nodes_free(&nodes);
   MPI_Barrier(MPI_COMM_WORLD); /* other ranks may still wait for this one */
-  sfperf_check(sf_finalize(job.context), "sf_finalize");
+  sfperf_call(sf_finalize, job.context);
   sfperf_petsc_stop();
 }
 

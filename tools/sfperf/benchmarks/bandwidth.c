@@ -42,10 +42,9 @@ static void run_window_sf(const side_t *side)
 {
   sf_request_t *requests[WINDOW];
   for (int i = 0; i < side->window; i++)
-    sfperf_check(sf_bcast_begin(side->graph, SF_DOUBLE, side->sent + i * side->count, side->received + i * side->count,
-                                SF_REPLACE, &requests[i]),
-                 "sf_bcast_begin");
-  sfperf_check(sf_wait_all(side->window, requests), "sf_wait_all");
+    sfperf_call(sf_bcast_begin, side->graph, SF_DOUBLE, side->sent + i * side->count, side->received + i * side->count,
+                SF_REPLACE, &requests[i]);
+  sfperf_call(sf_wait_all, side->window, requests);
 }
 
 static void run_window_mpi(const side_t *side)
@@ -80,7 +79,7 @@ static double run(void *opaque, int64_t iterations)
 static void buffer_free(const sfperf_job_t *job, bool by_sf_alloc, double *buffer)
 {
   if (by_sf_alloc)
-    sfperf_check(sf_free(job->context, buffer), "sf_free");
+    sfperf_call(sf_free, job->context, buffer);
   else
     free(buffer);
 }
@@ -89,7 +88,7 @@ static double *buffer_new(const sfperf_job_t *job, bool by_sf_alloc, int64_t len
 {
   void *buffer;
   if (by_sf_alloc)
-    sfperf_check(sf_alloc(job->context, (size_t)len_bytes, &buffer), "sf_alloc");
+    sfperf_call(sf_alloc, job->context, (size_t)len_bytes, &buffer);
   else
     buffer = sfperf_malloc((size_t)len_bytes);
   return buffer;
@@ -112,9 +111,8 @@ static sf_graph_t *graph_new(const sfperf_job_t *job, const side_t *side)
     root_index[i] = (int32_t)i;
   }
   sf_graph_t *graph;
-  sfperf_check(sf_graph_create_i32(sf_group_world(job->context), nroots, nleaves, NULL, root_rank, root_index,
-                                   SF_GRAPH_DEFAULT, &graph),
-               "sf_graph_create_i32");
+  sfperf_call(sf_graph_create_i32, sf_group_world(job->context), nroots, nleaves, NULL, root_rank, root_index,
+              SF_GRAPH_DEFAULT, &graph);
   free(root_rank);
   free(root_index);
   return graph;
@@ -170,7 +168,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, int64
                                    .measured = NSIDES,
                                });
   for (int s = 0; s < NSIDES; s++) {
-    sfperf_check(sf_graph_destroy(sides[s].graph), "sf_graph_destroy");
+    sfperf_call(sf_graph_destroy, sides[s].graph);
     buffer_free(job, s == SF_ALLOC, sides[s].sent);
     buffer_free(job, s == SF_ALLOC, sides[s].received);
   }

@@ -40,13 +40,13 @@ typedef struct round {
 
 static void do_sf(const round_t *round, const buffers_t *buffers)
 {
-  sfperf_check(sf_bcast(round->graph, SF_DOUBLE, buffers->source, buffers->target, SF_REPLACE), "sf_bcast");
+  sfperf_call(sf_bcast, round->graph, SF_DOUBLE, buffers->source, buffers->target, SF_REPLACE);
 }
 
 static void do_persistent(round_t *round)
 {
-  sfperf_check(sf_start(round->request), "sf_start");
-  sfperf_check(sf_wait(&round->request), "sf_wait");
+  sfperf_call(sf_start, round->request);
+  sfperf_call(sf_wait, &round->request);
 }
 
 static void do_mpi(const round_t *round)
@@ -103,27 +103,26 @@ static void round_init(const sfperf_job_t *job, round_t *round, sf_pattern_t pat
   bool all = pattern == SF_PATTERN_ALLTOALL, receives = pattern != SF_PATTERN_GATHER || job->rank == 0;
   round->nsource = all ? (int64_t)round->block * job->size : round->block;
   round->ntarget = receives ? (int64_t)round->block * job->size : 0;
-  sfperf_check(
-      sf_graph_create_pattern(sf_group_world(job->context), pattern, round->block, 0, SF_GRAPH_DEFAULT, &round->graph),
-      "sf_graph_create_pattern");
+  sfperf_call(sf_graph_create_pattern, sf_group_world(job->context), pattern, round->block, 0, SF_GRAPH_DEFAULT,
+              &round->graph);
   size_t source_bytes = (size_t)round->nsource * sizeof(double);
   size_t target_bytes = (size_t)(round->ntarget > 0 ? round->ntarget : 1) * sizeof(double);
   round->plain = (buffers_t){sfperf_malloc(source_bytes), sfperf_malloc(target_bytes)};
   void *source, *target;
-  sfperf_check(sf_alloc(job->context, source_bytes, &source), "sf_alloc");
-  sfperf_check(sf_alloc(job->context, target_bytes, &target), "sf_alloc");
+  sfperf_call(sf_alloc, job->context, source_bytes, &source);
+  sfperf_call(sf_alloc, job->context, target_bytes, &target);
   round->shared = (buffers_t){source, target};
   for (int64_t i = 0; i < round->nsource; i++)
     round->plain.source[i] = round->shared.source[i] = (double)(job->rank * round->nsource + i);
-  sfperf_check(sf_bcast_init(round->graph, SF_DOUBLE, source, target, SF_REPLACE, &round->request), "sf_bcast_init");
+  sfperf_call(sf_bcast_init, round->graph, SF_DOUBLE, source, target, SF_REPLACE, &round->request);
 }
 
 static void round_free(round_t *round)
 {
-  sfperf_check(sf_request_free(&round->request), "sf_request_free");
-  sfperf_check(sf_graph_destroy(round->graph), "sf_graph_destroy");
-  sfperf_check(sf_free(round->job->context, round->shared.source), "sf_free");
-  sfperf_check(sf_free(round->job->context, round->shared.target), "sf_free");
+  sfperf_call(sf_request_free, &round->request);
+  sfperf_call(sf_graph_destroy, round->graph);
+  sfperf_call(sf_free, round->job->context, round->shared.source);
+  sfperf_call(sf_free, round->job->context, round->shared.target);
   free(round->plain.source);
   free(round->plain.target);
 }

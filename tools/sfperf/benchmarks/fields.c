@@ -35,8 +35,8 @@ static double run(void *opaque, int64_t iterations)
   side_t *side = opaque;
   double start = sfperf_now();
   for (int64_t i = 0; i < iterations; i++) {
-    sfperf_check(sf_start_all(side->n, side->requests), "sf_start_all");
-    sfperf_check(sf_wait_all(side->n, side->requests), "sf_wait_all");
+    sfperf_call(sf_start_all, side->n, side->requests);
+    sfperf_call(sf_wait_all, side->n, side->requests);
   }
   return sfperf_now() - start;
 }
@@ -55,9 +55,8 @@ static sf_graph_t *make_graph(const sfperf_job_t *job, const sfperf_pattern_t *p
     rank[i] = pattern->root_rank[leaf];
     index[i] = pattern->root_index[leaf] + (int32_t)(i / pattern->nleaves * nroots[rank[i]]);
   }
-  sfperf_check(sf_graph_create_i32(sf_group_world(job->context), pattern->nroots * columns, n, NULL, rank, index,
-                                   SF_GRAPH_DEFAULT, &graph),
-               "sf_graph_create_i32");
+  sfperf_call(sf_graph_create_i32, sf_group_world(job->context), pattern->nroots * columns, n, NULL, rank, index,
+              SF_GRAPH_DEFAULT, &graph);
   free(rank);
   free(index);
   free(nroots);
@@ -67,7 +66,7 @@ static sf_graph_t *make_graph(const sfperf_job_t *job, const sfperf_pattern_t *p
 static double *make_vector(const sfperf_job_t *job, int64_t n)
 {
   void *vector;
-  sfperf_check(sf_alloc(job->context, (size_t)(n > 0 ? n : 1) * sizeof(double), &vector), "sf_alloc");
+  sfperf_call(sf_alloc, job->context, (size_t)(n > 0 ? n : 1) * sizeof(double), &vector);
   return vector;
 }
 
@@ -83,10 +82,10 @@ static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_cas
 
 static void round_free(const sfperf_job_t *job, round_t *round)
 {
-  sfperf_check(sf_graph_destroy(round->columns), "sf_graph_destroy");
-  sfperf_check(sf_graph_destroy(round->graph), "sf_graph_destroy");
-  sfperf_check(sf_free(job->context, round->roots), "sf_free");
-  sfperf_check(sf_free(job->context, round->leaves), "sf_free");
+  sfperf_call(sf_graph_destroy, round->columns);
+  sfperf_call(sf_graph_destroy, round->graph);
+  sfperf_call(sf_free, job->context, round->roots);
+  sfperf_call(sf_free, job->context, round->leaves);
   sfperf_pattern_free(&round->pattern);
 }
 
@@ -99,13 +98,11 @@ static void sides_init(const round_t *round, side_t sides[CONTENDERS])
   sides[0] = (side_t){.name = "sf_fields", .n = 1};
   sides[1] = (side_t){.name = "sf_columns", .n = 1};
   sides[2] = (side_t){.name = "sf_separate", .n = round->nfields};
-  sfperf_check(sf_bcast_init_v(round->graph, round->nfields, fields, sides[0].requests), "sf_bcast_init_v");
-  sfperf_check(sf_bcast_init(round->columns, SF_DOUBLE, round->roots, round->leaves, SF_REPLACE, sides[1].requests),
-               "sf_bcast_init");
+  sfperf_call(sf_bcast_init_v, round->graph, round->nfields, fields, sides[0].requests);
+  sfperf_call(sf_bcast_init, round->columns, SF_DOUBLE, round->roots, round->leaves, SF_REPLACE, sides[1].requests);
   for (int k = 0; k < round->nfields; k++)
-    sfperf_check(sf_bcast_init(round->graph, SF_DOUBLE, fields[k].rootdata, fields[k].leafdata, SF_REPLACE,
-                               &sides[2].requests[k]),
-                 "sf_bcast_init");
+    sfperf_call(sf_bcast_init, round->graph, SF_DOUBLE, fields[k].rootdata, fields[k].leafdata, SF_REPLACE,
+                &sides[2].requests[k]);
 }
 
 /* Runs a contender once and checks its result, with values that differ for all ranks, roots and fields. */
@@ -147,7 +144,7 @@ static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, const
   sfperf_report_measured(report, name, "bcast", bytes, contenders, CONTENDERS);
   for (int c = 0; c < CONTENDERS; c++)
     for (int k = 0; k < sides[c].n; k++)
-      sfperf_check(sf_request_free(&sides[c].requests[k]), "sf_request_free");
+      sfperf_call(sf_request_free, &sides[c].requests[k]);
   round_free(job, &round);
 }
 

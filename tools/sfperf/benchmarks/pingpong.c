@@ -152,7 +152,7 @@ static void measure_size(const sfperf_job_t *job, sfperf_report_t *report, sfper
                                    .columns = count,
                                    .measured = measured,
                                });
-  sfperf_check(sf_free(job->context, beside), "sf_free");
+  sfperf_call(sf_free, job->context, beside);
   round_free(&round);
 }
 

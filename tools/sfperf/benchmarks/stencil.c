@@ -48,7 +48,7 @@ static void find_neighbors(sfperf_halos_t *halos)
       at += step[axis] > 0 ? halos->own.extent[axis] : step[axis];
       point[axis] = (at % n + n) % n;
     }
-    sfperf_check(sf_grid_find(halos->grid, point, &number, &halos->neighbors[d], NULL), "sf_grid_find");
+    sfperf_call(sf_grid_find, halos->grid, point, &number, &halos->neighbors[d], NULL);
   }
 }
 
@@ -61,8 +61,8 @@ static void halos_init(const sfperf_job_t *job, sfperf_halos_t *halos, const sfp
     options.radius[axis][0] = options.radius[axis][1] = halos->radius;
     options.periodic[axis] = true;
   }
-  sfperf_check(sf_grid_create(sf_group_world(job->context), &options, &halos->grid), "sf_grid_create");
-  sfperf_check(sf_grid_subdomain(halos->grid, 0, &halos->own), "sf_grid_subdomain");
+  sfperf_call(sf_grid_create, sf_group_world(job->context), &options, &halos->grid);
+  sfperf_call(sf_grid_subdomain, halos->grid, 0, &halos->own);
   int small = 0;
   for (int axis = 0; axis < 3; axis++)
     small = small || halos->own.extent[axis] < halos->radius;
@@ -70,9 +70,9 @@ static void halos_init(const sfperf_job_t *job, sfperf_halos_t *halos, const sfp
   if (small)
     sfperf_fail_all(2, "stencil: a part of the grid is narrower than the radius %d, which only the library can do",
                     halos->radius);
-  sfperf_check(sf_grid_array(halos->grid, 0, &halos->units, NULL), "sf_grid_array");
+  sfperf_call(sf_grid_array, halos->grid, 0, &halos->units, NULL);
   void *fields;
-  sfperf_check(sf_alloc(job->context, (size_t)halos->units * (size_t)nfields * sizeof(double), &fields), "sf_alloc");
+  sfperf_call(sf_alloc, job->context, (size_t)halos->units * (size_t)nfields * sizeof(double), &fields);
   halos->fields = fields;
   find_neighbors(halos);
 }
@@ -141,8 +141,8 @@ static void round_free(const sfperf_job_t *job, round_t *round)
 {
   for (int i = 0; i < round->nsides; i++)
     round->sides[i].method->destroy(round->sides[i].state);
-  sfperf_check(sf_free(job->context, round->halos.fields), "sf_free");
-  sfperf_check(sf_grid_destroy(round->halos.grid), "sf_grid_destroy");
+  sfperf_call(sf_free, job->context, round->halos.fields);
+  sfperf_call(sf_grid_destroy, round->halos.grid);
 }
 
 static int64_t halo_points(const sfperf_halos_t *halos)

@@ -22,7 +22,7 @@ int32_t sfperf_device_count(void)
 void *sfperf_device_alloc(sf_context_t *context, int rank, size_t len_bytes)
 {
   void *memory;
-  sfperf_check(sf_alloc_on_device(context, rank % load()->count(), len_bytes, &memory), "sf_alloc_on_device");
+  sfperf_call(sf_alloc_on_device, context, rank % load()->count(), len_bytes, &memory);
   return memory;
 }
 

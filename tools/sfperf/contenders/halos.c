@@ -18,7 +18,7 @@ static void *sf_create(const sfperf_halos_t *halos)
     arrays[f] = halos->fields + f * halos->units;
     fields[f] = (sf_grid_field_t){SF_DOUBLE, &arrays[f]};
   }
-  sfperf_check(sf_grid_exchange_create(halos->grid, halos->nfields, fields, &exchange), "sf_grid_exchange_create");
+  sfperf_call(sf_grid_exchange_create, halos->grid, halos->nfields, fields, &exchange);
   free(fields);
   free(arrays);
   return exchange;
@@ -26,12 +26,12 @@ static void *sf_create(const sfperf_halos_t *halos)
 
 static void sf_exchange(void *state)
 {
-  sfperf_check(sf_grid_exchange(state), "sf_grid_exchange");
+  sfperf_call(sf_grid_exchange, state);
 }
 
 static void sf_destroy(void *state)
 {
-  sfperf_check(sf_grid_exchange_destroy(state), "sf_grid_exchange_destroy");
+  sfperf_call(sf_grid_exchange_destroy, state);
 }
 
 const sfperf_halo_method_t sfperf_halo_sf = {
@@ -46,26 +46,24 @@ static void *columns_create(const sfperf_halos_t *halos)
 {
   columns_t *columns = sfperf_malloc(sizeof *columns);
   sf_graph_t *one;
-  sfperf_check(sf_grid_graph(halos->grid, 0, 0, &one), "sf_grid_graph");
-  sfperf_check(sf_graph_create_strided(one, halos->nfields, halos->units, halos->units, &columns->graph),
-               "sf_graph_create_strided");
-  sfperf_check(sf_bcast_init(columns->graph, SF_DOUBLE, halos->fields, halos->fields, SF_REPLACE, &columns->request),
-               "sf_bcast_init");
+  sfperf_call(sf_grid_graph, halos->grid, 0, 0, &one);
+  sfperf_call(sf_graph_create_strided, one, halos->nfields, halos->units, halos->units, &columns->graph);
+  sfperf_call(sf_bcast_init, columns->graph, SF_DOUBLE, halos->fields, halos->fields, SF_REPLACE, &columns->request);
   return columns;
 }
 
 static void columns_exchange(void *state)
 {
   columns_t *columns = state;
-  sfperf_check(sf_start(columns->request), "sf_start");
-  sfperf_check(sf_wait(&columns->request), "sf_wait");
+  sfperf_call(sf_start, columns->request);
+  sfperf_call(sf_wait, &columns->request);
 }
 
 static void columns_destroy(void *state)
 {
   columns_t *columns = state;
-  sfperf_check(sf_request_free(&columns->request), "sf_request_free");
-  sfperf_check(sf_graph_destroy(columns->graph), "sf_graph_destroy");
+  sfperf_call(sf_request_free, &columns->request);
+  sfperf_call(sf_graph_destroy, columns->graph);
   free(columns);
 }
 

@@ -24,9 +24,8 @@ static sf_graph_t *make_graph(const sfperf_task_t *task)
 {
   const sfperf_pattern_t *pattern = task->pattern;
   sf_graph_t *graph;
-  sfperf_check(sf_graph_create_i32(sf_group_world(task->context), pattern->nroots, pattern->nleaves, NULL,
-                                   pattern->root_rank, pattern->root_index, SF_GRAPH_DEFAULT, &graph),
-               "sf_graph_create_i32");
+  sfperf_call(sf_graph_create_i32, sf_group_world(task->context), pattern->nroots, pattern->nleaves, NULL,
+              pattern->root_rank, pattern->root_index, SF_GRAPH_DEFAULT, &graph);
   return graph;
 }
 
@@ -48,40 +47,38 @@ static void *create_persistent(const sfperf_task_t *task)
 {
   state_t *state = create(task);
   const sfperf_vectors_t *vectors = &state->vectors;
-  sfperf_check(
-      sf_bcast_init(state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE, &state->bcast_request),
-      "sf_bcast_init");
-  sfperf_check(
-      sf_reduce_init(state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op, &state->reduce_request),
-      "sf_reduce_init");
+  sfperf_call(sf_bcast_init, state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE,
+              &state->bcast_request);
+  sfperf_call(sf_reduce_init, state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op,
+              &state->reduce_request);
   return state;
 }
 
 static void destroy(void *opaque)
 {
   state_t *state = opaque;
-  sfperf_check(sf_request_free(&state->bcast_request), "sf_request_free");
-  sfperf_check(sf_request_free(&state->reduce_request), "sf_request_free");
-  sfperf_check(sf_graph_destroy(state->graph), "sf_graph_destroy");
+  sfperf_call(sf_request_free, &state->bcast_request);
+  sfperf_call(sf_request_free, &state->reduce_request);
+  sfperf_call(sf_graph_destroy, state->graph);
   free(state);
 }
 
 static void bcast(void *opaque)
 {
   const state_t *state = opaque;
-  sfperf_check(sf_bcast(state->graph, SF_DOUBLE, state->vectors.roots, state->vectors.leaves, SF_REPLACE), "sf_bcast");
+  sfperf_call(sf_bcast, state->graph, SF_DOUBLE, state->vectors.roots, state->vectors.leaves, SF_REPLACE);
 }
 
 static void reduce(void *opaque)
 {
   const state_t *state = opaque;
-  sfperf_check(sf_reduce(state->graph, SF_DOUBLE, state->vectors.leaves, state->vectors.roots, state->op), "sf_reduce");
+  sfperf_call(sf_reduce, state->graph, SF_DOUBLE, state->vectors.leaves, state->vectors.roots, state->op);
 }
 
 static void run_persistent(sf_request_t *request)
 {
-  sfperf_check(sf_start(request), "sf_start");
-  sfperf_check(sf_wait(&request), "sf_wait");
+  sfperf_call(sf_start, request);
+  sfperf_call(sf_wait, &request);
 }
 
 static void bcast_persistent(void *opaque)
@@ -100,22 +97,20 @@ static void bcast_begin(void *opaque)
 {
   state_t *state = opaque;
   const sfperf_vectors_t *vectors = &state->vectors;
-  sfperf_check(sf_bcast_begin(state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE, &state->begun),
-               "sf_bcast_begin");
+  sfperf_call(sf_bcast_begin, state->graph, SF_DOUBLE, vectors->roots, vectors->leaves, SF_REPLACE, &state->begun);
 }
 
 static void reduce_begin(void *opaque)
 {
   state_t *state = opaque;
   const sfperf_vectors_t *vectors = &state->vectors;
-  sfperf_check(sf_reduce_begin(state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op, &state->begun),
-               "sf_reduce_begin");
+  sfperf_call(sf_reduce_begin, state->graph, SF_DOUBLE, vectors->leaves, vectors->roots, state->op, &state->begun);
 }
 
 static void end(void *opaque)
 {
   state_t *state = opaque;
-  sfperf_check(sf_wait(&state->begun), "sf_wait");
+  sfperf_call(sf_wait, &state->begun);
 }
 
 /* ---- By way of the host ------------------------------------------------------------------------------------------ */
@@ -159,7 +154,7 @@ static double time_create(const sfperf_task_t *task)
   double start = sfperf_now();
   sf_graph_t *graph = make_graph(task);
   double seconds = sfperf_now() - start;
-  sfperf_check(sf_graph_destroy(graph), "sf_graph_destroy");
+  sfperf_call(sf_graph_destroy, graph);
   return seconds;
 }
 

@@ -22,7 +22,7 @@ static double *vector_alloc(sf_context_t *context, sfperf_memory_t memory, int64
   if (memory == SFPERF_DEVICE)
     return sfperf_device_alloc(context, rank, len_bytes);
   if (memory == SFPERF_SF_ALLOC)
-    sfperf_check(sf_alloc(context, len_bytes, &address), "sf_alloc");
+    sfperf_call(sf_alloc, context, len_bytes, &address);
   else
     address = sfperf_malloc(len_bytes);
   memset(address, 0, len_bytes);
@@ -43,8 +43,8 @@ void sfperf_vectors_init(sfperf_vectors_t *vectors, sf_context_t *context, sfper
 void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, sfperf_memory_t memory)
 {
   if (memory != SFPERF_PLAIN) {
-    sfperf_check(sf_free(context, vectors->roots), "sf_free");
-    sfperf_check(sf_free(context, vectors->leaves), "sf_free");
+    sfperf_call(sf_free, context, vectors->roots);
+    sfperf_call(sf_free, context, vectors->leaves);
   }
   if (memory != SFPERF_SF_ALLOC) {
     free(vectors->roots_seen);

@@ -35,43 +35,39 @@ static void *array_create(sfperf_patch_t *patch)
       .first = one_row ? 1 : 0,
   };
   sf_group_t *world = sf_group_world(patch->context);
-  sfperf_check(sf_array_create(world, SF_DOUBLE, 2 - array->first, shape + array->first, &halves, &array->values),
-               "sf_array_create");
-  sfperf_check(sf_array_create(world, SF_INT64, 1, counters, &halves, &array->counter), "sf_array_create");
+  sfperf_call(sf_array_create, world, SF_DOUBLE, 2 - array->first, shape + array->first, &halves, &array->values);
+  sfperf_call(sf_array_create, world, SF_INT64, 1, counters, &halves, &array->counter);
   return array;
 }
 
 static void array_put(void *opaque)
 {
   const array_t *array = opaque;
-  sfperf_check(
-      sf_array_put(array->values, array->lo + array->first, array->extent + array->first, array->patch->values, NULL),
-      "sf_array_put");
-  sfperf_check(sf_array_flush(array->values, TARGET), "sf_array_flush");
+  sfperf_call(sf_array_put, array->values, array->lo + array->first, array->extent + array->first, array->patch->values,
+              NULL);
+  sfperf_call(sf_array_flush, array->values, TARGET);
 }
 
 static void array_get(void *opaque)
 {
   const array_t *array = opaque;
-  sfperf_check(
-      sf_array_get(array->values, array->lo + array->first, array->extent + array->first, array->patch->result, NULL),
-      "sf_array_get");
+  sfperf_call(sf_array_get, array->values, array->lo + array->first, array->extent + array->first, array->patch->result,
+              NULL);
 }
 
 static void array_acc(void *opaque)
 {
   const array_t *array = opaque;
-  sfperf_check(sf_array_acc(array->values, array->lo + array->first, array->extent + array->first, array->patch->values,
-                            NULL, NULL),
-               "sf_array_acc");
-  sfperf_check(sf_array_flush(array->values, TARGET), "sf_array_flush");
+  sfperf_call(sf_array_acc, array->values, array->lo + array->first, array->extent + array->first, array->patch->values,
+              NULL, NULL);
+  sfperf_call(sf_array_flush, array->values, TARGET);
 }
 
 static void array_read_inc(void *opaque)
 {
   const array_t *array = opaque;
   const int64_t index[] = {1};
-  sfperf_check(sf_array_read_inc(array->counter, index, 1, &array->patch->previous), "sf_array_read_inc");
+  sfperf_call(sf_array_read_inc, array->counter, index, 1, &array->patch->previous);
 }
 
 static const double *array_local(void *opaque)
@@ -79,15 +75,15 @@ static const double *array_local(void *opaque)
   const array_t *array = opaque;
   sf_array_part_t part;
   void *data;
-  sfperf_check(sf_array_local(array->values, &part, &data), "sf_array_local");
+  sfperf_call(sf_array_local, array->values, &part, &data);
   return data;
 }
 
 static void array_destroy(void *opaque)
 {
   array_t *array = opaque;
-  sfperf_check(sf_array_destroy(array->values), "sf_array_destroy");
-  sfperf_check(sf_array_destroy(array->counter), "sf_array_destroy");
+  sfperf_call(sf_array_destroy, array->values);
+  sfperf_call(sf_array_destroy, array->counter);
   free(array);
 }
 

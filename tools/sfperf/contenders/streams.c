@@ -19,36 +19,33 @@ static void *create(const sfperf_task_t *task)
   const sfperf_pattern_t *pattern = task->pattern;
   state_t *state = sfperf_malloc(sizeof *state);
   *state = (state_t){.vectors = task->vectors, .op = task->sum ? SF_SUM : SF_REPLACE};
-  sfperf_check(sf_graph_create_i32(sf_group_world(task->context), pattern->nroots, pattern->nleaves, NULL,
-                                   pattern->root_rank, pattern->root_index, SF_GRAPH_DEFAULT, &state->graph),
-               "sf_graph_create_i32");
+  sfperf_call(sf_graph_create_i32, sf_group_world(task->context), pattern->nroots, pattern->nleaves, NULL,
+              pattern->root_rank, pattern->root_index, SF_GRAPH_DEFAULT, &state->graph);
   return state;
 }
 
 static void destroy(void *opaque)
 {
   state_t *state = opaque;
-  sfperf_check(sf_graph_destroy(state->graph), "sf_graph_destroy");
+  sfperf_call(sf_graph_destroy, state->graph);
   free(state);
 }
 
 static void give_bcast(const state_t *state)
 {
-  sfperf_check(sf_bcast_on_stream(state->graph, SF_DOUBLE, state->vectors.roots, state->vectors.leaves, SF_REPLACE,
-                                  DEFAULT_STREAM),
-               "sf_bcast_on_stream");
+  sfperf_call(sf_bcast_on_stream, state->graph, SF_DOUBLE, state->vectors.roots, state->vectors.leaves, SF_REPLACE,
+              DEFAULT_STREAM);
 }
 
 static void give_reduce(const state_t *state)
 {
-  sfperf_check(sf_reduce_on_stream(state->graph, SF_DOUBLE, state->vectors.leaves, state->vectors.roots, state->op,
-                                   DEFAULT_STREAM),
-               "sf_reduce_on_stream");
+  sfperf_call(sf_reduce_on_stream, state->graph, SF_DOUBLE, state->vectors.leaves, state->vectors.roots, state->op,
+              DEFAULT_STREAM);
 }
 
 static void wait_for(const state_t *state)
 {
-  sfperf_check(sf_streams_wait(state->graph), "sf_streams_wait");
+  sfperf_call(sf_streams_wait, state->graph);
 }
 
 static void bcast(void *opaque)
