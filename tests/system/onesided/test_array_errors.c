@@ -9,7 +9,7 @@
 #include "tests/unit/runner.h"
 
 #define RANKS 4
-#define KILLS 40
+#define KILLS 100 /* on one node, on two and on three; SFTEST_ROUNDS: another number */
 
 /* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
@@ -293,13 +293,22 @@ static int live_and_die(sftest_rank_t *self)
   return 0;
 }
 
+static int choose_rounds(void)
+{
+  const char *text = getenv("SFTEST_ROUNDS");
+  if (sftest_seed_is_given())
+    return 1;
+  return text != NULL ? atoi(text) : sftest_scale(KILLS);
+}
+
 START_TEST(kills)
 {
+  int rounds = choose_rounds();
   int32_t places[RANKS];
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, _i);
   sftest_cluster_warm(&cluster);
-  for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(KILLS)); i++) {
+  for (int i = 0; i < rounds; i++) {
     sftest_job_t job;
     uint64_t random = sftest_seed();
     doom_t doom = {.seed = random, .victim = (int32_t)sftest_below(&random, RANKS)};
@@ -322,7 +331,7 @@ int main(void)
   tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, errors, 1, 3);
   tcase_add_test(cases, limits);
-  tcase_add_loop_test(cases, kills, 1, 3);
+  tcase_add_loop_test(cases, kills, 1, 4);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
 }
