@@ -2,11 +2,13 @@
 #include "daemon/onesided/apply.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shm/array/accumulate.h"
 #include "shm/array/transfer.h"
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 /* Cost of an element, in addition to its bytes: measured roughly, strided copies and uncontended updates. */
 #define COST_OF_MOVE 4
@@ -52,20 +54,6 @@ static sf_status_t check_list(const sfd_array_t *array, const sfshm_array_reques
   return SF_OK;
 }
 
-/* Part of a group rank; NULL: the rank is not on this node. */
-static const sfd_array_part_t *find_part(const sfd_array_t *array, int32_t rank)
-{
-  int32_t low = 0, high = array->nparts;
-  while (low < high) {
-    int32_t middle = low + (high - low) / 2;
-    if (array->parts[middle].rank < rank)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < array->nparts && array->parts[low].rank == rank ? &array->parts[low] : NULL;
-}
-
 /* Address of an element; NULL: the element is not on this node. */
 static char *find_element(const sfd_array_t *array, const int64_t index[])
 {
@@ -73,7 +61,9 @@ static char *find_element(const sfd_array_t *array, const int64_t index[])
   for (int32_t d = 0; d < array->shape.ndims; d++)
     if (index[d] < 0 || index[d] >= array->shape.dims[d].extent)
       return NULL;
-  const sfd_array_part_t *part = find_part(array, sfshm_array_owner(&array->shape, index, &element));
+  int32_t owner = sfshm_array_owner(&array->shape, index, &element);
+  const sfd_array_part_t *part =
+      bsearch(&owner, array->parts, (size_t)array->nparts, sizeof array->parts[0], sfshm_compare_int32);
   return part != NULL ? part->data + element * array->shape.unit_bytes : NULL;
 }
 

@@ -14,7 +14,7 @@
 
 /* Elements of one rank of this node. */
 typedef struct sfd_array_part {
-  int32_t rank;                  /* group rank */
+  int32_t rank;                  /* group rank: first, the key of bsearch */
   sfd_shared_mapping_t *mapping; /* NULL: ArrayOpen of the rank has not arrived, or the array is on this node only */
   char *data;                    /* element 0, in the mapping */
   int64_t count;                 /* elements */

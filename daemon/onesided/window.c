@@ -11,6 +11,7 @@
 #include "daemon/onesided/array.h"
 #include "daemon/onesided/messages.h"
 #include "shm/base/error.h"
+#include "shm/base/sort.h"
 
 /* A request in flight. */
 typedef struct request {
@@ -171,17 +172,11 @@ static bool is_within(uint64_t offset, uint64_t bytes)
          offset <= sizeof(sfshm_window_t) - bytes;
 }
 
+/* Whether the group has ranks on the other node. */
 static bool has_node(const sfd_group_t *group, int32_t node)
 {
-  int32_t low = 0, high = group->nnodes;
-  while (low < high) {
-    int32_t middle = low + (high - low) / 2;
-    if (group->nodes[middle] < node)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < group->nnodes && group->nodes[low] == node && low != group->node_position;
+  return node != group->nodes[group->node_position] &&
+         bsearch(&node, group->nodes, (size_t)group->nnodes, sizeof node, sfshm_compare_int32) != NULL;
 }
 
 /* Returns the fault of an entry as text, or NULL if it is valid; *value_p: the faulty value. */
