@@ -92,7 +92,8 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
     return false;
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t all_bytes = (size_t)out.n * request->value_bytes;
-  size_t bytes = sfc_message_left(request, &lane->tx_cursor, out.n);
+  sfc_outgoing_flatten(lane, request, &out);
+  size_t bytes = sfc_message_left(out.fields, out.nfields, &lane->tx_cursor, out.n);
   if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
     return false;
   sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);

@@ -1,5 +1,8 @@
 /* Operations with several fields (sf_bcast_v, sf_reduce_v, and so on), and requests that sf_start_all joins. Runs on
  * the thread that uses the graph. */
+#include <stdlib.h>
+
+#include "client/engine/lane_send.h"
 #include "client/engine/operation.h"
 #include "client/engine/request.h"
 #include "client/engine/start.h"
@@ -85,6 +88,8 @@ static sf_status_t make(sfc_call_t *call, sf_request_t **request_p)
     return status;
   sf_request_t *request = take_recent(call);
   if (request != NULL) {
+    if (!request->flattened) /* the same call once more */
+      sfc_request_flatten(request);
     *request_p = request;
     return SF_OK;
   }
@@ -152,6 +157,100 @@ sf_status_t sf_reduce_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fiel
   if (is_single(n, fields))
     return sf_reduce_init(graph, fields->unit, fields->leafdata, fields->rootdata, fields->op, request_p);
   return make(&call, request_p);
+}
+
+/* ---- All fields as one ------------------------------------------------------------------------------------------- */
+
+/* Most values of a message whose list is worth its lines of cache; and of a contiguous field, which is copied faster.
+ */
+#define FLAT_VALUES_MAX 2048
+#define FLAT_CONTIGUOUS_MAX 48
+
+/* Distances of the fields' sources, or targets, from the lowest one, in units. Returns the lowest; NULL if a distance
+ * is no number of units. */
+static char *find_offsets(const sf_request_t *request, bool sources, int64_t offsets[])
+{
+  uintptr_t lowest = UINTPTR_MAX;
+  size_t unit_bytes = request->fields->combine.unit_bytes;
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    uintptr_t address = (uintptr_t)(sources ? field->source : field->target);
+    lowest = address < lowest ? address : lowest;
+  }
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    uintptr_t distance = (uintptr_t)(sources ? field->source : field->target) - lowest;
+    if (distance % unit_bytes != 0)
+      return NULL;
+    offsets[k] = (int64_t)(distance / unit_bytes);
+  }
+  return (char *)lowest;
+}
+
+static bool is_worth_while(const sf_request_t *request, const sfc_link_t *link, bool sends, const int64_t offsets[])
+{
+  bool roots = (request->operation == SFSHM_BCAST) == sends;
+  const sfshm_pattern_t *pattern = roots ? &link->value_root : &link->leaf;
+  int64_t most = pattern->kind == SFSHM_PATTERN_CONTIGUOUS ? FLAT_CONTIGUOUS_MAX : FLAT_VALUES_MAX / request->nfields;
+  int64_t count = sfc_link_count(link, request->operation);
+  if (count > 0 && sfc_link_adjoins(link, request->operation, sends, offsets, request->nfields))
+    return true;
+  return count > 0 && count <= most && link->extra_value.n <= most;
+}
+
+static void flatten_lanes(sf_request_t *request, bool sends)
+{
+  const sf_graph_t *graph = request->graph;
+  int64_t offsets[SF_FIELDS_MAX];
+  sfshm_operation_t operation = request->operation;
+  int32_t n = sends ? graph->routes.nsenders[operation] : graph->routes.nreceivers[operation];
+  sfc_lane_t *const *lanes = sends ? graph->routes.senders[operation] : graph->routes.receivers[operation];
+  char *lowest = find_offsets(request, sends, offsets);
+  if (sends)
+    request->flat->field.source = lowest;
+  else
+    request->flat->field.target = lowest;
+  for (int32_t i = 0; i < n && lowest != NULL; i++) {
+    const sfc_link_t *link = sends ? sfc_lane_outgoing(lanes[i], operation) : sfc_lane_incoming(lanes[i], operation);
+    /* Without memory the lane does without. */
+    if (lanes[i]->trunk == NULL && is_worth_while(request, link, sends, offsets))
+      (void)sfc_link_flatten(link, operation, sends, offsets, request->nfields,
+                             &request->flat->links[2 * (lanes[i] - graph->lanes) + sends]);
+  }
+}
+
+void sfc_request_flatten(sf_request_t *request)
+{
+  const sfc_field_t *first = request->fields;
+  request->flattened = true;
+  if (request->nfields == 1 || request->devices != NULL)
+    return;
+  for (int32_t k = 1; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    if (field->op != first->op || field->combine.unit.base != first->combine.unit.base ||
+        field->combine.unit.count != first->combine.unit.count)
+      return;
+  }
+  int32_t nlinks = 2 * request->graph->nlanes;
+  request->flat = calloc(1, sizeof *request->flat + (size_t)nlinks * sizeof request->flat->links[0]);
+  if (request->flat == NULL)
+    return;
+  request->flat->field = *first;
+  request->flat->nlinks = nlinks;
+  flatten_lanes(request, true);
+  flatten_lanes(request, false);
+  sfc_fast_path_find(request);
+}
+
+void sfc_request_unflatten(sf_request_t *request)
+{
+  if (request->flat == NULL)
+    return;
+  request->send = request->receive = (sfc_fast_path_t){0}; /* of the flat form */
+  for (int32_t i = 0; i < request->flat->nlinks; i++)
+    sfc_link_destroy(&request->flat->links[i]);
+  free(request->flat);
+  request->flat = NULL;
 }
 
 /* ---- Requests that start together -------------------------------------------------------------------------------- */

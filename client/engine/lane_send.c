@@ -19,10 +19,14 @@
 #define STAGED_MIN ((size_t)8 << 10)
 #define STAGED_UNIT_MAX ((size_t)64)
 
-/* Uses values staged from the device for all lanes. */
-static void take_staged(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
+/* Chooses the values to pack: staged from the device for all lanes, or of all fields as one. */
+static void take_packed(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
                         sfc_outgoing_t *out)
 {
+  if (!out->of_device) {
+    sfc_outgoing_flatten(lane, request, out);
+    return;
+  }
   const sfc_field_t *staged = sfc_staging_find(lane, request);
   if (staged == NULL)
     return;
@@ -213,10 +217,11 @@ void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *pa
 }
 
 /* Packs the piece at the cursor into a cell and advances the cursor. */
-static size_t pack_piece(sfc_lane_t *lane, const sf_request_t *request, const sfc_outgoing_t *out)
+static size_t pack_piece(sfc_lane_t *lane, const sfc_outgoing_t *out)
 {
   sfc_cursor_t *at = &lane->tx_cursor;
-  size_t bytes = sfc_piece_bytes(request, *at, out->n, sfshm_piece_most(lane->tx.cell_bytes)), done = 0;
+  size_t bytes = sfc_piece_bytes(out->fields, out->nfields, *at, out->n, sfshm_piece_most(lane->tx.cell_bytes)),
+         done = 0;
   uint8_t *cell = sfshm_lane_tx_piece(&lane->tx, bytes);
   bool fresh = are_fresh(lane, bytes);
   while (done < bytes) {
@@ -242,7 +247,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
     if (slot == NULL)
       return false;
-    size_t piece_bytes = pack_piece(lane, request, out);
+    size_t piece_bytes = pack_piece(lane, out);
     post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
     sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }
@@ -266,8 +271,7 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t bytes = (size_t)out.n * request->value_bytes;
   if (bytes <= SFSHM_INLINE_BYTES) {
-    if (out.of_device)
-      take_staged(lane, request, &consecutive, &out);
+    take_packed(lane, request, &consecutive, &out);
     return send_inline(lane, request, &out, bytes);
   }
   /* A request sent in pieces continues in pieces: the choice depends on nothing that changes while it is in flight. */
@@ -287,8 +291,7 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
   /* The other end may grant smaller cells than it was asked for. */
   if (method != SFSHM_METHOD_CELL && (list_bytes <= SFSHM_INLINE_BYTES || list_bytes <= lane->tx.cell_bytes))
     return send_references(lane, request, method, bytes);
-  if (out.of_device)
-    take_staged(lane, request, &consecutive, &out);
+  take_packed(lane, request, &consecutive, &out);
   return send_pieces(lane, request, &out, bytes);
 }
 
@@ -304,7 +307,7 @@ bool sfc_lane_reads_devices(const sfc_lane_t *lane, const sf_request_t *request)
 static sfc_fast_path_t find_fast_path(sfc_lane_t *lane, const sf_request_t *request, const sfshm_pattern_t *pattern,
                                       int64_t n, const char *buffer)
 {
-  size_t unit_bytes = request->first.combine.unit_bytes;
+  size_t unit_bytes = (request->nfields > 1 ? &request->flat->field : &request->first)->combine.unit_bytes;
   if (lane->trunk != NULL || request->devices != NULL || pattern->kind != SFSHM_PATTERN_CONTIGUOUS || n <= 0 ||
       (size_t)n > SFC_FAST_PATH_BYTES_MAX / unit_bytes)
     return (sfc_fast_path_t){0};
@@ -316,19 +319,23 @@ void sfc_fast_path_find(sf_request_t *request)
 {
   const sf_graph_t *graph = request->graph;
   sfshm_operation_t operation = request->operation;
-  if (request->nfields > 1)
+  if (request->nfields > 1 && request->flat == NULL)
     return;
   if (graph->routes.nsenders[operation] == 1) {
     sfc_lane_t *lane = graph->routes.senders[operation][0];
     sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
-    request->send = find_fast_path(lane, request, out.pattern, out.n, request->first.source);
+    sfc_outgoing_flatten(lane, request, &out);
+    if (out.nfields == 1)
+      request->send = find_fast_path(lane, request, out.pattern, out.n, out.fields->source);
   }
   if (graph->routes.nreceivers[operation] == 1 && request->replaces && !request->ordered) {
     sfc_lane_t *lane = graph->routes.receivers[operation][0];
-    const sfc_link_t *link = sfc_lane_incoming(lane, operation);
-    if (link->extra_value.n == 0)
+    const sfc_link_t *flat = sfc_flat_link(request, lane, false);
+    const sfc_link_t *link = flat != NULL ? flat : sfc_lane_incoming(lane, operation);
+    const sfc_field_t *field = flat != NULL ? &request->flat->field : &request->first;
+    if (link->extra_value.n == 0 && (flat != NULL || request->nfields == 1))
       request->receive = find_fast_path(lane, request, operation == SFSHM_BCAST ? &link->leaf : &link->value_root,
-                                        link->nedges, request->first.target);
+                                        link->nedges, field->target);
   }
 }
 

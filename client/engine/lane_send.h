@@ -34,6 +34,18 @@ static inline sfc_outgoing_t sfc_lane_find_outgoing(const sfc_lane_t *lane, cons
   return out;
 }
 
+/* Takes all fields as one, if the request has them so for the lane. */
+static inline void sfc_outgoing_flatten(const sfc_lane_t *lane, const sf_request_t *request, sfc_outgoing_t *out)
+{
+  const sfc_link_t *flat = sfc_flat_link(request, lane, true);
+  if (flat == NULL)
+    return;
+  out->pattern = request->operation == SFSHM_BCAST ? &flat->value_root : &flat->leaf;
+  out->n = flat->nvalues;
+  out->fields = &request->flat->field;
+  out->nfields = 1;
+}
+
 /* Packs a whole message, field after field. */
 static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, void *packed)
 {
@@ -88,11 +100,12 @@ static inline void sfc_cursor_move(sfc_cursor_t *at, const sfc_field_t *field, i
 }
 
 /* Bytes of the piece at the cursor, at most most_bytes. */
-static inline size_t sfc_piece_bytes(const sf_request_t *request, sfc_cursor_t at, int64_t count, size_t most_bytes)
+static inline size_t sfc_piece_bytes(const sfc_field_t fields[], int32_t nfields, sfc_cursor_t at, int64_t count,
+                                     size_t most_bytes)
 {
   size_t bytes = 0;
-  while (at.field < request->nfields) {
-    const sfc_field_t *field = &request->fields[at.field];
+  while (at.field < nfields) {
+    const sfc_field_t *field = &fields[at.field];
     sfc_run_t run = sfc_run_next(field, &at, count, most_bytes - bytes, bytes == 0);
     if (run.bytes == 0)
       break;
@@ -103,11 +116,12 @@ static inline size_t sfc_piece_bytes(const sf_request_t *request, sfc_cursor_t a
 }
 
 /* Bytes of the message behind the cursor. */
-static inline size_t sfc_message_left(const sf_request_t *request, const sfc_cursor_t *at, int64_t count)
+static inline size_t sfc_message_left(const sfc_field_t fields[], int32_t nfields, const sfc_cursor_t *at,
+                                      int64_t count)
 {
-  const sfc_field_t *field = &request->fields[at->field];
-  return (size_t)count * (request->value_bytes - field->before_bytes) - (size_t)at->value * field->combine.unit_bytes -
-         at->bytes;
+  const sfc_field_t *field = &fields[at->field], *last = &fields[nfields - 1];
+  return (size_t)count * (last->before_bytes + last->combine.unit_bytes - field->before_bytes) -
+         (size_t)at->value * field->combine.unit_bytes - at->bytes;
 }
 
 /* Whether the peer reads the request's data from the device, once it has said that it can. */

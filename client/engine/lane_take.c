@@ -14,6 +14,7 @@
 #include "shm/base/error.h"
 
 #define BOUNCE_BYTES ((size_t)32 << 10)
+#define FETCHED_BYTES_MAX ((size_t)8 << 10)
 
 /* Combines a run. A part of one value has kernels of its own. */
 static void unpack_run(const sf_request_t *request, const sfc_link_t *link, const sfc_field_t *field,
@@ -30,15 +31,34 @@ static void unpack_run(const sf_request_t *request, const sfc_link_t *link, cons
                        field->target);
 }
 
+/* Where packed values go. */
+typedef struct incoming {
+  const sfc_link_t *link;
+  const sfc_field_t *fields;
+  int32_t nfields;
+  int64_t count; /* values of a field */
+} incoming_t;
+
+/* All fields as one, if the request has them so. */
+static incoming_t find_incoming(const sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link)
+{
+  const sfc_link_t *flat = sfc_flat_link(request, lane, false);
+  incoming_t in = {.link = link, .fields = request->fields, .nfields = request->nfields};
+  if (flat != NULL)
+    in = (incoming_t){.link = flat, .fields = &request->flat->field, .nfields = 1};
+  in.count = sfc_link_count(in.link, request->operation);
+  return in;
+}
+
 /* Unpacks a piece, or the rest of a message, and moves the cursor on. */
-static void unpack_piece(const sf_request_t *request, const sfc_link_t *link, sfc_cursor_t *at, size_t bytes,
+static void unpack_piece(const sf_request_t *request, const incoming_t *in, sfc_cursor_t *at, size_t bytes,
                          const void *packed)
 {
-  int64_t count = sfc_link_count(link, request->operation);
+  int64_t count = in->count;
   for (size_t done = 0; done < bytes;) {
-    const sfc_field_t *field = &request->fields[at->field];
+    const sfc_field_t *field = &in->fields[at->field];
     sfc_run_t run = sfc_run_next(field, at, count, bytes - done, done == 0);
-    unpack_run(request, link, field, at, run, (const char *)packed + done);
+    unpack_run(request, in->link, field, at, run, (const char *)packed + done);
     sfc_cursor_move(at, field, count, run);
     done += run.bytes;
   }
@@ -65,20 +85,27 @@ static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc
 {
   if (taken->bytes > SFSHM_INLINE_BYTES)
     return sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes in a slot", lane->rank, taken->bytes);
-  int64_t n = sfc_link_count(link, request->operation);
-  for (int32_t k = 0; k < request->nfields; k++) {
-    const sfc_field_t *field = &request->fields[k];
-    sfc_link_unpack(link, request->operation, &field->combine, 0, n, slot->payload + (size_t)n * field->before_bytes,
-                    field->target);
+  incoming_t in = find_incoming(lane, request, link);
+  for (int32_t k = 0; k < in.nfields; k++) {
+    const sfc_field_t *field = &in.fields[k];
+    sfc_link_unpack(in.link, request->operation, &field->combine, 0, in.count,
+                    slot->payload + (size_t)in.count * field->before_bytes, field->target);
   }
   return SF_OK;
 }
 
+/* Prefetches a piece of several fields. The copy of one field loads many lines at once, several copies do not. */
+static void fetch_lines(const uint8_t *piece, size_t bytes)
+{
+  for (size_t line = 0; line < bytes && bytes <= FETCHED_BYTES_MAX; line += 64)
+    __builtin_prefetch(piece + line);
+}
+
 /* Takes the rest of the data from a block of the writer's inbox. */
-static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, const incoming_t *in,
                               const sfshm_slot_t *slot, size_t *bytes_p)
 {
-  size_t bytes = sfc_message_left(request, &lane->rx_cursor, sfc_link_count(link, request->operation));
+  size_t bytes = sfc_message_left(in->fields, in->nfields, &lane->rx_cursor, in->count);
   uint64_t offset;
   sfc_pinned_t pinned;
   sf_status_t status = pin_segment(lane, slot->payload, &pinned, &offset);
@@ -87,7 +114,7 @@ static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, con
   if (offset > pinned.length_bytes || pinned.length_bytes - offset < bytes) {
     status = sfshm_error(SF_ERR_PROTO, "rank %d sent %zu bytes that end outside of its memory", lane->rank, bytes);
   } else {
-    unpack_piece(request, link, &lane->rx_cursor, bytes, (const char *)pinned.base + offset);
+    unpack_piece(request, in, &lane->rx_cursor, bytes, (const char *)pinned.base + offset);
     *bytes_p = bytes;
   }
   unpin(lane, &pinned);
@@ -97,17 +124,21 @@ static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, con
 static sf_status_t take_buffered(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
                                  const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
+  incoming_t in = find_incoming(lane, request, link);
   sf_status_t status = SF_OK;
   if (sfshm_lane_is_eager(&lane->rx, slot)) {
-    status = take_eager(lane, request, link, slot, &taken->bytes);
+    status = take_eager(lane, request, &in, slot, &taken->bytes);
   } else if (lane->rx.cells == NULL) {
     status = sfshm_error(SF_ERR_PROTO, "rank %d uses cells that it was not granted", lane->rank);
   } else {
-    taken->bytes = sfc_piece_bytes(request, lane->rx_cursor, sfc_link_count(link, request->operation),
-                                   sfshm_piece_most(lane->rx.cell_bytes));
-    unpack_piece(request, link, &lane->rx_cursor, taken->bytes, sfshm_lane_rx_piece(&lane->rx, taken->bytes));
+    taken->bytes =
+        sfc_piece_bytes(in.fields, in.nfields, lane->rx_cursor, in.count, sfshm_piece_most(lane->rx.cell_bytes));
+    const uint8_t *piece = sfshm_lane_rx_piece(&lane->rx, taken->bytes);
+    if (in.nfields > 1)
+      fetch_lines(piece, taken->bytes);
+    unpack_piece(request, &in, &lane->rx_cursor, taken->bytes, piece);
   }
-  if (lane->rx_cursor.field < request->nfields)
+  if (lane->rx_cursor.field < in.nfields)
     taken->how = SFC_TAKEN_PARTLY;
   return status;
 }

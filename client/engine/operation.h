@@ -45,6 +45,15 @@ typedef struct sfc_field {
   sfc_memory_ref_t target_ref;
 } sfc_field_t;
 
+/* The fields of a request as one field, for small messages: a kernel for each field would take longer than the copies.
+ * Only for fields of one unit and op in memory of the host. Kernels get the lowest addresses, and lists of all values
+ * of a message, relative to these. The messages are the same. */
+typedef struct sfc_flat {
+  sfc_field_t field;
+  int32_t nlinks;
+  sfc_link_t links[]; /* two of each lane: see sfc_flat_link */
+} sfc_flat_t;
+
 /* Stands for the unit of a request with several fields: no call has it. */
 #define SFC_UNIT_OF_SEVERAL ((sfshm_unit_t){SFSHM_BASE_COUNT, 0})
 
@@ -76,6 +85,8 @@ struct sf_request {
   sfc_field_t first;   /* of an operation with one field */
   sfc_field_t *room;   /* array for several fields, reused by later operations; NULL: none */
   int32_t nroom;
+  struct sfc_flat *flat;             /* NULL: none */
+  bool flattened;                    /* whether flat has been tried */
   bool replaces;                     /* a field has the op replace */
   sfc_memory_class_t source_class;   /* where all fields' sources are; UNKNOWN also if they differ */
   const sfshm_device_ops_t *devices; /* if a field has some */
@@ -118,6 +129,21 @@ sf_status_t sfc_request_start_joined(sf_request_t *const parts[], int32_t n, sfc
 
 /* Whether sf_start_all makes one operation of two persistent requests. All ranks come to the same answer. */
 bool sfc_request_joins(const sf_request_t *a, const sf_request_t *b);
+
+/* Makes the flat form of a request, where one is worth while: to be used for several operations. */
+void sfc_request_flatten(sf_request_t *request);
+
+/* Frees it. */
+void sfc_request_unflatten(sf_request_t *request);
+
+/* The link for packing (sends) or unpacking the messages of a lane with the flat field; NULL: none. */
+static inline const sfc_link_t *sfc_flat_link(const sf_request_t *request, const sfc_lane_t *lane, bool sends)
+{
+  if (request->flat == NULL)
+    return NULL;
+  const sfc_link_t *link = &request->flat->links[2 * (lane - request->graph->lanes) + sends];
+  return link->nvalues > 0 ? link : NULL;
+}
 
 /* Lets the sends of a held request go. */
 void sfc_request_lift(sf_request_t *request);

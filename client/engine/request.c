@@ -151,6 +151,8 @@ sf_status_t sfc_request_look_up(sf_request_t *request)
     else
       request->source_class = SFC_MEMORY_UNKNOWN;
   }
+  if (request->devices != NULL)
+    sfc_request_unflatten(request);
   request->may_offer = sfc_offload_parts(request);
   request->memory_epoch = epoch;
   return SF_OK;
@@ -189,6 +191,7 @@ sf_status_t sfc_call_check_op(const char *name, const sf_graph_t *graph, const s
 static void set_free(sf_request_t *request)
 {
   sfc_staging_free(request);
+  sfc_request_unflatten(request);
   request->next = request->graph->requests.unused;
   request->graph->requests.unused = request;
 }
@@ -310,6 +313,7 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
   }
   sfc_fast_path_find(request);
   if (call->persistent) {
+    sfc_request_flatten(request);
     request->next = graph->requests.persistent;
     graph->requests.persistent = request;
   }

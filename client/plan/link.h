@@ -39,6 +39,16 @@ typedef struct sfc_combine {
 void sfc_link_init(sfc_link_t *link, sfshm_edges_t *edges, void *list);
 void sfc_link_destroy(sfc_link_t *link);
 
+/* Makes the link of n arrays as if they were one: array k begins offsets[k] units behind it. A message has the values
+ * of array after array, as n messages of the link one behind the other. The result serves to pack (sends) or to unpack
+ * messages of that operation, and for nothing else. The caller destroys it. false: no memory. */
+bool sfc_link_flatten(const sfc_link_t *link, sfshm_operation_t operation, bool sends, const int64_t offsets[],
+                      int32_t n, sfc_link_t *flat_p);
+
+/* Whether that is one contiguous range. */
+bool sfc_link_adjoins(const sfc_link_t *link, sfshm_operation_t operation, bool sends, const int64_t offsets[],
+                      int32_t n);
+
 /* Number of values in a message: distinct roots in a bcast, all leaves in a reduce. */
 static inline int64_t sfc_link_count(const sfc_link_t *link, sfshm_operation_t operation)
 {
