@@ -3,16 +3,18 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "proto/report/text.h"
 
 void sfreport_openmetrics_family(sfreport_openmetrics_t *metrics, const char *prefix, const char *name,
-                                 const char *type, const char *unit, const char *help)
+                                 const char *type, const char *help)
 {
+  const char *last = strrchr(name, '_');
   snprintf(metrics->family, sizeof metrics->family, "%s%s", prefix, name);
   fprintf(metrics->file, "# TYPE %s %s\n", metrics->family, type);
-  if (unit != NULL)
-    fprintf(metrics->file, "# UNIT %s %s\n", metrics->family, unit);
+  if (last != NULL && (strcmp(last, "_seconds") == 0 || strcmp(last, "_bytes") == 0))
+    fprintf(metrics->file, "# UNIT %s %s\n", metrics->family, last + 1);
   fprintf(metrics->file, "# HELP %s %s\n", metrics->family, help);
 }
 

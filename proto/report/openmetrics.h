@@ -12,10 +12,10 @@ typedef struct sfreport_openmetrics {
   int nlabels;     /* of the present sample */
 } sfreport_openmetrics_t;
 
-/* Begins the family prefix + name, which ends in _unit (NULL: none). help is not escaped. All samples of the family
- * follow. */
+/* Begins the family prefix + name; its unit is its end: _seconds, _bytes. help is not escaped. All samples of the
+ * family follow. */
 void sfreport_openmetrics_family(sfreport_openmetrics_t *metrics, const char *prefix, const char *name,
-                                 const char *type, const char *unit, const char *help);
+                                 const char *type, const char *help);
 
 /* A sample is begin, labels, value. suffix: "_total" (counters), "_info" (infos), "_bucket", "_count", "_sum"
  * (histograms), else "". */
