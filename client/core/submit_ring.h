@@ -35,7 +35,7 @@ sf_status_t sfc_submit_ring_open(sfc_submit_ring_t *submit_ring, const sfshm_boa
  * yields once to the daemon, which may share this core. Any thread. */
 void sfc_submit_ring_write(sfc_submit_ring_t *submit_ring, const sfshm_ring_entry_t *entry, bool lazy);
 
-/* The same for trunk entries. */
+/* The same for trunk entries, with b == 0. */
 void sfc_submit_ring_write_trunk(sfc_submit_ring_t *submit_ring, sfshm_submission_t kind, uint64_t graph, uint32_t side,
                                  uint64_t message, uint64_t desc, uint64_t size, bool lazy);
 

@@ -1,5 +1,5 @@
 /* The engine's attachment to a graph: frees requests, eager memory and offers. */
-#include "client/engine/graph_end.h"
+#include "client/engine/operation.h"
 
 #include <stdlib.h>
 

@@ -121,6 +121,9 @@ static inline bool sfc_request_is_complete(const sf_request_t *request)
   return request->sends_left == 0 && request->receives_left == 0;
 }
 
+/* Attaches the engine, before the first request of a graph. */
+void sfc_graph_begin_operations(sf_graph_t *graph);
+
 /* Checks and prepares the graph for noperations more; start.h begins them. */
 sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
 

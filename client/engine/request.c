@@ -1,6 +1,5 @@
 /* Requests: see request.h. The thread that uses the graph. */
 #include "client/engine/request.h"
-#include "client/engine/graph_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>

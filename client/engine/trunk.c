@@ -190,12 +190,14 @@ static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *
   return status;
 }
 
-/* Counts this rank's part as written; the last member submits the message. */
-static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side, char *slot)
+/* Counts this rank's share of a part as written. The last member submits the part, and completes the message if it goes
+ * whole. */
+static void post(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts)
 {
   sf_graph_t *graph = lane->graph;
-  uint64_t message = ++side->sent;
-  if (!sfc_trunk_count_packed(side, message))
+  const sfc_trunk_side_t *side = sfc_trunk_sending(lane->trunk, request->operation);
+  uint64_t message = side->sent + 1;
+  if (!sfc_trunk_count_packed(side, message, part))
     return;
   if (request->operation == SFSHM_REDUCE && lane->trunk->leaf_image.header.nlayers > 0) {
     sf_status_t status = combine_staged(lane->trunk, request, slot);
@@ -205,20 +207,24 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t
     }
     close_gaps(side, request, slot);
   }
-  sfshm_count(&lane->counts->node_messages_sent, 1);
-  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
-  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->value_bytes);
-  sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_SEND, graph->number, side->number, message,
-                              request->match, request->value_bytes, false);
+  if (part + 1 == parts) {
+    sfshm_count(&lane->counts->node_messages_sent, 1);
+    sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
+    sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->value_bytes);
+  }
+  sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND,
+                              .graph = graph->number,
+                              .message = message,
+                              .desc = request->match,
+                              .a = side->number,
+                              .b = sfshm_trunk_part_word(part, parts),
+                              .size = request->value_bytes};
+  sfc_submit_ring_write(&graph->context->submit_ring, &entry, false);
 }
 
-/* Writes this rank's part into the slot of the next message, and returns the slot; NULL: the graph has failed. */
-static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)
+/* Writes this rank's share into the slot of the next message. */
+static void fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side, char *slot)
 {
-  const sfc_exchange_t *exchange = find_exchange(request);
-  if (exchange == NULL)
-    return NULL;
-  char *slot = send_slot(exchange, side, side->sent + 1);
   const sfc_field_t *staged = request->devices != NULL ? sfc_staging_find(lane, request) : NULL;
   for (int32_t k = 0; k < request->nfields; k++) {
     const sfc_field_t *field = &request->fields[k];
@@ -228,7 +234,6 @@ static char *fill_slot(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_
     else
       pack(lane->trunk, request, field, section);
   }
-  return slot;
 }
 
 static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
@@ -245,13 +250,23 @@ static bool send_message(sfc_lane_t *lane, sf_request_t *request)
   if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <
       sfc_trunk_send_needs(side, request->value_bytes, side->sent + 1))
     return false;
-  char *slot = fill_slot(lane, request, side);
-  if (slot == NULL)
+  const sfc_exchange_t *exchange = find_exchange(request);
+  if (exchange == NULL)
     return false;
+  char *slot = send_slot(exchange, side, side->sent + 1);
+  uint32_t parts = sfc_trunk_parts_find(trunk, request, side);
+  bool at_once = parts == 1 || request->devices != NULL;
   size_t bytes = sent_bytes(trunk, request);
+  if (at_once)
+    fill_slot(lane, request, side, slot);
   if (request->operation == SFSHM_REDUCE && !trunk->uncombined)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)trunk->extra_leaf.n * request->value_bytes);
-  post(lane, request, side, slot);
+  for (uint32_t part = 0; part < parts; part++) {
+    if (!at_once)
+      sfc_trunk_parts_pack(lane, request, slot, part, parts);
+    post(lane, request, slot, part, parts);
+  }
+  side->sent++;
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, side->sent, bytes);
   request->sends_left--;
@@ -262,10 +277,16 @@ static bool send_message(sfc_lane_t *lane, sf_request_t *request)
 
 /* ---- Receiving --------------------------------------------------------------------------------------------------- */
 
+static bool has_arrived(const sfc_trunk_side_t *side)
+{
+  return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
+}
+
 static bool has_message(sfc_lane_t *lane)
 {
-  sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, lane->rx_request->operation);
-  return atomic_load_explicit(&side->flow->arrived, memory_order_acquire) > side->received;
+  const sf_request_t *request = lane->rx_request;
+  const sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
+  return has_arrived(side) || sfc_trunk_parts_arrived(lane, request, side) > lane->rx_cursor.value;
 }
 
 static size_t section_received(const sfc_trunk_side_t *side, const sfc_field_t *field)
@@ -273,14 +294,16 @@ static size_t section_received(const sfc_trunk_side_t *side, const sfc_field_t *
   return (size_t)side->told->receive_values * field->before_bytes;
 }
 
-static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const char *slot)
+/* in_parts: values have been unpacked. */
+static void unpack_to_leaves(const sfc_trunk_t *trunk, const sf_request_t *request, const char *slot, bool in_parts)
 {
   for (int32_t k = 0; k < request->nfields; k++) {
     const sfc_field_t *field = &request->fields[k];
     sfshm_unit_t unit = field->combine.unit;
     const sfshm_kernels_t *kernels = field->combine.kernels;
     const char *section = slot + section_received(&trunk->as_leaf, field);
-    kernels->scatter(unit, &trunk->from, 0, section, &trunk->leaf, field->target, 0, trunk->nvalues);
+    if (!in_parts)
+      kernels->scatter(unit, &trunk->from, 0, section, &trunk->leaf, field->target, 0, trunk->nvalues);
     if (trunk->extra_leaf.n > 0)
       kernels->scatter(unit, &trunk->extra_from, 0, section, &trunk->extra_leaf, field->target, 0, trunk->extra_leaf.n);
   }
@@ -347,7 +370,7 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
 /* Progress of taking a message. */
 typedef enum taking {
   TAKING_WAITS, /* not this lane's turn */
-  TAKING_PART,  /* later turns remain */
+  TAKING_PART,  /* later turns or parts remain */
   TAKING_DONE,
   TAKING_FAILED
 } taking_t;
@@ -368,9 +391,15 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_mark(request);
   const char *slot = receive_slot(exchange, side, side->received + 1);
+  bool complete = has_arrived(side), in_parts = !complete || (!request->ordered && lane->rx_cursor.value > 0);
+  if (in_parts)
+    sfc_trunk_parts_unpack(lane, request, slot,
+                           complete ? side->told->receive_values : sfc_trunk_parts_arrived(lane, request, side));
+  if (!complete)
+    return TAKING_PART;
   if (request->operation == SFSHM_BCAST)
-    unpack_to_leaves(lane->trunk, request, slot);
-  else if (!unpack_to_roots(lane, request, slot))
+    unpack_to_leaves(lane->trunk, request, slot, in_parts);
+  else if (!in_parts && !unpack_to_roots(lane, request, slot))
     return TAKING_PART;
   return TAKING_DONE;
 }

@@ -42,11 +42,11 @@ static inline sfc_trunk_side_t *sfc_trunk_receiving(sfc_trunk_t *trunk, sfshm_op
   return operation == SFSHM_BCAST ? &trunk->as_leaf : &trunk->as_root;
 }
 
-/* Counts a part of the message that a member has packed, or consumed; returns whether it was the last one. Releases
- * this member's part, and acquires those of the others. */
-static inline bool sfc_trunk_count_packed(const sfc_trunk_side_t *side, uint64_t message)
+/* Counts that a member has packed its share of a part of the message, or consumed its share of the message; returns
+ * whether it was the last member. Releases this member's share, and acquires those of the others. */
+static inline bool sfc_trunk_count_packed(const sfc_trunk_side_t *side, uint64_t message, uint32_t part)
 {
-  _Atomic uint64_t *packed = &side->flow->packed[message % SFSHM_TRUNK_SLOTS];
+  _Atomic uint64_t *packed = &side->flow->packed[message % SFSHM_TRUNK_SLOTS][part];
   return (atomic_fetch_add_explicit(packed, 1, memory_order_acq_rel) + 1) % (uint64_t)side->told->nmembers == 0;
 }
 
@@ -55,6 +55,24 @@ static inline bool sfc_trunk_count_consumed(const sfc_trunk_side_t *side, uint64
   _Atomic uint64_t *consumed = &side->flow->consumed[message % SFSHM_TRUNK_SLOTS];
   return (atomic_fetch_add(consumed, 1) + 1) % (uint64_t)side->told->nmembers == 0;
 }
+
+/* ---- Parts -------------------------------------------------------------------------------------------------------
+ * Large messages travel in parts, so that this rank packs a part while the daemon sends those before, and unpacks a
+ * part while the daemon receives those behind: see SFSHM_TRUNK_PARTS. */
+
+/* Number of parts of the request's next message; 1: it goes whole. All members of the side find the same number. */
+uint32_t sfc_trunk_parts_find(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_side_t *side);
+
+/* Packs this rank's share of a part into the slot. */
+void sfc_trunk_parts_pack(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts);
+
+/* Number of values that have arrived of a message that is not complete, if this rank can unpack them; else 0. */
+int64_t sfc_trunk_parts_arrived(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side);
+
+/* Unpacks this rank's share of the values between rx_cursor and until, and moves rx_cursor there. */
+void sfc_trunk_parts_unpack(sfc_lane_t *lane, const sf_request_t *request, const char *slot, int64_t until);
+
+/* ---- Staging ----------------------------------------------------------------------------------------------------- */
 
 /* Adds staged contributions of other members to their positions in a reduce's message. */
 sf_status_t sfc_trunk_combine(const sfc_trunk_t *trunk, sfshm_unit_t unit, const sfshm_kernels_t *kernels,

@@ -177,7 +177,7 @@ static void publish(void *argument)
   const sfc_trunk_side_t *side = passing->side;
   if (sfc_streams_nodes_are_released(passing->nodes))
     return;
-  if (!sfc_trunk_count_packed(side, passing->message))
+  if (!sfc_trunk_count_packed(side, passing->message, 0))
     return;
   if (passing->staged)
     (void)sfc_trunk_combine(passing->trunk, passing->unit, sfshm_kernels_find(passing->unit, passing->op),

@@ -23,27 +23,40 @@ sfd_trunk_side_t *sfd_trunks_find_side(sfd_server_t *server, int32_t node, const
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
     const sfshm_trunk_side_t *told = &trunks->sides[middle].told;
-    if (told->node < node || (told->node == node && told->role < head->flags))
+    if (told->node < node || (told->node == node && told->role < sfd_flags_role(head->flags)))
       low = middle + 1;
     else
       high = middle;
   }
-  if (low == trunks->nsides || trunks->sides[low].told.node != node || trunks->sides[low].told.role != head->flags)
+  if (low == trunks->nsides || trunks->sides[low].told.node != node ||
+      trunks->sides[low].told.role != sfd_flags_role(head->flags))
     return NULL;
   *trunks_p = trunks;
   return &trunks->sides[low];
 }
 
+/* Position of the first value of the part, or of the one behind it. */
+static uint64_t first_of(const sfd_trunk_side_t *side, const sfd_message_head_t *head, uint32_t behind)
+{
+  uint32_t parts = sfd_flags_parts(head->flags), part = sfd_flags_part(head->flags) + behind;
+  return (uint64_t)sfshm_trunk_part_first(side->told.receive_values, parts, part);
+}
+
 /* 0: not the size of any unit. */
 static uint64_t unit_bytes_of(const sfd_trunk_side_t *side, const sfd_message_head_t *head)
 {
-  uint64_t values = (uint64_t)side->told.receive_values;
+  uint64_t values = first_of(side, head, 1) - first_of(side, head, 0);
   return values > 0 && head->payload_bytes % values == 0 ? head->payload_bytes / values : 0;
 }
 
 static sf_status_t check_data(const sfd_trunk_side_t *side, int32_t node, const sfd_message_head_t *head)
 {
   uint64_t unit_bytes = unit_bytes_of(side, head), class_bytes = unit_bytes > 0 ? sfshm_exchange_class(unit_bytes) : 0;
+  uint32_t parts = sfd_flags_parts(head->flags);
+  if (sfd_flags_part(head->flags) != side->parts_arrived || side->parts_arrived >= parts || parts > SFSHM_TRUNK_PARTS ||
+      (parts > 1 && class_bytes > 0 && parts != sfshm_trunk_parts(side->told.receive_values, unit_bytes)))
+    return sfshm_error(SF_ERR_PROTO, "node %d sends part %u of %u of message %u of graph %" PRIu64 ", %u have arrived",
+                       node, sfd_flags_part(head->flags), parts, head->number, head->object, side->parts_arrived);
   if ((uint32_t)(side->arrived + 1) != head->number ||
       side->arrived >= side->consumed + sfshm_trunk_slots(side->told.receive_values, class_bytes))
     return sfshm_error(SF_ERR_PROTO,
@@ -76,7 +89,8 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return SFD_PLACE_NOWHERE;
     }
-    *buffer_p = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message);
+    *buffer_p = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message) +
+                first_of(side, head, 0) * unit_bytes;
   } else {
     *buffer_p = on_device;
   }
@@ -97,11 +111,18 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
   sfd_trunks_t *held = take_arriving(server, node), *trunks;
   sfd_trunk_side_t *side = sfd_trunks_find_side(server, node, head, &trunks);
   if (side != NULL && trunks == held) {
-    uint64_t message = ++side->arrived;
-    if (sfd_event_ring != NULL)
-      sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, node, head, message);
+    uint64_t message = side->arrived + 1;
+    uint32_t parts = sfd_flags_parts(head->flags), arrived = ++side->parts_arrived;
     atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
-    atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
+    if (arrived < parts) {
+      atomic_store_explicit(&side->flow->partial, sfshm_trunk_partial(message, parts, arrived), memory_order_release);
+    } else {
+      if (sfd_event_ring != NULL)
+        sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, node, head, message);
+      side->parts_arrived = 0;
+      side->arrived = message;
+      atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
+    }
     sfd_trunk_side_wake(trunks, side);
     SFD_CALL_LISTENERS(server->life->graph_named, trunks->graph);
   }

@@ -29,29 +29,42 @@ static void on_sent(void *context, sf_status_t status)
   sfd_trunks_t *trunks = departure->trunks;
   sfd_trunk_side_t *side = &trunks->sides[departure->side];
   (void)status; /* a lost channel fails the job */
-  side->done++;
-  grant(trunks, side);
+  if (++side->parts_done == side->submitted[(side->done + 1) % SFSHM_TRUNK_SLOTS].parts) {
+    side->parts_done = 0;
+    side->done++;
+    grant(trunks, side);
+  }
   sfd_trunks_departed(trunks);
   sfd_trunks_release(trunks);
 }
 
-static void send_message(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t bytes,
-                         const void *slot)
+/* Sends the next part of the next message. */
+static void send_part(sfd_trunks_t *trunks, uint32_t number, sfd_submitted_t *submitted, const char *slot)
 {
   sfd_trunk_side_t *side = &trunks->sides[number];
+  uint64_t message = side->sent + 1;
+  uint32_t part = side->parts_sent;
+  int64_t first = sfshm_trunk_part_first(side->told.send_values, submitted->parts, part);
+  int64_t end = sfshm_trunk_part_first(side->told.send_values, submitted->parts, part + 1);
   sfd_message_head_t head = {
       .kind = SFD_PEER_DATA,
-      .flags = sfd_other_role(side->told.role),
-      .number = (uint32_t)side->sent,
-      .payload_bytes = bytes,
+      .flags = sfd_part_flags(sfd_other_role(side->told.role), part, submitted->parts),
+      .number = (uint32_t)message,
+      .payload_bytes = (uint64_t)(end - first) * submitted->unit_bytes,
       .job = trunks->graph->group->job->id,
       .object = trunks->graph->id,
       .desc = submitted->desc,
   };
+  submitted->waiting &= ~(1u << part);
+  if (++side->parts_sent == submitted->parts) {
+    side->parts_sent = 0;
+    side->sent++;
+  }
   sfd_trunks_hold(trunks);
-  if (sfd_event_ring != NULL)
-    sfd_event_ring_add_message(SFSHM_TRACE_DEPART, side->told.node, &head, side->sent);
-  sfd_network_send_payload(trunks->server, side->told.node, &head, slot, on_sent, &trunks->departures[number]);
+  if (sfd_event_ring != NULL && part == 0)
+    sfd_event_ring_add_message(SFSHM_TRACE_DEPART, side->told.node, &head, message);
+  sfd_network_send_payload(trunks->server, side->told.node, &head, slot + (uint64_t)first * submitted->unit_bytes,
+                           on_sent, &trunks->departures[number]);
 }
 
 /* The slot of a message, on the host or on a device. */
@@ -76,16 +89,14 @@ static void advance(sfd_trunks_t *trunks, uint32_t number)
   for (;;) {
     sfd_submitted_t *next = &side->submitted[(side->sent + 1) % SFSHM_TRUNK_SLOTS];
     const char *slot;
-    if (!next->waiting)
+    if ((next->waiting & 1u << side->parts_sent) == 0)
       return;
     sf_status_t status = find_slot(trunks, number, next->unit_bytes, side->sent + 1, &slot);
     if (status != SF_OK) {
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return;
     }
-    next->waiting = false;
-    side->sent++;
-    send_message(trunks, number, next, (uint64_t)side->told.send_values * next->unit_bytes, slot);
+    send_part(trunks, number, next, slot);
   }
 }
 
@@ -96,18 +107,37 @@ static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t statu
   sfd_trunks_fail(trunks, status, text);
 }
 
+/* The message of which a part is submitted; the first part makes it. NULL: this is not such a part. */
+static sfd_submitted_t *find_submitted(sfd_trunk_side_t *side, const sfshm_ring_entry_t *entry)
+{
+  uint32_t parts = entry->b != 0 ? sfshm_trunk_parts(side->told.send_values, entry->size) : 1;
+  sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
+  bool is_new = submitted->message != entry->message;
+  if (entry->b != 0 && entry->b != sfshm_trunk_part_word(entry->b & 255, parts))
+    return NULL;
+  if (is_new)
+    *submitted =
+        (sfd_submitted_t){.message = entry->message, .parts = parts, .unit_bytes = entry->size, .desc = entry->desc};
+  uint32_t part = 1u << (entry->b & 255);
+  if ((entry->b & 255) >= parts || (submitted->came & part) != 0 || submitted->parts != parts ||
+      submitted->unit_bytes != entry->size || submitted->desc != entry->desc)
+    return NULL;
+  submitted->came |= part;
+  submitted->waiting |= part;
+  return submitted;
+}
+
 static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
   uint64_t granted = sfd_trunk_side_granted(side);
-  sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
   uint64_t bytes;
   uint64_t class_bytes = sfshm_exchange_class(entry->size);
   if (entry->size == 0 || class_bytes == 0) {
     fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
     return;
   }
-  if (entry->message <= side->sent || entry->message > granted || submitted->waiting ||
+  if (entry->message <= side->sent || entry->message > granted ||
       sfshm_trunk_needs(entry->message, side->told.send_values, class_bytes) > granted) {
     fail(trunks, rank, SF_ERR_PROTO, "message", entry->message);
     return;
@@ -117,7 +147,10 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
          entry->size);
     return;
   }
-  *submitted = (sfd_submitted_t){.waiting = true, .unit_bytes = entry->size, .desc = entry->desc};
+  if (find_submitted(side, entry) == NULL) {
+    fail(trunks, rank, SF_ERR_PROTO, "a part twice, or of no such message: message", entry->message);
+    return;
+  }
   advance(trunks, entry->a);
 }
 

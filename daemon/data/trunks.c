@@ -314,7 +314,7 @@ static void release_streams(const sfd_trunks_t *trunks)
 {
   sfshm_trunk_board_t *board = trunks->board.base;
   for (uint32_t i = 0; i < trunks->nsides; i++)
-    if (trunks->sides[i].done < trunks->sides[i].sent)
+    if (trunks->sides[i].done < trunks->sides[i].sent || trunks->sides[i].parts_done < trunks->sides[i].parts_sent)
       return;
   atomic_store(&board->released, 1); /* first: see shm/trunk/trunk.h */
   for (uint32_t i = 0; i < trunks->nsides; i++)

@@ -5,9 +5,12 @@
 #include "daemon/data/trunk_regions.h"
 #include "daemon/data/trunks.h"
 
-/* A submitted message; messages are sent in order. */
+/* A submitted message; messages, and parts of one, are sent in order. */
 typedef struct sfd_submitted {
-  bool waiting;
+  uint64_t message; /* number; 0: none */
+  uint32_t parts;
+  uint32_t came;    /* bit mask of the parts that have been submitted */
+  uint32_t waiting; /* of those among them that have not been sent */
   uint64_t unit_bytes;
   uint64_t desc;
 } sfd_submitted_t;
@@ -32,15 +35,18 @@ typedef struct sfd_trunk_side {
   const int32_t *members;  /* of the plan */
   sfshm_flow_t *flow;
   sfd_submitted_t submitted[SFSHM_TRUNK_SLOTS];
-  uint64_t sent;     /* given to the channel */
-  uint64_t done;     /* have left their slots */
-  uint64_t credited; /* consumed by the other node */
+  uint64_t sent;       /* given to the channel */
+  uint32_t parts_sent; /* of the next message */
+  uint64_t done;       /* have left their slots */
+  uint32_t parts_done; /* of the next message */
+  uint64_t credited;   /* consumed by the other node */
   uint64_t arrived;
-  uint64_t consumed;     /* by the members */
-  uint64_t credits_sent; /* sent to the other node */
-  uint64_t awaited_desc; /* of the last question of members: see SFSHM_SUBMIT_AWAIT */
-  bool is_asking;        /* a question is on its way */
-  bool asks_again;       /* members have asked since */
+  uint32_t parts_arrived; /* of the next message */
+  uint64_t consumed;      /* by the members */
+  uint64_t credits_sent;  /* sent to the other node */
+  uint64_t awaited_desc;  /* of the last question of members: see SFSHM_SUBMIT_AWAIT */
+  bool is_asking;         /* a question is on its way */
+  bool asks_again;        /* members have asked since */
 } sfd_trunk_side_t;
 
 /* Slots for one class of unit sizes. */
@@ -96,6 +102,27 @@ void sfd_trunks_fail(sfd_trunks_t *trunks, sf_status_t status, const char *detai
 static inline uint64_t sfd_message_number(uint32_t low, uint64_t near)
 {
   return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
+
+/* Flags of a data message: the role of the side that receives it, and which part of a message it is. */
+static inline uint16_t sfd_part_flags(uint16_t role, uint32_t part, uint32_t parts)
+{
+  return (uint16_t)(role | part << 4 | (parts - 1) << 8);
+}
+
+static inline uint32_t sfd_flags_role(uint16_t flags)
+{
+  return flags & 15;
+}
+
+static inline uint32_t sfd_flags_part(uint16_t flags)
+{
+  return flags >> 4 & 15;
+}
+
+static inline uint32_t sfd_flags_parts(uint16_t flags)
+{
+  return (flags >> 8 & 15) + 1;
 }
 
 static inline uint16_t sfd_other_role(uint32_t role)

@@ -18,7 +18,7 @@ void sfd_event_ring_add_message(sfshm_trace_kind_t kind, int32_t node, const sfd
                                  .peer = node,
                                  .kind = (uint8_t)kind,
                                  .flags = SFSHM_TRACE_TO_NODE};
-  record.flags |= head->flags == SFSHM_AS_ROOT ? SFSHM_TRACE_REDUCE : 0;
+  record.flags |= (head->flags & 15) == SFSHM_AS_ROOT ? SFSHM_TRACE_REDUCE : 0;
   sfshm_trace_write(sfd_event_ring, &record);
 }
 

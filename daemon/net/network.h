@@ -15,12 +15,12 @@
 typedef enum sfd_peer_kind {
   SFD_PEER_CONTROL = 0, /* payload: a packed Sfpeer__Message */
   SFD_PEER_WANTS = 1,   /* a root image for graph number desc of group object; setup.h */
-  SFD_PEER_DATA = 2,    /* message b on a side of a trunk (flags: the receiver's role), of units with a bytes; object:
-                           graph; desc: descriptor of the operation; trunks.h */
-  SFD_PEER_CREDIT = 3,  /* messages up to b on that side (flags: the receiver's role) are consumed */
-  SFD_PEER_AWAIT = 4,   /* the sender waits for a message for operation desc from that side */
-  SFD_PEER_ARRAY = 5,   /* a rank's request on an array (object: graph; desc: rank and slot; number: the request's), and
-                           its data if they are short; onesided/target.h */
+  SFD_PEER_DATA = 2, /* message b on a side of a trunk (flags: the receiver's role and the part), of units with a bytes;
+                        object: graph; desc: descriptor of the operation; trunks.h */
+  SFD_PEER_CREDIT = 3, /* messages up to b on that side (flags: the receiver's role) are consumed */
+  SFD_PEER_AWAIT = 4,  /* the sender waits for a message for operation desc from that side */
+  SFD_PEER_ARRAY = 5,  /* a rank's request on an array (object: graph; desc: rank and slot; number: the request's), and
+                          its data if they are short; onesided/target.h */
   SFD_PEER_ARRAY_DATA = 6, /* the data of the last SFD_PEER_ARRAY, of the same desc and number */
   SFD_PEER_ARRAY_DONE = 7, /* the answer to one: what it returns, or an error */
   SFD_PEER_KINDS

@@ -60,6 +60,31 @@ static inline uint64_t sfshm_trunk_slots(int64_t values, uint64_t class_bytes)
              : SFSHM_TRUNK_LARGE_SLOTS;
 }
 
+/* A message of several times SFSHM_TRUNK_PART bytes may be sent in parts, so that packing, sending, receiving and
+ * unpacking overlap: as many as sfshm_trunk_parts says, or one. Part k has the values from sfshm_trunk_part_first(k) to
+ * that of k + 1; parts are sent in order. */
+#define SFSHM_TRUNK_PARTS 8u
+#define SFSHM_TRUNK_PART ((uint64_t)64 << 10)
+
+static inline uint32_t sfshm_trunk_parts(int64_t values, uint64_t unit_bytes)
+{
+  uint64_t least = unit_bytes < SFSHM_TRUNK_PART ? (SFSHM_TRUNK_PART + unit_bytes - 1) / unit_bytes : 1; /* values */
+  uint64_t parts = (uint64_t)values / least;
+  return parts < 1 ? 1 : parts > SFSHM_TRUNK_PARTS ? SFSHM_TRUNK_PARTS : (uint32_t)parts;
+}
+
+static inline int64_t sfshm_trunk_part_first(int64_t values, uint32_t parts, uint32_t part)
+{
+  int64_t longer = values % parts; /* the first parts have one value more */
+  return values / parts * part + (part < longer ? part : longer);
+}
+
+/* Field b of a submission: a part of a message; 0: the whole. */
+static inline uint32_t sfshm_trunk_part_word(uint32_t part, uint32_t parts)
+{
+  return parts > 1 ? parts << 8 | part : 0;
+}
+
 /* Flag of graph creation: contributions travel uncombined (SF_GRAPH_REPRODUCIBLE). */
 #define SFSHM_GRAPH_UNCOMBINED (1u << 1)
 
@@ -228,25 +253,34 @@ sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk
 
 /* ---- Trunk board -------------------------------------------------------------------------------------------------
  * Sending message m. A member waits until granted >= sfshm_trunk_needs(m), writes its part into the slot, and adds 1 to
- * packed[m % SFSHM_TRUNK_SLOTS] (acq_rel). The member that brings it to a multiple of nmembers combines the staging
- * units and submits the message to the daemon. The daemon sets granted to m + SFSHM_TRUNK_SLOTS when m has left its
- * slot and the other node has consumed it. Receiving message m. The daemon writes the slot and descs[m %
- * SFSHM_TRUNK_SLOTS], then arrived = m (release). A member that has read its part adds 1 to consumed[m %
- * SFSHM_TRUNK_SLOTS]; the member that brings it to a multiple of nmembers notifies the daemon. Graphs used by device
- * streams (on_streams, set by members). When such a graph fails, its waiting streams are released: first released is
- * set, then granted and arrived of all flows to values beyond any that is waited for. The daemon does this when no
- * message leaves the slots any more; members do it if the daemon is lost. Data that streams write afterwards are never
- * published. */
+ * packed[m % SFSHM_TRUNK_SLOTS][0] (acq_rel). The member that brings it to a multiple of nmembers combines the staging
+ * units and submits the message to the daemon. If a message goes in parts, all members know that, and do so for each
+ * part, in order, also for parts in which they have no value. The daemon sets granted to m + SFSHM_TRUNK_SLOTS when m
+ * has left its slot and the other node has consumed it. Receiving message m. The daemon writes the slot and descs[m %
+ * SFSHM_TRUNK_SLOTS], then arrived = m (release). If the message comes in parts it writes, after descs and each part
+ * but the last, partial: m * 256 + 16 * parts + arrived parts (release); members may read these. A member that has read
+ * its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; the member that brings it to a multiple of nmembers notifies the
+ * daemon. Graphs used by device streams (on_streams, set by members). When such a graph fails, its waiting streams are
+ * released: first released is set, then granted and arrived of all flows to values beyond any that is waited for. The
+ * daemon does this when no message leaves the slots any more; members do it if the daemon is lost. Data that streams
+ * write afterwards are never published. */
 
 typedef struct sfshm_flow {
-  _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS];   /* written by members */
-  _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS]; /* written by members */
-  _Alignas(128) _Atomic uint64_t granted;                     /* written by the daemon */
+  _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS][SFSHM_TRUNK_PARTS]; /* written by members */
+  _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS];                  /* written by members */
+  _Alignas(128) _Atomic uint64_t granted;                                      /* written by the daemon */
   _Atomic uint64_t awaited; /* written by the daemon: descriptor that the other node has long waited for, or 0 */
   _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
+  _Atomic uint64_t partial; /* parts of the message that is arriving */
 } sfshm_flow_t;
-_Static_assert(sizeof(sfshm_flow_t) == 512, "layout version 17");
+_Static_assert(sizeof(sfshm_flow_t) == 896, "layout version 21");
+
+/* The word partial. */
+static inline uint64_t sfshm_trunk_partial(uint64_t message, uint32_t parts, uint32_t arrived)
+{
+  return message << 8 | parts << 4 | arrived;
+}
 
 /* The value of granted that allows message m of that many values to be written: message m - slots has completed. */
 static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
@@ -257,7 +291,7 @@ static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint6
 /* Entries of submission rings (shm/lane/ring.h). graph: number of the graph; a: number of the side in the map; message:
  * number of the message on the side; desc: descriptor of the operation; size: bytes of a unit. */
 typedef enum sfshm_submission {
-  SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full */
+  SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full; or part b: see sfshm_trunk_part_word */
   SFSHM_SUBMIT_CREDIT = 2, /* all members have consumed all messages up to this one; size: 1 if the other node waits
                               for this credit, else 0 */
   SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc is long overdue: ask the other node what it called */

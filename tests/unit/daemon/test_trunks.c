@@ -115,6 +115,34 @@ START_TEST(message_for_which_there_is_no_memory)
 }
 END_TEST
 
+/* Part 1 of message 1 waits for part 0; then something that is no other part of the message. */
+START_TEST(part_that_does_not_fit)
+{
+  enum { VALUES = 100000, PARTS = SFSHM_TRUNK_PARTS };
+  static const sfshm_ring_entry_t wrong[] = {
+      {.b = PARTS << 8 | 1, .size = 8, .desc = 5},  /* again */
+      {.b = 0, .size = 8, .desc = 5},               /* the whole */
+      {.b = PARTS << 8 | 2, .size = 16, .desc = 5}, /* of other units */
+      {.b = PARTS << 8 | 2, .size = 8, .desc = 6},
+      {.b = PARTS << 8 | PARTS, .size = 8, .desc = 5},
+      {.b = 3 << 8 | 2, .size = 8, .desc = 5}, /* of fewer parts */
+      {.b = 2, .size = 8, .desc = 5},
+  };
+  sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND, .graph = GRAPH, .message = 1, .b = PARTS << 8 | 1};
+  entry.size = 8;
+  entry.desc = 5;
+  trunks->sides[0].told.send_values = VALUES;
+  ck_assert_uint_eq(sfshm_trunk_parts(VALUES, entry.size), PARTS);
+  sfd_trunks_submit(&rank, &entry);
+  ck_assert_int_eq(graph->state, SFD_GRAPH_READY);
+  entry.b = wrong[_i].b;
+  entry.size = wrong[_i].size;
+  entry.desc = wrong[_i].desc;
+  sfd_trunks_submit(&rank, &entry);
+  ck_assert_int_eq(graph->state, SFD_GRAPH_FAILED);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("trunks");
@@ -123,6 +151,7 @@ int main(void)
   tcase_add_test(tests, streams_that_begin_after_the_failure);
   tcase_add_test(tests, message_that_is_leaving);
   tcase_add_test(tests, message_for_which_there_is_no_memory);
+  tcase_add_loop_test(tests, part_that_does_not_fit, 0, 7);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

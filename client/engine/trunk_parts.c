@@ -1,0 +1,97 @@
+/* Messages to and from other nodes in parts: see trunk.h. */
+#include "client/engine/trunk.h"
+
+#include <stdatomic.h>
+
+/* What a rank sends or receives of a message, if it is consecutive there. */
+typedef struct share {
+  const sfshm_pattern_t *vertex; /* of each value */
+  int64_t first;                 /* position in the message */
+  int64_t n;
+} share_t;
+
+static bool is_contiguous(const sfshm_pattern_t *pattern)
+{
+  return pattern->kind == SFSHM_PATTERN_CONTIGUOUS;
+}
+
+static bool find_sent(const sfc_trunk_t *trunk, const sf_request_t *request, share_t *share_p)
+{
+  if (request->operation == SFSHM_BCAST) {
+    *share_p = (share_t){&trunk->root, trunk->first, trunk->root.n};
+    return true;
+  }
+  *share_p = (share_t){&trunk->leaf, trunk->to.start, trunk->nvalues};
+  return trunk->extra_leaf.n == 0 && is_contiguous(&trunk->to);
+}
+
+/* The values of a reduce that needs no order, from one rank of the other node, are consecutive as a rule. */
+static bool find_received(const sfc_trunk_t *trunk, const sf_request_t *request, share_t *share_p)
+{
+  if (request->operation == SFSHM_BCAST) {
+    *share_p = (share_t){&trunk->leaf, trunk->from.start, trunk->nvalues};
+    return is_contiguous(&trunk->from);
+  }
+  if (request->ordered || trunk->nturns != 1)
+    return false;
+  const sfc_trunk_turn_t *turn = &trunk->turns[0];
+  *share_p = (share_t){&turn->root, turn->position.start, turn->root.n};
+  return is_contiguous(&turn->position);
+}
+
+/* Several members add up what they contribute before it travels, so only a single one sends a reduce in parts. */
+uint32_t sfc_trunk_parts_find(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_side_t *side)
+{
+  share_t share;
+  if (request->nfields > 1 ||
+      (request->operation == SFSHM_REDUCE &&
+       (side->told->nmembers > 1 || request->devices != NULL || !find_sent(trunk, request, &share))))
+    return 1;
+  return sfshm_trunk_parts(side->told->send_values, request->value_bytes);
+}
+
+/* The share's values at positions from lo up to hi: *first_p is counted from the beginning of the share. */
+static int64_t clip(const share_t *share, int64_t lo, int64_t hi, int64_t *first_p)
+{
+  int64_t end = share->first + share->n < hi ? share->first + share->n : hi;
+  int64_t begin = share->first > lo ? share->first : lo;
+  *first_p = begin - share->first;
+  return end > begin ? end - begin : 0;
+}
+
+void sfc_trunk_parts_pack(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts)
+{
+  const sfc_field_t *field = &request->first;
+  int64_t values = sfc_trunk_sending(lane->trunk, request->operation)->told->send_values, first, n;
+  share_t share;
+  (void)find_sent(lane->trunk, request, &share);
+  n = clip(&share, sfshm_trunk_part_first(values, parts, part), sfshm_trunk_part_first(values, parts, part + 1),
+           &first);
+  if (n > 0)
+    field->move->pack(field->combine.unit, share.vertex, first, n, field->source,
+                      slot + (size_t)(share.first + first) * field->combine.unit_bytes);
+}
+
+int64_t sfc_trunk_parts_arrived(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side)
+{
+  share_t share;
+  uint64_t partial = atomic_load_explicit(&side->flow->partial, memory_order_acquire);
+  uint32_t parts = partial >> 4 & 15, arrived = partial & 15;
+  if (partial >> 8 != side->received + 1 || arrived >= parts || request->nfields > 1 || request->devices != NULL ||
+      !find_received(lane->trunk, request, &share))
+    return 0;
+  return sfshm_trunk_part_first(side->told->receive_values, parts, arrived);
+}
+
+void sfc_trunk_parts_unpack(sfc_lane_t *lane, const sf_request_t *request, const char *slot, int64_t until)
+{
+  const sfc_field_t *field = &request->first;
+  int64_t first, n = 0;
+  share_t share;
+  if (find_received(lane->trunk, request, &share))
+    n = clip(&share, lane->rx_cursor.value, until, &first);
+  if (n > 0)
+    field->combine.kernels->unpack(field->combine.unit, share.vertex, first, n,
+                                   slot + (size_t)(share.first + first) * field->combine.unit_bytes, field->target);
+  lane->rx_cursor.value = until;
+}

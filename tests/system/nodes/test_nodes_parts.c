@@ -1,0 +1,121 @@
+/* Large messages between nodes, which travel in parts: results are those of a serial computation, whatever the order
+ * of the values in the message, the number of members, and the number of operations in flight. */
+#include "client/core/context.h"
+#include "client/graph/graph.h"
+#include "tests/system/loop/cluster.h"
+#include "tests/system/work.h"
+#include "tests/unit/runner.h"
+
+#define RANKS 4
+#define LEAVES 30011 /* of each rank; a prime number */
+#define ROOTS 20000
+#define IN_FLIGHT 3
+#define ROUNDS 6
+#define LIMIT_MS 60000
+
+/* Ways to choose the root of a leaf. */
+typedef enum form {
+  IN_ORDER, /* leaf i on root i of the rank that is two further, modulo the number of roots */
+  MIXED,    /* on any root of that rank */
+  SPREAD,   /* on any root of any rank */
+  FORMS
+} form_t;
+
+typedef struct edges {
+  int32_t rank[LEAVES];
+  int64_t root[LEAVES];
+} edges_t;
+
+static void find_edges(form_t form, int32_t rank, edges_t *edges)
+{
+  uint64_t state = (uint64_t)rank * 77 + form + 1;
+  for (int64_t i = 0; i < LEAVES; i++) {
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    edges->rank[i] = form == SPREAD ? (int32_t)(state >> 33) % RANKS : (rank + 2) % RANKS;
+    edges->root[i] = form == IN_ORDER ? i % ROOTS : (int64_t)(state >> 20) % ROOTS;
+  }
+}
+
+static double root_value(int32_t rank, int64_t root, int round)
+{
+  return rank * 1e6 + (double)root + round * 1e8;
+}
+
+static void expect_bcasts(sftest_rank_t *self, sf_graph_t *graph, const edges_t *edges, int round)
+{
+  static double roots[IN_FLIGHT][ROOTS], leaves[IN_FLIGHT][LEAVES];
+  sf_request_t *requests[IN_FLIGHT];
+  for (int k = 0; k < IN_FLIGHT; k++) {
+    for (int64_t i = 0; i < ROOTS; i++)
+      roots[k][i] = root_value(self->rank, i, round + k);
+    SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, roots[k], leaves[k], SF_REPLACE, &requests[k]));
+  }
+  for (int k = 0; k < IN_FLIGHT; k++) {
+    SFTEST_OK(self, sf_wait(&requests[k]));
+    for (int64_t i = 0; i < LEAVES; i++)
+      SFTEST_REQUIRE(self, leaves[k][i] == root_value(edges->rank[i], edges->root[i], round + k));
+  }
+}
+
+/* Sums of integers have one result in any order. */
+static void expect_sums(sftest_rank_t *self, sf_graph_t *graph, form_t form, int round)
+{
+  static int64_t leaves[LEAVES], roots[ROOTS], expected[ROOTS];
+  static edges_t others;
+  for (int64_t i = 0; i < ROOTS; i++)
+    roots[i] = expected[i] = i + round;
+  for (int32_t rank = 0; rank < RANKS; rank++) {
+    find_edges(form, rank, &others);
+    for (int64_t i = 0; i < LEAVES; i++)
+      if (others.rank[i] == self->rank)
+        expected[others.root[i]] += rank * 1000 + i * round;
+  }
+  for (int64_t i = 0; i < LEAVES; i++)
+    leaves[i] = self->rank * 1000 + i * round;
+  SFTEST_OK(self, sf_reduce(graph, SF_INT64, leaves, roots, SF_SUM));
+  for (int64_t i = 0; i < ROOTS; i++)
+    SFTEST_REQUIRE(self, roots[i] == expected[i]);
+}
+
+static int operate(sftest_rank_t *self)
+{
+  static edges_t edges;
+  sf_context_t *context = sftest_join(self);
+  for (form_t form = 0; form < FORMS; form++) {
+    sf_graph_t *graph;
+    sftest_at(self, "form %d", (int)form);
+    find_edges(form, self->rank, &edges);
+    SFTEST_OK(self, sf_graph_create(sf_group_world(context), ROOTS, LEAVES, NULL, edges.rank, edges.root,
+                                    SF_GRAPH_DEFAULT, &graph));
+    for (int round = 1; round <= ROUNDS; round++) {
+      expect_bcasts(self, graph, &edges, round);
+      expect_sums(self, graph, form, round);
+    }
+    SFTEST_OK(self, sf_graph_destroy(graph));
+  }
+  sftest_leave(self, context);
+  return 0;
+}
+
+/* One member of each node, two, and three beside one. */
+START_TEST(values_of_parts)
+{
+  static const int32_t places[][RANKS] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 1, 0, 0}};
+  sftest_loop_cluster_t cluster;
+  sftest_loop_cluster_start(&cluster, RANKS, 1, 0);
+  sftest_job_t job;
+  sftest_job_start_over(&job, cluster.nodes, places[_i], RANKS, operate, NULL);
+  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_loop_cluster_stop(&cluster);
+}
+END_TEST
+
+int main(void)
+{
+  Suite *suite = suite_create("nodes_parts");
+  TCase *tests = tcase_create("parts");
+  tcase_set_timeout(tests, 0);
+  tcase_add_loop_test(tests, values_of_parts, 0, 3);
+  suite_add_tcase(suite, tests);
+  return sftest_run(suite);
+}
