@@ -7,7 +7,6 @@
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
 #include "client/engine/offload.h"
-#include "client/engine/operation.h"
 
 static void free_request(sf_request_t *request)
 {
