@@ -109,9 +109,10 @@ programs = $(patsubst %.c,$(BUILD)/%,$(1))
 with_mpi_only = $(if $(with_mpi),$(1))
 without_main = $(filter-out %/main.o,$(1))
 
-generated := $(BUILD)/proto/sf_control.pb-c.h $(BUILD)/proto/sf_peer.pb-c.h
+control_protocol := sf_control sf_tools
+generated := $(control_protocol:%=$(BUILD)/proto/%.pb-c.h) $(BUILD)/proto/sf_peer.pb-c.h
 shared_objects := $(call objects,$(filter-out shm/cuda/% shm/trunk/merge/%,$(call find_sources,shm)) $(wildcard proto/*.c)) \
-	$(BUILD)/obj/proto/sf_control.pb-c.o
+	$(control_protocol:%=$(BUILD)/obj/proto/%.pb-c.o)
 # Not of the client: what tools and the daemon plan with.
 merge_objects := $(call objects,$(wildcard shm/trunk/merge/*.c))
 report_objects := $(call objects,$(call find_sources,proto/report))
@@ -236,7 +237,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/compile.stamp | $(generated)
 	@mkdir -p $(@D)
 	$(call show,CC)$(COMPILER) $(COMPILE_FLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp
+$(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp | $(generated)
 	@mkdir -p $(@D)
 	$(call show,CC)$(CC) $(COMPILE_FLAGS) -w -c -o $@ $<
 
