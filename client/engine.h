@@ -3,10 +3,13 @@
 #define SFC_ENGINE_H
 
 #include "client/engine/barrier.h"
+#include "client/engine/eager.h"
 #include "client/engine/lane_send.h"
+#include "client/engine/lane_take.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/operation.h"
 #include "client/engine/progress.h"
+#include "client/engine/protocol.h"
 #include "client/engine/request.h"
 #include "client/engine/start.h"
 #include "client/engine/thread.h"

@@ -391,7 +391,7 @@ static void composite_free(sf_request_t *request)
 
 sf_status_t sfc_composite_make(const sfc_composite_call_t *call, sf_request_t **request_p)
 {
-  static const sfc_request_ops_t ops = {composite_begin, composite_end, composite_free};
+  static const sfc_request_ops_t ops = {composite_begin, composite_end, composite_free, NULL};
   sf_graph_t *multi;
   uint64_t signature;
   sf_status_t status = sfc_composite_check(call, request_p, &signature, &multi);

@@ -33,7 +33,7 @@ static sfc_eager_values_t *values_at(struct sfc_eager *eager, uint64_t i)
   return &eager->values[i % SFSHM_EAGER_SLOTS];
 }
 
-static bool have_slots(sfc_lane_t *lane)
+bool sfc_eager_have_slots(sfc_lane_t *lane)
 {
   if (lane->eager != NULL)
     return true;
@@ -60,53 +60,63 @@ void sfc_eager_settle(sfc_lane_t *lane)
   }
 }
 
-/* Packs the rest of the request into an inbox block that the next message names. */
-static bool pack_block(sfc_lane_t *lane, const sfc_outgoing_t *out, size_t bytes, sfshm_slot_t *slot)
+char *sfc_eager_take(sfc_lane_t *lane, size_t bytes, size_t most_bytes, sfshm_slot_t *slot)
 {
   struct sfc_eager *eager = lane->eager;
   sfc_block_t block;
-  if (sfc_heap_take(&lane->graph->context->inbox, bytes, false, &block) != SF_OK)
-    return false;
-  sfc_outgoing_pack_rest(out, lane->tx_cursor, block.address);
+  if (eager->bytes + bytes > most_bytes || sfc_heap_take(&lane->graph->context->inbox, bytes, false, &block) != SF_OK)
+    return NULL;
   sfshm_eager_block_t where = {block.segment, block.offset};
   memcpy(slot->payload, &where, sizeof where);
-  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* others are inline in other eager slots */
+  assert(eager->end - eager->first < SFSHM_EAGER_SLOTS); /* others are inline in other slots */
   *values_at(eager, eager->end++) = (sfc_eager_values_t){lane->tx.posted + 1, block};
   eager->bytes += block.length_bytes;
-  return true;
+  return block.address;
 }
 
-static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
+sfshm_slot_t *sfc_eager_claim(sfc_lane_t *lane)
+{
+  if (!sfc_eager_have_slots(lane))
+    return NULL;
+  sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
+  if (slot != NULL)
+    sfc_eager_settle(lane); /* the claim may have seen more values taken */
+  return slot;
+}
+
+void sfc_eager_post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
 {
   sfshm_lane_post_eager(&lane->tx, slot, sfshm_desc_with_method(request->match, method));
   sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
-  sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, bytes);
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
 }
 
 bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
 {
-  if (request->held || request->devices != NULL || lane->trunk != NULL || lane->tx_unread > 0)
+  if (request->held || request->devices != NULL || lane->trunk != NULL)
     return false;
+  if (request->payload != NULL)
+    return request->payload->send_eagerly(lane, request);
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t all_bytes = (size_t)out.n * request->value_bytes;
   sfc_outgoing_flatten(lane, request, &out);
   size_t bytes = sfc_message_left(out.fields, out.nfields, &lane->tx_cursor, out.n);
-  if (bytes > SFC_EAGER_BYTES || !have_slots(lane))
-    return false;
-  sfshm_slot_t *slot = sfshm_lane_claim_eager(&lane->tx, &lane->rx);
+  sfshm_slot_t *slot = bytes <= SFC_EAGER_BYTES ? sfc_eager_claim(lane) : NULL;
   if (slot == NULL)
     return false;
-  sfc_eager_settle(lane); /* the claim may have seen more values taken */
   if (all_bytes <= SFSHM_INLINE_BYTES) {
     sfc_outgoing_pack(&out, slot->payload);
-    post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+    sfc_eager_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+    sfshm_count(&lane->counts->bytes_inline, bytes);
   } else {
-    if (lane->eager->bytes + bytes > SFC_EAGER_BYTES || !pack_block(lane, &out, bytes, slot))
+    char *values = sfc_eager_take(lane, bytes, SFC_EAGER_BYTES, slot);
+    if (values == NULL)
       return false;
-    post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
+    sfc_outgoing_pack_rest(&out, lane->tx_cursor, values);
+    sfc_eager_post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
+    sfshm_count(&lane->counts->bytes_slots, bytes);
   }
   request->sends_left--;
   return true;

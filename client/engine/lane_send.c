@@ -6,7 +6,6 @@
 #include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/eager.h"
-#include "client/engine/op_trace.h"
 #include "client/engine/protocol.h"
 #include "client/engine/thread.h"
 #include "client/graph.h"
@@ -36,22 +35,13 @@ static void take_packed(const sfc_lane_t *lane, sf_request_t *request, sfshm_pat
   out->of_device = false;
 }
 
-static void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method, size_t bytes)
-{
-  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
-  sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
-  sfshm_count(&lane->counts->messages_sent, 1);
-  if (__builtin_expect(request->trace != 0, false))
-    sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
-}
-
 static bool send_inline(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
 {
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
   sfc_outgoing_pack(out, slot->payload);
-  post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+  sfc_lane_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
   sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
   return true;
@@ -87,10 +77,8 @@ static bool send_references(sfc_lane_t *lane, sf_request_t *request, sfshm_metho
   for (int32_t k = 0; k < request->nfields; k++)
     to += write_reference(&request->fields[k], method, to);
   sfshm_count(method == SFSHM_METHOD_VM_READ ? &lane->counts->bytes_vm_read : &lane->counts->bytes_in_place, bytes);
-  lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS] = request;
-  lane->tx_unread++;
-  lane->graph->progress.nunread++;
-  post(lane, slot, request, method, bytes);
+  sfc_lane_expect_read(lane, request);
+  sfc_lane_post(lane, slot, request, method, bytes);
   if (sfc_offload_sends(request, bytes))
     sfc_offload_source(lane, request);
   return true;
@@ -105,7 +93,7 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
       return false;
     sfshm_device_data_t where = {request->first.source_ref.segment, 0};
     memcpy(slot->payload, &where, sizeof where);
-    post(lane, slot, request, SFSHM_METHOD_ASK, 0);
+    sfc_lane_post(lane, slot, request, SFSHM_METHOD_ASK, 0);
     lane->tx_devices_asked = true;
   }
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
@@ -125,8 +113,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 
-/* Ensures large enough cells; asks the peer for larger ones if necessary. */
-static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
+bool sfc_lane_have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes)
 {
   size_t wanted = lacking_cells(lane, payload_bytes);
   if (wanted == 0)
@@ -137,7 +124,7 @@ static bool have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_b
       return false;
     sfshm_grow_t grow = {wanted};
     memcpy(slot->payload, &grow, sizeof grow);
-    post(lane, slot, request, SFSHM_METHOD_GROW, 0);
+    sfc_lane_post(lane, slot, request, SFSHM_METHOD_GROW, 0);
     lane->tx_cells_asked = wanted;
   }
   if (!sfshm_lane_has_grant(&lane->tx))
@@ -239,7 +226,7 @@ static size_t pack_piece(sfc_lane_t *lane, const sfc_outgoing_t *out)
 
 static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
 {
-  if (!have_cells(lane, request, bytes))
+  if (!sfc_lane_have_cells(lane, request, bytes))
     return false;
   /* A reader that keeps up would never end this loop, and received data would wait. */
   uint32_t most = lane->tx_stalled ? SFSHM_LANE_SLOTS / 2 : SFSHM_LANE_SLOTS;
@@ -248,7 +235,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     if (slot == NULL)
       return false;
     size_t piece_bytes = pack_piece(lane, out);
-    post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
+    sfc_lane_post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
     sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }
   request->sends_left--;
@@ -267,6 +254,8 @@ static sfshm_method_t choose_method(const sfc_lane_t *lane, const sf_request_t *
 
 bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
 {
+  if (request->payload != NULL)
+    return request->payload->send(lane, request);
   sfshm_pattern_t consecutive;
   sfc_outgoing_t out = sfc_lane_find_outgoing(lane, request);
   size_t bytes = (size_t)out.n * request->value_bytes;
@@ -286,7 +275,7 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
       method = SFSHM_METHOD_CELL;
   }
   size_t list_bytes = (size_t)request->nfields * sfshm_reference_bytes(method);
-  if (method != SFSHM_METHOD_CELL && list_bytes > SFSHM_INLINE_BYTES && !have_cells(lane, request, list_bytes))
+  if (method != SFSHM_METHOD_CELL && list_bytes > SFSHM_INLINE_BYTES && !sfc_lane_have_cells(lane, request, list_bytes))
     return false;
   /* The other end may grant smaller cells than it was asked for. */
   if (method != SFSHM_METHOD_CELL && (list_bytes <= SFSHM_INLINE_BYTES || list_bytes <= lane->tx.cell_bytes))
@@ -371,9 +360,9 @@ bool sfc_fast_path_take_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
 bool sfc_lane_check_read(sfc_lane_t *lane)
 {
   bool moved = false;
-  uint64_t oldest = lane->tx.posted < SFSHM_LANE_SLOTS ? 0 : lane->tx.posted - SFSHM_LANE_SLOTS;
+  uint64_t oldest = lane->tx.posted < SFC_LANE_AWAITING ? 0 : lane->tx.posted - SFC_LANE_AWAITING;
   for (uint64_t message = oldest; message < lane->tx.posted && lane->tx_unread > 0; message++) {
-    sf_request_t **entry = &lane->awaiting[message % SFSHM_LANE_SLOTS];
+    sf_request_t **entry = &lane->awaiting[message % SFC_LANE_AWAITING];
     if (*entry == NULL)
       continue;
     bool consumed = sfshm_lane_is_consumed(&lane->tx, message + 1);

@@ -5,6 +5,7 @@
 
 #include "client/engine/in_flight.h"
 #include "client/engine/offload.h"
+#include "client/engine/op_trace.h"
 #include "client/engine/thread.h"
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -144,12 +145,36 @@ static inline sfshm_slot_t *sfc_lane_claim(sfc_lane_t *lane)
 {
   sfshm_slot_t *slot = sfshm_lane_claim(&lane->tx, &lane->rx);
   if (slot != NULL && lane->tx_unread > 0) {
-    sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFSHM_LANE_SLOTS];
+    sf_request_t **entry = &lane->awaiting[lane->tx.posted % SFC_LANE_AWAITING];
     if (*entry != NULL)
       sfc_lane_settle(lane, entry);
   }
   return slot;
 }
+
+/* Notes that the message about to be posted refers to the request's data: the request ends when the peer has read
+ * them. */
+static inline void sfc_lane_expect_read(sfc_lane_t *lane, sf_request_t *request)
+{
+  lane->awaiting[lane->tx.posted % SFC_LANE_AWAITING] = request;
+  lane->tx_unread++;
+  lane->graph->progress.nunread++;
+}
+
+/* Publishes the claimed slot as a message of the request; bytes: of its data, for traces. */
+static inline void sfc_lane_post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method,
+                                 size_t bytes)
+{
+  sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, method));
+  sfc_thread_note(lane->graph->user.thread, lane->peer->wake);
+  sfshm_count(&lane->counts->messages_sent, 1);
+  if (__builtin_expect(request->trace != 0, false))
+    sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
+}
+
+/* Ensures large enough cells for a payload; asks the peer for larger ones if necessary. false: they aren't there yet.
+ */
+bool sfc_lane_have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload_bytes);
 
 /* Functions of lanes between ranks of a node: see lane_ops.h. */
 

@@ -340,21 +340,30 @@ static sf_status_t read_device(sfc_lane_t *lane, sf_request_t *request, const sf
   return status;
 }
 
-static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, size_t bytes)
+sf_status_t sfc_lane_read_memory(const sfc_lane_t *lane, struct iovec *local, struct iovec *remote, size_t n)
 {
-  for (size_t done = 0; done < bytes;) {
-    struct iovec local = {(char *)to + done, bytes - done};
-    struct iovec remote = {(void *)(uintptr_t)(address + done), bytes - done};
-    ssize_t n = process_vm_readv(lane->peer->pid, &local, 1, &remote, 1, 0);
-    if (n > 0)
-      done += (size_t)n;
-    else if (n < 0 && errno == ESRCH)
+  while (n > 0) {
+    ssize_t got = process_vm_readv(lane->peer->pid, local, n, remote, n, 0);
+    if (got < 0 && errno == ESRCH)
       return sfshm_error(SF_ERR_RANK_FAILED, "rank %d (pid %d) died before its memory was read", lane->peer->rank,
                          (int)lane->peer->pid);
-    else if (n == 0 || errno != EINTR)
-      return sfshm_error_errno(SF_ERR_SYS, "reading %zu bytes of registered memory of rank %d", bytes, lane->rank);
+    if (got == 0 || (got < 0 && errno != EINTR))
+      return sfshm_error_errno(SF_ERR_SYS, "reading %zu bytes of memory of rank %d", remote->iov_len, lane->rank);
+    size_t done = got > 0 ? (size_t)got : 0;
+    for (; n > 0 && done >= local->iov_len; local++, remote++, n--)
+      done -= local->iov_len;
+    if (done > 0) {
+      *local = (struct iovec){(char *)local->iov_base + done, local->iov_len - done};
+      *remote = (struct iovec){(char *)remote->iov_base + done, local->iov_len};
+    }
   }
   return SF_OK;
+}
+
+static sf_status_t vm_read(const sfc_lane_t *lane, uint64_t address, void *to, size_t bytes)
+{
+  struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)address, bytes};
+  return sfc_lane_read_memory(lane, &local, &remote, 1);
 }
 
 /* Reads consecutive values from the peer's private memory: directly into the target if they replace consecutive values,
@@ -423,7 +432,9 @@ sf_status_t sfc_lane_take(sfc_lane_t *lane, sf_request_t *request, const sfshm_s
   sfc_taken_t taken = {SFC_TAKEN_ALL, (size_t)sfc_link_count(link, request->operation) * request->value_bytes};
   if (method >= sizeof forms / sizeof forms[0])
     return sfshm_error(SF_ERR_PROTO, "rank %d sent a message of unknown form", lane->rank);
-  sf_status_t status = forms[method].take(lane, request, link, slot, &taken);
+  sf_status_t status = request->payload != NULL && method != SFSHM_METHOD_GROW
+                           ? request->payload->take(lane, request, link, slot, (sfshm_method_t)method, &taken)
+                           : forms[method].take(lane, request, link, slot, &taken);
   *how_p = taken.how;
   if (status != SF_OK || taken.how == SFC_TAKEN_LATER)
     return status;

@@ -24,4 +24,8 @@ typedef struct sfc_taken {
 sf_status_t sfc_lane_take(sfc_lane_t *lane, sf_request_t *request, const sfshm_slot_t *slot, uint64_t desc,
                           sfc_taken_how_t *how_p);
 
+/* Reads n pieces of private memory of the lane's peer, of the same lengths there and here. Changes the lists. */
+struct iovec;
+sf_status_t sfc_lane_read_memory(const sfc_lane_t *lane, struct iovec *local, struct iovec *remote, size_t n);
+
 #endif

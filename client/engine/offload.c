@@ -140,20 +140,20 @@ void sfc_offload_source(sfc_lane_t *lane, const sf_request_t *request)
   if (request->operation == SFSHM_REDUCE && !has_given_edges(lane->graph))
     return;
   sfc_offers_t *offers = offers_of(lane);
-  sfc_offer_t *offer = offers != NULL ? &offers->sources[(lane->tx.posted - 1) % SFSHM_LANE_SLOTS] : NULL;
+  sfc_offer_t *offer = offers != NULL ? &offers->sources[(lane->tx.posted - 1) % SFC_LANE_AWAITING] : NULL;
   if (offer != NULL && make_offer(lane, request, offer))
     submit(lane, request, SFSHM_SUBMIT_SOURCE, offer, &request->first.source_ref);
 }
 
 bool sfc_offload_source_done(const sfc_lane_t *lane, uint64_t message)
 {
-  const sfc_offer_t *offer = &lane->offers->sources[message % SFSHM_LANE_SLOTS];
+  const sfc_offer_t *offer = &lane->offers->sources[message % SFC_LANE_AWAITING];
   return offer->ticket != 0 && sfshm_claim_is_done(claim_of(lane, offer), 1);
 }
 
 void sfc_offload_end_source(sfc_lane_t *lane, uint64_t message)
 {
-  sfc_offer_t *offer = &lane->offers->sources[message % SFSHM_LANE_SLOTS];
+  sfc_offer_t *offer = &lane->offers->sources[message % SFC_LANE_AWAITING];
   if (offer->ticket == 0)
     return;
   retract(lane, offer, 1);
@@ -245,11 +245,11 @@ void sfc_offload_free_lane(sfc_lane_t *lane)
 {
   if (lane->offers == NULL)
     return;
-  for (uint32_t i = 0; i < SFSHM_LANE_SLOTS; i++) {
+  for (uint32_t i = 0; i < SFC_LANE_AWAITING; i++)
     if (lane->offers->sources[i].ticket != 0)
       end_offer(lane, &lane->offers->sources[i]);
+  for (uint32_t i = 0; i < SFSHM_LANE_SLOTS; i++)
     if (lane->offers->targets[i].ticket != 0)
       end_offer(lane, &lane->offers->targets[i]);
-  }
   free(lane->offers);
 }

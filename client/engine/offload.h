@@ -28,7 +28,7 @@ typedef struct sfc_offer {
 
 /* The offers of a lane. */
 typedef struct sfc_offers {
-  sfc_offer_t sources[SFSHM_LANE_SLOTS]; /* by message, as awaiting */
+  sfc_offer_t sources[SFC_LANE_AWAITING]; /* by message, as awaiting */
   sfc_offer_t targets[SFSHM_LANE_SLOTS];
   bool in_vain; /* the last message with an offered target was not zero-copy */
 } sfc_offers_t;

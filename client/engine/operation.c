@@ -280,6 +280,10 @@ static inline __attribute__((always_inline)) sf_status_t end(sf_request_t **requ
 
 static __attribute__((noinline)) sf_status_t complete_part(sf_request_t **request, sfc_thread_t *thread)
 {
+  const sfc_request_ops_t *ops = (*request)->ops;
+  sf_status_t status = ops->check_wait == NULL ? SF_OK : ops->check_wait(*request);
+  if (status != SF_OK)
+    return status;
   return end(request, sfc_thread_wait(thread, (*request)->carrier, -1));
 }
 
@@ -393,7 +397,7 @@ static sf_status_t plain_end(sf_request_t *request, sf_status_t status)
   return end_plain(request, status);
 }
 
-const sfc_request_ops_t sfc_plain_request_ops = {plain_begin, plain_end, sfc_request_free};
+const sfc_request_ops_t sfc_plain_request_ops = {plain_begin, plain_end, sfc_request_free, NULL};
 
 /* ---- Blocking ---------------------------------------------------------------------------------------------------- */
 

@@ -26,7 +26,19 @@ typedef struct sfc_request_ops {
   sf_status_t (*begin)(sf_request_t *request, sfc_thread_t *thread); /* the caller flushes wakes */
   sf_status_t (*end)(sf_request_t *request, sf_status_t status);     /* takes it out of flight; returns its status */
   void (*free)(sf_request_t *request);                               /* of a request not in flight */
+  sf_status_t (*check_wait)(const sf_request_t *request);            /* error of waiting; NULL: waiting is fine */
 } sfc_request_ops_t;
+
+/* How messages of operations that move something else than fields are sent and taken on lanes between ranks of a node:
+ * as sfc_lane_send_shared, sfc_eager_send and sfc_lane_take (lane_take.h); and the edges within the rank. */
+struct sfc_taken;
+typedef struct sfc_payload_ops {
+  bool (*send)(sfc_lane_t *lane, sf_request_t *request);
+  bool (*send_eagerly)(sfc_lane_t *lane, sf_request_t *request);
+  sf_status_t (*take)(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
+                      sfshm_method_t method, struct sfc_taken *taken);
+  void (*do_self)(sf_request_t *request);
+} sfc_payload_ops_t;
 
 extern const sfc_request_ops_t sfc_plain_request_ops;
 
@@ -63,10 +75,11 @@ struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next; /* in the graph's list of free or of persistent requests */
   const sfc_request_ops_t *ops;
-  void *whole;                 /* the operation of which the request is a part; NULL: itself */
-  const sf_request_t *awaited; /* the part with missing messages: itself, unless it has others */
-  sf_request_t *carrier;       /* request that is carried out: itself, or the joined one */
-  int32_t nparts;              /* joined requests that have not ended */
+  const sfc_payload_ops_t *payload; /* of an operation without fields; NULL: it has fields */
+  void *whole;                      /* the operation of which the request is a part; NULL: itself */
+  const sf_request_t *awaited;      /* the part with missing messages: itself, unless it has others */
+  sf_request_t *carrier;            /* request that is carried out: itself, or the joined one */
+  int32_t nparts;                   /* joined requests that have not ended */
   bool persistent;
   bool in_flight;
   bool held;    /* sends are held back until lifted */

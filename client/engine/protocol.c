@@ -3,9 +3,6 @@
 
 #define LINE_BYTES 64u
 
-/* Zero-copy minimum: more than a lane's first cells hold. */
-#define IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
-
 size_t sfc_protocol_cell_bytes_most(int32_t nlanes)
 {
   size_t cell_bytes = SFC_CELL_BYTES_MAX;
@@ -44,7 +41,8 @@ static uint64_t stream_ps(uint32_t line_ps, size_t bytes)
 
 bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
 {
-  return bytes >= IN_PLACE_MIN || jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
+  return bytes >= SFC_IN_PLACE_MIN ||
+         jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
 
 /* Cells free the writer when begin returns, and for larger payloads writer and reader overlap. Zero-copy makes the
@@ -61,7 +59,7 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
   if (source_ref->class == SFC_MEMORY_UNKNOWN || source_ref->class == SFC_MEMORY_DEVICE ||
       (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;
-  if (bytes < IN_PLACE_MIN)
+  if (bytes < SFC_IN_PLACE_MIN)
     return SFSHM_METHOD_CELL;
   uint64_t packed = jumps_ps(costs->local_line_ps, runs) + stream_ps(costs->piece_stream_ps, bytes);
   if (source_ref->class == SFC_MEMORY_ALLOC) {
@@ -72,4 +70,18 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
     return SFSHM_METHOD_CELL;
   uint64_t vm_read = costs->vm_read_call_ps + stream_ps(costs->vm_read_stream_ps, bytes) + end_ps;
   return vm_read < packed ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
+}
+
+sfshm_method_t sfc_protocol_choose_blocks(const sfshm_costs_t *costs, const sfc_lane_t *lane, bool in_alloc, int64_t n,
+                                          size_t bytes)
+{
+  uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
+  uint64_t packed = jumps_ps(costs->local_line_ps, n) + stream_ps(costs->piece_stream_ps, bytes);
+  if (bytes < SFC_IN_PLACE_MIN || (lane->graph->flags & SF_GRAPH_COPY) != 0 || (!in_alloc && !lane->peer_can_read))
+    return SFSHM_METHOD_CELL;
+  uint64_t in_place = jumps_ps(costs->remote_line_ps, n) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;
+  uint64_t vm_read = (uint64_t)n * costs->vm_read_call_ps + stream_ps(costs->vm_read_stream_ps, bytes) + end_ps;
+  if (in_alloc && (in_place < packed || bytes > SFC_EAGER_BYTES))
+    return SFSHM_METHOD_IN_PLACE;
+  return !in_alloc && (vm_read < packed || bytes > SFC_EAGER_BYTES) ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
 }

@@ -24,6 +24,14 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
                                    const sfc_memory_ref_t *source_ref, const sfshm_pattern_t *pattern, int64_t runs,
                                    size_t bytes);
 
+/* The same for n blocks of an exchange, of so many bytes together. in_alloc: all are in sf_alloc memory. What exceeds
+ * the limit of eager bytes is read in place whenever the reader can: nothing else would hand it over at once. */
+sfshm_method_t sfc_protocol_choose_blocks(const sfshm_costs_t *costs, const sfc_lane_t *lane, bool in_alloc, int64_t n,
+                                          size_t bytes);
+
+/* Zero-copy minimum: more than a lane's first cells hold. */
+#define SFC_IN_PLACE_MIN (SFSHM_LANE_SLOTS * SFC_CELL_BYTES_FIRST + 1)
+
 /* Whether to offer the payload to workers if possible: they read in place, which is slower than packing if it is
  * scattered. Small payloads go to cells: the writer is done at once, and the reader may be waiting. */
 bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes);

@@ -4,6 +4,10 @@
 void sfc_request_do_self(sf_request_t *request)
 {
   const sfc_link_t *self = &request->graph->plan.self;
+  if (request->payload != NULL) {
+    request->payload->do_self(request);
+    return;
+  }
   for (int32_t k = 0; k < request->nfields; k++) {
     const sfc_field_t *field = &request->fields[k];
     sfc_link_apply(self, request->operation, &field->combine, field->source, field->target);

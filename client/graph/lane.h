@@ -23,6 +23,9 @@ typedef struct sfc_cursor {
   size_t bytes;
 } sfc_cursor_t;
 
+/* Messages of a lane that may be unread, in slots and eager slots. */
+#define SFC_LANE_AWAITING SFSHM_EAGER_SLOTS
+
 struct sfc_trunk;
 struct sfc_offers;
 struct sfc_eager;
@@ -39,15 +42,15 @@ typedef struct sfc_lane {
   sfc_link_t as_leaf;             /* leaves here on roots there: received in a bcast, sent in a reduce */
 
   sfshm_lane_tx_t tx;
-  bool tx_stalled;                          /* has something to send that the lane did not take */
-  size_t tx_cells_asked;                    /* cell size requested; 0: none */
-  size_t tx_cells_tried;                    /* largest cell size requested and answered */
-  bool tx_devices_asked;                    /* asked whether the peer can open device regions */
-  uint64_t tx_sequence;                     /* operation to send next, or being sent */
-  sfc_cursor_t tx_cursor;                   /* position in that operation */
-  uint32_t tx_unread;                       /* entries of awaiting */
-  struct sfc_eager *eager;                  /* eager messages: see eager.h; NULL: none yet */
-  sf_request_t *awaiting[SFSHM_LANE_SLOTS]; /* by message: operations that end when the peer has read in place */
+  bool tx_stalled;                           /* has something to send that the lane did not take */
+  size_t tx_cells_asked;                     /* cell size requested; 0: none */
+  size_t tx_cells_tried;                     /* largest cell size requested and answered */
+  bool tx_devices_asked;                     /* asked whether the peer can open device regions */
+  uint64_t tx_sequence;                      /* operation to send next, or being sent */
+  sfc_cursor_t tx_cursor;                    /* position in that operation */
+  uint32_t tx_unread;                        /* entries of awaiting */
+  struct sfc_eager *eager;                   /* eager messages: see eager.h; NULL: none yet */
+  sf_request_t *awaiting[SFC_LANE_AWAITING]; /* by message: operations that end when the peer has read in place */
 
   sfshm_lane_rx_t rx;
   sf_request_t *rx_request; /* operation received next; NULL: none begun */
@@ -59,6 +62,8 @@ typedef struct sfc_lane {
 
   sfshm_lane_counters_t *counts; /* in the counters region, perhaps shared */
   struct sfc_offers *offers;     /* offers to the daemon's workers: see offload.h; NULL: none yet */
+  uint64_t *rx_sizes;            /* of the blocks of rx_request, an exchange; NULL: no exchange yet */
+  size_t rx_taken;               /* bytes of the next message that have been taken */
 } sfc_lane_t;
 
 /* Whether the lane sends, and receives, data of the operation. */

@@ -19,12 +19,13 @@ static sfreport_counts_t load_set(const sfshm_counter_set_t *set)
   return counts;
 }
 
-const char *const sfreport_kind_names[SFREPORT_KINDS] = {"bcast", "reduce", "scatter", "gather", "fetch_op"};
+const char *const sfreport_kind_names[SFREPORT_KINDS] = {"bcast",  "reduce",   "scatter",
+                                                         "gather", "fetch_op", "exchange"};
 
 /* Both halves of a fetch_op take about as long as the whole, and either may be sampled. */
 static int kind_of(int kind)
 {
-  return kind < SFSHM_KIND_FETCH_BACK ? kind : SFREPORT_KINDS - 1;
+  return kind < SFSHM_KIND_FETCH_OP ? kind : kind - 1;
 }
 
 static void load_latency(const sfshm_graph_counters_t *graph, sfreport_latency_t *latency)
@@ -139,6 +140,7 @@ void sfreport_counts_merge(sfreport_counts_t *sum, const sfreport_counts_t *coun
   merged.gathers = max(sum->gathers, counts->gathers);
   merged.scatters = max(sum->scatters, counts->scatters);
   merged.fetch_ops = max(sum->fetch_ops, counts->fetch_ops);
+  merged.exchanges = max(sum->exchanges, counts->exchanges);
   merged.completed = min(sum->completed, counts->completed);
   *sum = merged;
 }

@@ -19,7 +19,7 @@ typedef struct sfreport_counts {
 } sfreport_counts_t;
 
 /* kinds of operations, by their public names */
-#define SFREPORT_KINDS 5
+#define SFREPORT_KINDS 6
 extern const char *const sfreport_kind_names[SFREPORT_KINDS];
 
 /* Of one in SFSHM_SAMPLED_EVERY operations: by kind, how many took from 2^bucket to below 2^(bucket + 1) ns, and the

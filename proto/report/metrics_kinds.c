@@ -85,6 +85,7 @@ static const sfreport_metric_t counts[] = {
     {"gathers", "counter", "Operations gather begun.", COUNT(counts.gathers)},
     {"scatters", "counter", "Operations scatter begun.", COUNT(counts.scatters)},
     {"fetch_ops", "counter", "Operations fetch_op begun.", COUNT(counts.fetch_ops)},
+    {"exchanges", "counter", "Operations exchange begun.", COUNT(counts.exchanges)},
     {"completed", "counter", "Operations ended.", COUNT(counts.completed)},
     {"messages_sent", "counter", "Messages to other ranks of the node.", COUNT(counts.messages_sent)},
     {"messages_received", "counter", "Messages from other ranks of the node.", COUNT(counts.messages_received)},

@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-_Static_assert((uint64_t)SFSHM_BASE_COUNT <= SFSHM_DESC_FIELDS_BASE && SFSHM_DESC_FIELDS_BASE < SFSHM_DESC_MAKE_BASE,
-               "no type looks like several fields, or like what ranks make together");
+_Static_assert((uint64_t)SFSHM_BASE_COUNT <= SFSHM_DESC_EXCHANGE_BASE &&
+                   SFSHM_DESC_EXCHANGE_BASE < SFSHM_DESC_FIELDS_BASE && SFSHM_DESC_FIELDS_BASE < SFSHM_DESC_MAKE_BASE,
+               "no type looks like an exchange, like several fields, or like what ranks make together");
 
 #define FETCH (SFSHM_CALL_FETCH >> 2)
 
@@ -21,6 +22,8 @@ const char *sfshm_call_name(sfshm_call_t call)
 
 const char *sfshm_desc_operation(uint64_t desc)
 {
+  if (sfshm_desc_is_exchange(desc))
+    return "exchange";
   return sfshm_call_name((sfshm_call_t)((desc >> 24 & 3) | (op_field(desc) & FETCH) << 2));
 }
 
@@ -45,6 +48,10 @@ void sfshm_desc_text(uint64_t desc, char *text, size_t text_bytes)
     return;
   }
   const char *operation = sfshm_desc_operation(desc);
+  if (sfshm_desc_is_exchange(desc)) {
+    snprintf(text, text_bytes, "%s", operation);
+    return;
+  }
   if (sfshm_desc_is_of_fields(desc)) {
     snprintf(text, text_bytes, "%s(%u fields [%06x])", operation, (unsigned)(desc >> 36 & SFSHM_DESC_FIELDS_MAX),
              (unsigned)(desc >> 44 & ((1u << 17) - 1)) << 4 | (op_field(desc) & ~(unsigned)FETCH));

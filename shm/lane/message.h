@@ -51,6 +51,32 @@ typedef struct sfshm_grow {
   uint64_t cell_bytes;
 } sfshm_grow_t;
 
+/* Payloads of exchanges, whose messages of n blocks contain their sizes. INLINE: n sizes of one byte, then the data. */
+
+/* CELL: the piece in the slot's cell. Without so many sizes the first piece begins with them, 8 bytes each. */
+#define SFSHM_BLOCKS_IN_SLOT 13
+typedef struct sfshm_blocks_piece {
+  uint64_t bytes;
+  uint64_t sizes[SFSHM_BLOCKS_IN_SLOT]; /* in the message's first piece, if there are not more */
+} sfshm_blocks_piece_t;
+
+/* CELL in an eager slot: the sizes, 8 bytes each, and the data, or what is left of both after pieces in cells. */
+typedef struct sfshm_blocks_rest {
+  sfshm_eager_block_t where;
+  uint64_t bytes;
+} sfshm_blocks_rest_t;
+
+/* IN_PLACE, VM_READ: one of these for each block, in the slot if they fit, else where a sfshm_eager_block_t says. */
+typedef struct sfshm_block_in_place {
+  uint64_t bytes;
+  sfshm_in_place_t where;
+} sfshm_block_in_place_t;
+
+typedef struct sfshm_block_vm_read {
+  uint64_t bytes;
+  uint64_t address;
+} sfshm_block_vm_read_t;
+
 /* Bytes by which IN_PLACE, VM_READ and DEVICE name a buffer. An operation with several fields names the buffer of each
  * of them, one behind the other: in the slot, or in the slot's cell if they exceed SFSHM_INLINE_BYTES. */
 static inline size_t sfshm_reference_bytes(sfshm_method_t method)
@@ -112,6 +138,20 @@ static inline uint64_t sfshm_desc_of_make(sfshm_make_t what, uint64_t sequence)
 #define SFSHM_DESC_FIELDS_BASE UINT64_C(30)
 #define SFSHM_DESC_FIELDS_MAX 255
 
+/* An exchange of blocks of bytes: their sizes travel with them. Its base type is one that there is not; behind it there
+ * is nothing, as ranks call it with nothing in common but the graph. */
+#define SFSHM_DESC_EXCHANGE_BASE UINT64_C(29)
+
+static inline uint64_t sfshm_desc_of_exchange(void)
+{
+  return (uint64_t)SFSHM_CALL_BCAST << 24 | SFSHM_DESC_EXCHANGE_BASE << 26;
+}
+
+static inline bool sfshm_desc_is_exchange(uint64_t desc)
+{
+  return (desc >> 26 & 31) == SFSHM_DESC_EXCHANGE_BASE;
+}
+
 /* Adds one field, in their order, to the digest, which is 0 at first. */
 static inline uint64_t sfshm_desc_digest(uint64_t digest, sfshm_unit_t unit, sfshm_op_t op)
 {
@@ -150,6 +190,8 @@ static inline sfshm_operation_t sfshm_desc_direction(uint64_t desc)
 static inline unsigned sfshm_desc_kind(uint64_t desc)
 {
   unsigned call = desc >> 24 & 3;
+  if (sfshm_desc_is_exchange(desc))
+    return 6; /* SFSHM_KIND_EXCHANGE */
   return (desc >> 35 & 1) == 0 ? call : 4 | (call & 1);
 }
 

@@ -43,6 +43,7 @@ void sfshm_counters_add_graph(sfshm_counter_set_t *sum, const sfshm_graph_counte
   sfshm_count(&sum->gathers, load(&graph->begun[SFSHM_KIND_GATHER]));
   sfshm_count(&sum->scatters, load(&graph->begun[SFSHM_KIND_SCATTER]));
   sfshm_count(&sum->fetch_ops, load(&graph->begun[SFSHM_KIND_FETCH_OP]));
+  sfshm_count(&sum->exchanges, load(&graph->begun[SFSHM_KIND_EXCHANGE]));
   for (int kind = 0; kind < SFSHM_KINDS; kind++)
     sfshm_count(&sum->completed, kind != SFSHM_KIND_FETCH_BACK ? load(&graph->ended[kind]) : 0);
 #define ADD(field) sfshm_count(&sum->field, load(&graph->field));

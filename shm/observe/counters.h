@@ -19,6 +19,7 @@
   X(gathers, "gather operations begun")                                                                                \
   X(scatters, "scatter operations begun")                                                                              \
   X(fetch_ops, "fetch_op operations begun")                                                                            \
+  X(exchanges, "exchange operations begun")                                                                            \
   X(completed, "operations ended")                                                                                     \
   X(messages_sent, "messages to other ranks of the node")                                                              \
   X(bytes_inline, "payload bytes sent in the line of the flag")                                                        \
@@ -120,8 +121,9 @@ typedef enum sfshm_kind {
   SFSHM_KIND_GATHER = 3,
   SFSHM_KIND_FETCH_BACK = 4,
   SFSHM_KIND_FETCH_OP = 5,
+  SFSHM_KIND_EXCHANGE = 6,
 } sfshm_kind_t;
-#define SFSHM_KINDS 6
+#define SFSHM_KINDS 7
 #define SFSHM_LATENCY_BUCKETS 32 /* bucket b: 2^b ns to below 2^(b+1); the first and the last one are open */
 #define SFSHM_SAMPLED_EVERY 64   /* about one in so many operations of a graph is timed */
 #define SFSHM_PLACE_BYTES 96
@@ -172,10 +174,10 @@ typedef struct sfshm_graph_counters {
   int64_t top_root;    /* the root with the most leaves here */
   uint64_t top_leaves; /* number of these leaves; 0: no leaves, or not determined */
   int32_t top_rank;    /* job rank that owns top_root */
-  uint32_t reserved[3];
+  uint32_t reserved[13];
   sfshm_lane_counters_t rest[2]; /* lanes without their own entries: to ranks, to nodes */
 } sfshm_graph_counters_t;
-_Static_assert(sizeof(sfshm_graph_counters_t) == 1792, "layout version 4");
+_Static_assert(sizeof(sfshm_graph_counters_t) == 1984, "layout version 22");
 
 #define SFSHM_CHARGING UINT64_C(1) /* not a time */
 
@@ -233,9 +235,9 @@ typedef struct sfshm_counters {
   _Alignas(4096) sfshm_far_counters_t far[SFSHM_COUNTED_FAR];
 } sfshm_counters_t;
 _Static_assert(offsetof(sfshm_counters_t, graphs) == 4096, "layout version 2");
-_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 112 * 4096, "layout version 4");
-_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 112 * 4096 + 4096 * 256, "layout version 4");
-_Static_assert(sizeof(sfshm_counters_t) == 4096 + 112 * 4096 + 4096 * 256 + 353 * 4096, "layout version 4");
+_Static_assert(offsetof(sfshm_counters_t, lanes) == 4096 + 124 * 4096, "layout version 22");
+_Static_assert(offsetof(sfshm_counters_t, trace) == 4096 + 124 * 4096 + 4096 * 256, "layout version 22");
+_Static_assert(sizeof(sfshm_counters_t) == 4096 + 124 * 4096 + 4096 * 256 + 353 * 4096, "layout version 22");
 
 /* Adds the counters of a lane, or of a graph without its lanes, to sums in private memory. */
 void sfshm_counters_add_lane(sfshm_counter_set_t *sum, const sfshm_lane_counters_t *lane);

@@ -413,6 +413,7 @@ sf_status_t sf_request_free(sf_request_t **request);
 #include <sf/sf_algebra.h>
 #include <sf/sf_array.h>
 #include <sf/sf_edges.h>
+#include <sf/sf_exchange.h>
 #include <sf/sf_fields.h>
 #include <sf/sf_grid.h>
 #include <sf/sf_memory.h>

@@ -161,7 +161,7 @@ static void look_at_graphs(const sftest_node_t *node)
   ck_assert_int_eq(sftest_count_lines(out), 3);
   sftest_expect_in(out, "\"size\":2,\"nroots\":200,\"nleaves\":200,\"pairs\":2,\"state\":\"ready\",\"detail\":null,"
                         "\"multi_of\":null,\"job_ranks\":[0,1],\"counters\":{\"ranks_counted\":2,\"bcasts\":3,"
-                        "\"reduces\":2,\"gathers\":0,\"scatters\":0,\"fetch_ops\":0,\"completed\":5,");
+                        "\"reduces\":2,\"gathers\":0,\"scatters\":0,\"fetch_ops\":0,\"exchanges\":0,\"completed\":5,");
   ck_assert_uint_eq(sent_bytes("\"graph\":"), RANKS * (BCASTS + REDUCES) * UNITS * sizeof(double));
 }
 

@@ -19,7 +19,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 21);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 22);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);
@@ -166,38 +166,39 @@ END_TEST
 
 START_TEST(counter_sets)
 {
-  expect_size(sfshm_counter_set_t, 248);
+  expect_size(sfshm_counter_set_t, 256);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
   expect_offset(sfshm_counter_set_t, reduces, 8);
   expect_offset(sfshm_counter_set_t, gathers, 16);
   expect_offset(sfshm_counter_set_t, scatters, 24);
   expect_offset(sfshm_counter_set_t, fetch_ops, 32);
-  expect_offset(sfshm_counter_set_t, completed, 40);
-  expect_offset(sfshm_counter_set_t, messages_sent, 48);
-  expect_offset(sfshm_counter_set_t, bytes_inline, 56);
-  expect_offset(sfshm_counter_set_t, bytes_slots, 64);
-  expect_offset(sfshm_counter_set_t, bytes_in_place, 72);
-  expect_offset(sfshm_counter_set_t, bytes_vm_read, 80);
-  expect_offset(sfshm_counter_set_t, bytes_self, 88);
-  expect_offset(sfshm_counter_set_t, messages_received, 96);
-  expect_offset(sfshm_counter_set_t, bytes_received, 104);
-  expect_offset(sfshm_counter_set_t, bytes_to_nodes, 112);
-  expect_offset(sfshm_counter_set_t, bytes_from_nodes, 120);
-  expect_offset(sfshm_counter_set_t, bytes_saved, 128);
-  expect_offset(sfshm_counter_set_t, node_messages_sent, 136);
-  expect_offset(sfshm_counter_set_t, node_bytes_sent, 144);
-  expect_offset(sfshm_counter_set_t, node_values_sent, 152);
-  expect_offset(sfshm_counter_set_t, node_messages_received, 160);
-  expect_offset(sfshm_counter_set_t, node_bytes_received, 168);
-  expect_offset(sfshm_counter_set_t, node_values_received, 176);
-  expect_offset(sfshm_counter_set_t, values_wanted, 184);
-  expect_offset(sfshm_counter_set_t, values_carried, 192);
-  expect_offset(sfshm_counter_set_t, waits, 200);
-  expect_offset(sfshm_counter_set_t, waited_ns, 208);
-  expect_offset(sfshm_counter_set_t, waited_nodes_ns, 216);
-  expect_offset(sfshm_counter_set_t, samples, 224);
-  expect_offset(sfshm_counter_set_t, pack_ns, 232);
-  expect_offset(sfshm_counter_set_t, unpack_ns, 240);
+  expect_offset(sfshm_counter_set_t, exchanges, 40);
+  expect_offset(sfshm_counter_set_t, completed, 48);
+  expect_offset(sfshm_counter_set_t, messages_sent, 56);
+  expect_offset(sfshm_counter_set_t, bytes_inline, 64);
+  expect_offset(sfshm_counter_set_t, bytes_slots, 72);
+  expect_offset(sfshm_counter_set_t, bytes_in_place, 80);
+  expect_offset(sfshm_counter_set_t, bytes_vm_read, 88);
+  expect_offset(sfshm_counter_set_t, bytes_self, 96);
+  expect_offset(sfshm_counter_set_t, messages_received, 104);
+  expect_offset(sfshm_counter_set_t, bytes_received, 112);
+  expect_offset(sfshm_counter_set_t, bytes_to_nodes, 120);
+  expect_offset(sfshm_counter_set_t, bytes_from_nodes, 128);
+  expect_offset(sfshm_counter_set_t, bytes_saved, 136);
+  expect_offset(sfshm_counter_set_t, node_messages_sent, 144);
+  expect_offset(sfshm_counter_set_t, node_bytes_sent, 152);
+  expect_offset(sfshm_counter_set_t, node_values_sent, 160);
+  expect_offset(sfshm_counter_set_t, node_messages_received, 168);
+  expect_offset(sfshm_counter_set_t, node_bytes_received, 176);
+  expect_offset(sfshm_counter_set_t, node_values_received, 184);
+  expect_offset(sfshm_counter_set_t, values_wanted, 192);
+  expect_offset(sfshm_counter_set_t, values_carried, 200);
+  expect_offset(sfshm_counter_set_t, waits, 208);
+  expect_offset(sfshm_counter_set_t, waited_ns, 216);
+  expect_offset(sfshm_counter_set_t, waited_nodes_ns, 224);
+  expect_offset(sfshm_counter_set_t, samples, 232);
+  expect_offset(sfshm_counter_set_t, pack_ns, 240);
+  expect_offset(sfshm_counter_set_t, unpack_ns, 248);
 }
 END_TEST
 
@@ -251,45 +252,45 @@ END_TEST
 
 START_TEST(graph_counters)
 {
-  expect_size(sfshm_graph_counters_t, 1792);
+  expect_size(sfshm_graph_counters_t, 1984);
   expect_offset(sfshm_graph_counters_t, graph, 0);
   expect_offset(sfshm_graph_counters_t, begun, 8);
-  expect_offset(sfshm_graph_counters_t, ended, 56);
-  expect_offset(sfshm_graph_counters_t, bytes_self, 104);
-  expect_offset(sfshm_graph_counters_t, created_ns, 112);
-  expect_offset(sfshm_graph_counters_t, rank, 120);
-  expect_offset(sfshm_graph_counters_t, size, 124);
-  expect_offset(sfshm_graph_counters_t, first_lane, 128);
-  expect_offset(sfshm_graph_counters_t, nlanes, 132);
-  expect_offset(sfshm_graph_counters_t, nroots, 136);
-  expect_offset(sfshm_graph_counters_t, nleaves, 144);
-  expect_offset(sfshm_graph_counters_t, place, 152);
-  expect_offset(sfshm_graph_counters_t, wait_since_ns, 248);
-  expect_offset(sfshm_graph_counters_t, wait_sequence, 256);
-  expect_offset(sfshm_graph_counters_t, wait_desc, 264);
-  expect_offset(sfshm_graph_counters_t, samples, 272);
-  expect_offset(sfshm_graph_counters_t, pack_ns, 280);
-  expect_offset(sfshm_graph_counters_t, unpack_ns, 288);
-  expect_offset(sfshm_graph_counters_t, made, 296);
-  expect_offset(sfshm_graph_counters_t, multi_of, 304);
-  expect_offset(sfshm_graph_counters_t, latency_ns, 384);
-  expect_offset(sfshm_graph_counters_t, latency, 432);
-  expect_offset(sfshm_graph_counters_t, unit_bytes, 1200);
-  expect_offset(sfshm_graph_counters_t, first_far, 1216);
-  expect_offset(sfshm_graph_counters_t, nfar, 1220);
-  expect_offset(sfshm_graph_counters_t, asleep_since_ns, 1224);
-  expect_offset(sfshm_graph_counters_t, self_edges, 1232);
-  expect_offset(sfshm_graph_counters_t, root_edges, 1240);
-  expect_offset(sfshm_graph_counters_t, top_root, 1248);
-  expect_offset(sfshm_graph_counters_t, top_leaves, 1256);
-  expect_offset(sfshm_graph_counters_t, top_rank, 1264);
-  expect_offset(sfshm_graph_counters_t, rest, 1280);
+  expect_offset(sfshm_graph_counters_t, ended, 64);
+  expect_offset(sfshm_graph_counters_t, bytes_self, 120);
+  expect_offset(sfshm_graph_counters_t, created_ns, 128);
+  expect_offset(sfshm_graph_counters_t, rank, 136);
+  expect_offset(sfshm_graph_counters_t, size, 140);
+  expect_offset(sfshm_graph_counters_t, first_lane, 144);
+  expect_offset(sfshm_graph_counters_t, nlanes, 148);
+  expect_offset(sfshm_graph_counters_t, nroots, 152);
+  expect_offset(sfshm_graph_counters_t, nleaves, 160);
+  expect_offset(sfshm_graph_counters_t, place, 168);
+  expect_offset(sfshm_graph_counters_t, wait_since_ns, 264);
+  expect_offset(sfshm_graph_counters_t, wait_sequence, 272);
+  expect_offset(sfshm_graph_counters_t, wait_desc, 280);
+  expect_offset(sfshm_graph_counters_t, samples, 288);
+  expect_offset(sfshm_graph_counters_t, pack_ns, 296);
+  expect_offset(sfshm_graph_counters_t, unpack_ns, 304);
+  expect_offset(sfshm_graph_counters_t, made, 312);
+  expect_offset(sfshm_graph_counters_t, multi_of, 320);
+  expect_offset(sfshm_graph_counters_t, latency_ns, 400);
+  expect_offset(sfshm_graph_counters_t, latency, 456);
+  expect_offset(sfshm_graph_counters_t, unit_bytes, 1352);
+  expect_offset(sfshm_graph_counters_t, first_far, 1368);
+  expect_offset(sfshm_graph_counters_t, nfar, 1372);
+  expect_offset(sfshm_graph_counters_t, asleep_since_ns, 1376);
+  expect_offset(sfshm_graph_counters_t, self_edges, 1384);
+  expect_offset(sfshm_graph_counters_t, root_edges, 1392);
+  expect_offset(sfshm_graph_counters_t, top_root, 1400);
+  expect_offset(sfshm_graph_counters_t, top_leaves, 1408);
+  expect_offset(sfshm_graph_counters_t, top_rank, 1416);
+  expect_offset(sfshm_graph_counters_t, rest, 1472);
 }
 END_TEST
 
 START_TEST(rank_counters)
 {
-  expect_size(sfshm_counters_t, 113 * 4096 + 4096 * 256 + 353 * 4096);
+  expect_size(sfshm_counters_t, 125 * 4096 + 4096 * 256 + 353 * 4096);
   expect_offset(sfshm_counters_t, changes, 128);
   expect_offset(sfshm_counters_t, rank, 132);
   expect_offset(sfshm_counters_t, size, 136);
@@ -303,13 +304,13 @@ START_TEST(rank_counters)
   expect_offset(sfshm_counters_t, traced, 488);
   expect_offset(sfshm_counters_t, far_used, 492);
   expect_offset(sfshm_counters_t, total, 512);
-  expect_offset(sfshm_counters_t, blocked_since_ns, 760);
-  expect_offset(sfshm_counters_t, blocked_in, 768);
-  expect_offset(sfshm_counters_t, blocked_place, 776);
+  expect_offset(sfshm_counters_t, blocked_since_ns, 768);
+  expect_offset(sfshm_counters_t, blocked_in, 776);
+  expect_offset(sfshm_counters_t, blocked_place, 784);
   expect_offset(sfshm_counters_t, graphs, 4096);
-  expect_offset(sfshm_counters_t, lanes, 113 * 4096);
-  expect_offset(sfshm_counters_t, trace, 113 * 4096 + 4096 * 256);
-  expect_offset(sfshm_counters_t, far, 626 * 4096);
+  expect_offset(sfshm_counters_t, lanes, 125 * 4096);
+  expect_offset(sfshm_counters_t, trace, 125 * 4096 + 4096 * 256);
+  expect_offset(sfshm_counters_t, far, 638 * 4096);
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
   ck_assert_uint_eq(SFSHM_COUNTED_LANES, 4096);
 }

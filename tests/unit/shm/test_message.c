@@ -110,11 +110,12 @@ END_TEST
 /* What a peer wrote may be anything. */
 START_TEST(texts_of_garbage)
 {
-  const uint64_t no_base = UINT64_MAX & ~(UINT64_C(2) << 26);
+  const uint64_t no_base = UINT64_MAX & ~(UINT64_C(4) << 26);
   expect_text(no_base, "fetch_op(? x many [ffffff], application's op)");
   expect_text(UINT64_MAX, "what all ranks call together");
   expect_text(UINT64_MAX & ~(UINT64_C(1) << 26), "fetch_op(255 fields [1fffff])");
-  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)29, 1, SFSHM_OP_COUNT), "bcast(?, ?)");
+  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)28, 1, SFSHM_OP_COUNT), "bcast(?, ?)");
+  expect_text(signature(SFSHM_CALL_BCAST, (sfshm_base_t)29, 1, SFSHM_OP_COUNT), "exchange");
   expect_text(0, "bcast(int8 x 0, replace)");
   char text[8];
   memset(text, 'x', sizeof text);

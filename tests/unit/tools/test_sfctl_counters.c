@@ -89,9 +89,9 @@ START_TEST(sums)
   ck_assert_uint_eq(counts.graphs[0].graph, 5);
   ck_assert_uint_eq(counts.graphs[0].counts.bytes_slots, 10024);
   ck_assert_uint_eq(counts.graphs[0].latency.operations[SFSHM_BCAST][12], 3);
-  ck_assert_uint_eq(counts.graphs[0].latency.operations[SFREPORT_KINDS - 1][12], 9);
-  ck_assert_uint_eq(counts.graphs[0].latency.sum_ns[SFREPORT_KINDS - 1], 90);
-  ck_assert_uint_eq(counts.graphs[0].counts.completed, 1 + 2 + 3 + 4 + 6);
+  ck_assert_uint_eq(counts.graphs[0].latency.operations[4][12], 9);
+  ck_assert_uint_eq(counts.graphs[0].latency.sum_ns[4], 90);
+  ck_assert_uint_eq(counts.graphs[0].counts.completed, 1 + 2 + 3 + 4 + 6 + 7);
   ck_assert_uint_eq(counts.graphs[0].multi_of, 4);
   ck_assert_uint_eq(counts.graphs[1].graph, 6);
   ck_assert_uint_eq(counts.graphs[1].multi_of, 0);

@@ -205,7 +205,7 @@ START_TEST(ranks)
       "sfd_rank_process_info{" RANK ",pid=\"42\",program=\"./cg\"} 1",
       "sfd_rank_state{" RANK ",sfd_rank_state=\"running\"} 0",
       "sfd_rank_state{" RANK ",sfd_rank_state=\"on holiday\"} 1", "sfd_rank_bcasts_total{" RANK "} 100",
-      "sfd_rank_sent_bytes_total{" RANK ",way=\"inline\"} 107", "sfd_rank_sent_bytes_total{" RANK ",way=\"nodes\"} 114",
+      "sfd_rank_sent_bytes_total{" RANK ",way=\"inline\"} 108", "sfd_rank_sent_bytes_total{" RANK ",way=\"nodes\"} 115",
       "sfd_rank_received_bytes_total{" RANK ",way=\"ranks\"} 18446744073709551615",
       "sfd_rank_sleeps_total{" RANK "} 12", "sfd_rank_regions{" RANK ",kind=\"alloc\",method=\"slots\"} 2",
       "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"slots\"} 4000",

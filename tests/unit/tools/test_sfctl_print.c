@@ -32,8 +32,8 @@ static void set_counts(void)
 }
 
 #define COUNTS                                                                                                         \
-  "\"bcasts\":1234567,\"reduces\":8,\"gathers\":8,\"scatters\":9,\"fetch_ops\":10,\"completed\":10,\"messages_sent\":" \
-  "14,\"bytes_inline\":13,"                                                                                            \
+  "\"bcasts\":1234567,\"reduces\":8,\"gathers\":8,\"scatters\":9,\"fetch_ops\":10,\"exchanges\":10,\"completed\":10,"  \
+  "\"messages_sent\":14,\"bytes_inline\":13,"                                                                          \
   "\"bytes_slots\":1610612736,\"bytes_in_place\":15,\"bytes_vm_read\":14,\"bytes_self\":11,\"messages_received\":18,"  \
   "\"bytes_received\":18446744073709551615,\"bytes_to_nodes\":15,\"bytes_from_nodes\":17,\"bytes_saved\":12,\"node_"   \
   "messages_sent\":19,\"node_bytes_sent\":16,\"node_values_sent\":17,\"node_messages_received\":23,\"node_bytes_"      \
@@ -186,7 +186,7 @@ static void set_rank(void)
   "JOB  RANK   PID  STATE     BCASTS  REDUCES     SENT  RECEIVED  TO-NODES  FROM-NODES  OTHERS  SELF  SLEEPS  RING  "  \
   "OFFLOADED  PROGRAM        REGIONS\n"
 #define RANK_LINE                                                                                                      \
-  "cg      3  4711  running  1234567        8  1.5 GiB  16.0 EiB      15 B        17 B      27  11 B      12     5  "  \
+  "cg      3  4711  running  1234567        8  1.5 GiB  16.0 EiB      15 B        17 B      37  11 B      12     5  "  \
   "  3.0 KiB  p\\x1b[2J\\xff\"  "
 
 START_TEST(ranks)
@@ -296,7 +296,7 @@ START_TEST(graphs)
       SFPROTO__QUERY__WHAT__GRAPHS, false,
       "GRAPH  JOB  STATE  RANKS       ROOTS  LEAVES   BCASTS  REDUCES  OTHERS  PAIRS  INLINE    SLOTS  IN-PLACE  "
       "VM-READ  SELF  TO-NODES\n"
-      "    9  cg   ready      2  5000000000       6  1234567        8      27      2    13 B  1.5 GiB      15 B  "
+      "    9  cg   ready      2  5000000000       6  1234567        8      37      2    13 B  1.5 GiB      15 B  "
       "   14 B  11 B      15 B\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__GRAPHS,

@@ -83,7 +83,7 @@ static const sfctl_column_t rank_columns[] = {
 
 static uint64_t others(const sfreport_counts_t *counts)
 {
-  return counts->gathers + counts->scatters + counts->fetch_ops;
+  return counts->gathers + counts->scatters + counts->fetch_ops + counts->exchanges;
 }
 
 static void add_rank_counts(sfctl_table_t *table, const sfreport_item_t *item)

@@ -24,7 +24,7 @@ static void *sf_create(const sfperf_halos_t *halos)
   return exchange;
 }
 
-static void sf_exchange(void *state)
+static void sf_halo_exchange(void *state)
 {
   sfperf_call(sf_grid_exchange, state);
 }
@@ -35,7 +35,7 @@ static void sf_destroy(void *state)
 }
 
 const sfperf_halo_method_t sfperf_halo_sf = {
-    .name = "sf_grid", .create = sf_create, .exchange = sf_exchange, .destroy = sf_destroy};
+    .name = "sf_grid", .create = sf_create, .exchange = sf_halo_exchange, .destroy = sf_destroy};
 
 typedef struct columns {
   sf_graph_t *graph;

@@ -1,0 +1,296 @@
+/* Requests of exchanges, and what is common to blocks of all lanes: see blocks.h. The thread that uses the graph. */
+#include "client/exchange/blocks.h"
+
+#include <stdlib.h>
+
+#include "client/core.h"
+#include "client/engine.h"
+#include "client/graph.h"
+#include "shm/base/error.h"
+#include "shm/kernels/kernels_dense.h"
+
+/* ---- Arriving blocks --------------------------------------------------------------------------------------------- */
+
+size_t sfc_blocks_room(sfc_blocks_t *blocks, int64_t leaf, uint64_t block_bytes, uint64_t offset, size_t bytes)
+{
+  const sf_block_t *block = &blocks->leaf[leaf];
+  size_t room = block->data != NULL ? block->bytes : 0;
+  if (block_bytes > room && !blocks->was_short) {
+    blocks->was_short = true;
+    blocks->short_leaf = leaf;
+    blocks->short_bytes = (size_t)block_bytes;
+    blocks->short_room = room;
+  }
+  if (offset >= room)
+    return 0;
+  return bytes < room - offset ? bytes : room - (size_t)offset;
+}
+
+void sfc_blocks_put(sfc_blocks_t *blocks, int64_t leaf, uint64_t block_bytes, uint64_t offset, const void *from,
+                    size_t bytes)
+{
+  size_t some = sfc_blocks_room(blocks, leaf, block_bytes, offset, bytes);
+  char *to = some > 0 ? (char *)blocks->leaf[leaf].data + offset : NULL;
+  if (some > 0 && to != from)
+    sfshm_dense_copy(to, from, some);
+}
+
+static size_t do_edge(sfc_blocks_t *blocks, int64_t root, int64_t leaf)
+{
+  const sf_block_t *from = &blocks->root[root];
+  sfc_blocks_tell(blocks, leaf, from->bytes);
+  if (blocks->lacks_memory)
+    return 0;
+  sfc_blocks_put(blocks, leaf, from->bytes, 0, from->data, from->bytes);
+  return from->bytes;
+}
+
+/* Copies along the edges within the rank, or only tells the sizes if there is no memory yet. */
+static void do_self(sf_request_t *request)
+{
+  const sfc_link_t *self = &request->graph->plan.self;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  size_t bytes = 0;
+  for (int64_t i = 0; i < self->nvalues; i++)
+    bytes += do_edge(blocks, sfshm_pattern_at(&self->value_root, i), sfshm_pattern_at(&self->leaf, i));
+  for (int64_t e = 0; e < self->extra_value.n; e++)
+    bytes += do_edge(blocks, sfshm_pattern_at(&self->extra_root, e), sfshm_pattern_at(&self->extra_leaf, e));
+  sfshm_count(&request->graph->counts->bytes_self, bytes);
+}
+
+/* ---- Checking ---------------------------------------------------------------------------------------------------- */
+
+static sf_status_t check_block(const char *what, int64_t i, const sf_block_t *block, bool devices)
+{
+  if (block->bytes > SFC_BLOCK_BYTES_MAX)
+    return sfshm_error(SF_ERR_LIMIT, "exchange: %s %lld: %zu bytes; at most 2^40 expected", what, (long long)i,
+                       block->bytes);
+  if (block->bytes > 0 && block->data == NULL)
+    return sfshm_error(SF_ERR_ARG, "exchange: %s %lld: data is NULL, but there are %zu bytes", what, (long long)i,
+                       block->bytes);
+  if (devices && block->bytes > 0 && sfc_device_holds(block->data))
+    return sfshm_error(SF_ERR_UNSUPPORTED, "exchange: %s %lld: block at %p is on a device", what, (long long)i,
+                       block->data);
+  return SF_OK;
+}
+
+static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[])
+{
+  bool devices = sfshm_device_loaded() != NULL;
+  sf_status_t status = SF_OK;
+  if (graph->plan.root_max >= 0 && root == NULL)
+    return sfshm_error(SF_ERR_ARG, "exchange: root is NULL, but root %lld has leaves", (long long)graph->plan.root_max);
+  for (int64_t i = 0; i <= graph->plan.root_max && status == SF_OK; i++)
+    status = check_block("root", i, &root[i], devices);
+  return status;
+}
+
+/* Elements that no leaf uses may be anything, so only devices matter: what has no memory has no room. */
+static sf_status_t check_leaves(const sf_graph_t *graph, const sf_block_t leaf[])
+{
+  if (leaf == NULL || sfshm_device_loaded() == NULL)
+    return SF_OK;
+  for (int64_t i = 0; i <= graph->plan.leaf_max; i++)
+    if (leaf[i].data != NULL && leaf[i].bytes > 0 && sfc_device_holds(leaf[i].data))
+      return sfshm_error(SF_ERR_UNSUPPORTED, "exchange: leaf %lld: block at %p is on a device", (long long)i,
+                         leaf[i].data);
+  return SF_OK;
+}
+
+/* Waiting would never end without the memory that the application has not supplied. */
+static sf_status_t check_memory(const sf_request_t *request)
+{
+  if (!sfc_blocks_of(request)->lacks_memory || !request->in_flight || sfc_graph_is_failed(request->graph))
+    return SF_OK;
+  return sfshm_error(SF_ERR_STATE, "exchange: operation %llu of graph %llu waits for memory: sf_exchange_receive",
+                     (unsigned long long)request->sequence, (unsigned long long)request->graph->number);
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+/* What exchanges keep for a graph. */
+typedef struct sfc_exchanges {
+  sfc_attachment_t attachment;
+  sfc_blocks_t *unused;
+  sfc_blocks_t *all;
+  uint64_t *sizes; /* rx_sizes of all lanes */
+} exchanges_t;
+
+static void free_exchanges(sfc_attachment_t *attachment)
+{
+  exchanges_t *exchanges = (exchanges_t *)attachment;
+  while (exchanges->all != NULL) {
+    sfc_blocks_t *blocks = exchanges->all;
+    exchanges->all = blocks->sibling;
+    free(blocks->own_bytes);
+    free(blocks);
+  }
+  free(exchanges->sizes);
+  free(exchanges);
+}
+
+static const sfc_attachment_ops_t exchanges_ops = {.free = free_exchanges};
+
+/* Room for the sizes that arrive on each lane. */
+static bool make_sizes(sf_graph_t *graph, exchanges_t *exchanges)
+{
+  int32_t n = graph->routes.nreceivers[SFSHM_BCAST];
+  size_t nvalues = 0;
+  for (int32_t i = 0; i < n; i++)
+    nvalues += (size_t)graph->routes.receivers[SFSHM_BCAST][i]->as_leaf.nvalues;
+  uint64_t *sizes = exchanges->sizes = calloc(nvalues + 1, sizeof *sizes);
+  for (int32_t i = 0; sizes != NULL && i < n; i++) {
+    sfc_lane_t *lane = graph->routes.receivers[SFSHM_BCAST][i];
+    lane->rx_sizes = sizes;
+    sizes += lane->as_leaf.nvalues;
+  }
+  return sizes != NULL;
+}
+
+static exchanges_t *find_exchanges(sf_graph_t *graph)
+{
+  exchanges_t *exchanges = sfc_graph_attachment(graph, &exchanges_ops);
+  if (exchanges != NULL || (exchanges = calloc(1, sizeof *exchanges)) == NULL)
+    return exchanges;
+  if (!make_sizes(graph, exchanges)) {
+    free(exchanges);
+    return NULL;
+  }
+  sfc_graph_attach(graph, &exchanges->attachment, &exchanges_ops);
+  return exchanges;
+}
+
+/* NULL: no memory. */
+static sfc_blocks_t *take_blocks(sf_graph_t *graph)
+{
+  exchanges_t *exchanges = find_exchanges(graph);
+  sfc_blocks_t *blocks = exchanges != NULL ? exchanges->unused : NULL;
+  if (blocks != NULL) {
+    exchanges->unused = blocks->next;
+  } else if (exchanges != NULL && (blocks = calloc(1, sizeof *blocks)) != NULL) {
+    blocks->owner = exchanges;
+    blocks->sibling = exchanges->all;
+    exchanges->all = blocks;
+  }
+  return blocks;
+}
+
+static void give_blocks(sfc_blocks_t *blocks)
+{
+  blocks->next = blocks->owner->unused;
+  blocks->owner->unused = blocks;
+}
+
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+/* Reads the arguments anew: those of a persistent request may have changed. */
+static sf_status_t set_leaves(const sf_graph_t *graph, sfc_blocks_t *blocks)
+{
+  blocks->leaf = blocks->given_leaf;
+  blocks->lacks_memory = blocks->leaf == NULL && graph->plan.leaf_max >= 0;
+  blocks->leaf_bytes = blocks->given_bytes;
+  blocks->was_short = false;
+  if (!blocks->lacks_memory || blocks->leaf_bytes != NULL)
+    return SF_OK;
+  if (blocks->own_bytes == NULL)
+    blocks->own_bytes = calloc((size_t)graph->plan.leaf_max + 1, sizeof *blocks->own_bytes);
+  blocks->leaf_bytes = blocks->own_bytes;
+  return blocks->own_bytes != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "exchange: sizes of leaves");
+}
+
+sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool split)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  sf_status_t status = sfc_graph_prepare(graph, thread, 1);
+  if (status == SF_OK)
+    status = check_roots(graph, blocks->root);
+  if (status == SF_OK)
+    status = check_leaves(graph, blocks->given_leaf);
+  if (status == SF_OK)
+    status = set_leaves(graph, blocks);
+  if (status != SF_OK)
+    return status;
+  blocks->sizes =
+      (sf_request_t){.graph = graph, .awaited = request, .receives_left = graph->routes.nreceivers[SFSHM_BCAST]};
+  sfc_start(request, thread, false);
+  request->receives_left += blocks->lacks_memory;
+  if (split && graph->progress.nstalled > 0)
+    (void)sfc_graph_send_eagerly(graph);
+  return SF_OK;
+}
+
+sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[])
+{
+  sf_graph_t *graph = request->graph;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  sf_status_t status = check_leaves(graph, leaf);
+  if (status != SF_OK || !blocks->lacks_memory)
+    return status;
+  blocks->leaf = leaf;
+  blocks->lacks_memory = false;
+  if (graph->plan.self.nedges > 0)
+    do_self(request);
+  request->receives_left--;
+  return SF_OK;
+}
+
+static sf_status_t begin_split(sf_request_t *request, sfc_thread_t *thread)
+{
+  return sfc_blocks_begin(request, thread, true);
+}
+
+static sf_status_t end(sf_request_t *request, sf_status_t status)
+{
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  if (status == SF_OK && blocks->was_short)
+    status = sfshm_error(SF_ERR_RANGE, "exchange: leaf %lld: %zu bytes arrived, but there is room for %zu",
+                         (long long)blocks->short_leaf, blocks->short_bytes, blocks->short_room);
+  if (!request->persistent)
+    give_blocks(blocks);
+  sfc_finish(request);
+  return status;
+}
+
+static void free_request(sf_request_t *request)
+{
+  give_blocks(sfc_blocks_of(request));
+  sfc_request_free(request);
+}
+
+const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take, do_self};
+
+sf_status_t sfc_blocks_make(sf_graph_t *graph, const sf_block_t root[], const sf_block_t leaf[], size_t leaf_bytes[],
+                            bool persistent, sf_request_t **request_p)
+{
+  static const sfc_request_ops_t ops = {begin_split, end, free_request, check_memory};
+  uint64_t signature = sfshm_desc_of_exchange();
+  sfc_blocks_t *blocks = take_blocks(graph);
+  sf_request_t *request = blocks != NULL ? sfc_request_take(graph) : NULL;
+  if (request == NULL) {
+    if (blocks != NULL)
+      give_blocks(blocks);
+    return sfshm_error(SF_ERR_NOMEM, "exchange: request");
+  }
+  *request = (sf_request_t){.graph = graph,
+                            .ops = &ops,
+                            .payload = &sfc_blocks_payload,
+                            .whole = blocks,
+                            .awaited = request,
+                            .carrier = request,
+                            .persistent = persistent,
+                            .kind = (uint8_t)sfshm_desc_kind(signature),
+                            .operation = SFSHM_BCAST,
+                            .signature = signature,
+                            .fields = &request->first,
+                            .first = {.combine = {.unit = SFC_UNIT_OF_SEVERAL}},
+                            .room = request->room,
+                            .nroom = request->nroom};
+  blocks->root = root;
+  blocks->given_leaf = leaf;
+  blocks->given_bytes = leaf_bytes;
+  if (persistent)
+    sfc_request_persist(request);
+  *request_p = request;
+  return SF_OK;
+}
