@@ -14,7 +14,7 @@
 #define LEAVES_MAX 60
 #define BATCHES 60
 #define FLYING 4 /* operations of a batch */
-#define JOBS 12
+#define JOBS 6
 #define LIMIT_S 100
 #define GUARD 0x5a
 
