@@ -59,7 +59,7 @@ _sfctl_argument() {
   case $command-$nth in
   jobs-1 | ranks-1 | graphs-1 | arrays-1 | kill-1 | matrix-1 | stuck-1 | top-2) _sfctl_jobs "$program" ;;
   plan-1) _sfctl_graphs "$program" ;;
-  top-1) echo jobs ranks graphs channels ;;
+  top-1) echo jobs ranks graphs arrays channels ;;
   log-1) echo error warn info debug trace ;;
   log-2) echo main session job graph memory query network ;;
   trace-1) echo start stop dump ;;

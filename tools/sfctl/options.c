@@ -34,7 +34,7 @@ static const command_t commands[] = {
     {"graphs", "[JOB]", "their graphs: sizes, operations, bytes by the way they went", QUERY(GRAPHS), 0, 1},
     {"arrays", "[JOB]", "their arrays: shape, distribution, operations and bytes by way", QUERY(ARRAYS), 0, 1},
     {"plan", "GRAPH", "what a graph sends, or, with --matrix or --grid, would send", QUERY(PLAN), 0, 1},
-    {"top", "[VIEW [JOB]]", "what moves, refreshed; VIEW: jobs, ranks, graphs or channels", SFCTL_TASK_TOP, 0, 0, 2},
+    {"top", "[VIEW [JOB]]", "what moves, refreshed; VIEW: jobs, ranks, graphs, arrays or channels", SFCTL_TASK_TOP, 0, 0, 2},
     {"matrix", "[JOB]", "who sends how much to whom", SFCTL_TASK_MATRIX, 0, 0, 1},
     {"peers", NULL, "the daemons of other nodes, and what went to them and came", QUERY(PEERS), 0, 0},
     {"stuck", "[JOB]", "operations that ranks have waited for too long, and who has not begun them", SFCTL_TASK_STUCK,

@@ -68,6 +68,11 @@ START_TEST(arrays)
   sftest_expect_in(sftest_sfctl_out, "{\"way\":\"own\",\"kind\":\"put\",\"operations\":2,\"bytes\":96}");
   sftest_expect_in(sftest_sfctl_out, "{\"way\":\"node\",\"kind\":\"get\",\"operations\":2,\"bytes\":16}");
   sftest_expect_in(sftest_sfctl_out, "{\"way\":\"daemon\",\"kind\":\"acc\",\"operations\":6,\"bytes\":288}");
+  sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "arrays", "--wide"), 0);
+  sftest_expect_in(sftest_sfctl_out, "DAEMON/s");
+  sftest_expect_in(sftest_sfctl_out, "\n1 array:  0 OPS/s");
+  sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "--json", "arrays"), 0);
+  sftest_expect_in(sftest_sfctl_out, "\"in_flight_requests\":0,\"part_bytes\":960");
   sftest_sfctl(socket, WORDS("metrics", "--all-nodes"), 0);
   sftest_expect_in(sftest_sfctl_out, "way=\"daemon\",kind=\"acc\"} 6\n");
   sftest_sfctl(socket, WORDS("stuck", "--threshold", "3600"), 0);

@@ -91,7 +91,7 @@ static void look_at_lines(const sftest_cluster_t *cluster)
   sftest_expect_in(out, "\"view\":\"jobs\",\"rows\":[{\"told_by\":0,\"job_id\":");
   sftest_expect_in(out, "\"state\":\"running\",\"ops_per_s\":0.000,");
   sftest_sfctl(socket, WORDS("top", "cores"), 2);
-  sftest_expect_in(err, "expected jobs, ranks, graphs or channels");
+  sftest_expect_in(err, "expected jobs, ranks, graphs, arrays or channels");
   sftest_sfctl(socket, WORDS("top", "ranks", "nobody"), 1);
   sftest_expect_in(err, "no job \"nobody\"");
   sftest_sfctl(socket, WORDS("top", "-b", "--sort", "beauty"), 2);

@@ -51,7 +51,7 @@ static void draw_line(int y, const char *line, int attributes)
 static void draw_help(void)
 {
   static const char *const lines[] = {
-      "j r g c   jobs, ranks, graphs, channels to other nodes",
+      "j r g a c jobs, ranks, graphs, arrays, channels to other nodes",
       "< >       sort by the column to the left, to the right",
       "R         sort the other way round",
       "d         seconds between refreshes;  space  refresh now",
@@ -219,7 +219,7 @@ static void move_view(screen_t *screen, int key)
 /* Returns whether a new sample is wanted at once. */
 static bool handle_key(screen_t *screen, int key)
 {
-  static const char views[] = "jrgc";
+  static const char views[] = "jrgac";
   sfctl_top_session_t *session = screen->session;
   const char *view = key > 0 && key < 128 ? strchr(views, key) : NULL;
   if (view != NULL) {

@@ -6,17 +6,31 @@
 #include <string.h>
 #include <strings.h>
 
+#include "proto/report/arrays.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 #include "tools/sfctl/collect.h"
 
 #define ABOUT_EVERY_NS INT64_C(1000000000)
 
-const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "channels"};
+const char *const sfctl_view_names[SFCTL_VIEWS] = {"jobs", "ranks", "graphs", "arrays", "channels"};
 
-/* Columns of jobs, ranks and graphs, and of channels; the first one makes the history. WAITING: ranks that wait; of a
- * rank: ranks that wait for it. */
+/* Columns of jobs, ranks and graphs, of arrays, and of channels; the first one makes the history. WAITING: ranks that
+ * wait; of a rank: ranks that wait for it. */
 enum { OPS, WAIT, WAITING, OLDEST, SENT, RECEIVED, MESSAGES, NODES, NODE_WAIT, LAST };
+enum {
+  CALLS,
+  BY_OWN,
+  BY_NODE,
+  BY_DAEMON,
+  PUTS,
+  GETS,
+  ACCS,
+  ATOMICS,
+  IN_FLIGHT,
+  PART_BYTES,
+  RANKS_HERE,
+};
 enum {
   FRAMES,
   QUEUED,
@@ -50,6 +64,17 @@ static const sfctl_top_column_t columns[SFCTL_VIEWS][SFCTL_TOP_COLUMNS] = {
     {ACTIVITY, [WAITING] = {"WAITED", "waited_for_ranks", SFCTL_FIGURE_RANKS},
      [LAST] = {"PID", "pid", SFCTL_FIGURE_COUNT}},
     {ACTIVITY, [WAITING] = WAITING_RANKS, [LAST] = {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
+    {[CALLS] = {"OPS/s", "operations_per_s", SFCTL_FIGURE_RATE},
+     [BY_OWN] = {"OWN/s", "own_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [BY_NODE] = {"NODE/s", "node_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [BY_DAEMON] = {"DAEMON/s", "daemon_bytes_per_s", SFCTL_FIGURE_BYTES},
+     [PUTS] = {"PUT/s", "puts_per_s", SFCTL_FIGURE_RATE},
+     [GETS] = {"GET/s", "gets_per_s", SFCTL_FIGURE_RATE},
+     [ACCS] = {"ACC/s", "accs_per_s", SFCTL_FIGURE_RATE},
+     [ATOMICS] = {"ATOMIC/s", "atomics_per_s", SFCTL_FIGURE_RATE},
+     [IN_FLIGHT] = {"FLIGHT", "in_flight_requests", SFCTL_FIGURE_COUNT},
+     [PART_BYTES] = {"SIZE", "part_bytes", SFCTL_FIGURE_SIZE},
+     [RANKS_HERE] = {"RANKS", "ranks", SFCTL_FIGURE_COUNT}},
     {[FRAMES] = {"FRAMES/s", "frames_sent_per_s", SFCTL_FIGURE_RATE},
      [QUEUED] = {"QUEUED", "queued_messages", SFCTL_FIGURE_COUNT},
      [BUSY] = {"BUSY", "busy_share", SFCTL_FIGURE_SHARE},
@@ -174,6 +199,28 @@ static sf_status_t sample_graphs(sample_t *sample, const sfreport_list_t *list)
   return status;
 }
 
+/* Operations and bytes of the ranks of the answering node. */
+static sf_status_t sample_arrays(sample_t *sample, const sfreport_list_t *list)
+{
+  sf_status_t status = SF_OK;
+  for (size_t i = 0; i < list->count && status == SF_OK; i++) {
+    const Sfproto__ArrayInfo *info = list->items[i].message->array_info;
+    sfctl_top_row_t row = make_row(node_of(&list->items[i]), info->job_id, info->graph, info->job, info->state);
+    for (int way = 0; way < SFREPORT_ARRAY_WAYS; way++)
+      for (int access = 0; access < SFREPORT_ARRAY_ACCESSES; access++) {
+        double n = (double)sfreport_array_count(info->operations, info->n_operations, way, access);
+        row.total[CALLS] += n;
+        row.total[PUTS + access] += n;
+        row.total[BY_OWN + way] += (double)sfreport_array_count(info->bytes, info->n_bytes, way, access);
+      }
+    row.total[IN_FLIGHT] = info->in_flight;
+    row.total[PART_BYTES] = (double)info->length;
+    row.total[RANKS_HERE] = info->here;
+    status = add_row(sample, &row);
+  }
+  return status;
+}
+
 /* Sums over the job's ranks, on all nodes if several answer. */
 static void add_up(sfreport_counts_t *sum, int32_t *n, uint64_t *oldest_ns, const sfreport_list_t *ranks,
                    uint64_t job_id)
@@ -248,19 +295,16 @@ static sf_status_t sample_channels(sample_t *sample, const sfreport_list_t *list
 static sf_status_t take_sample(sfctl_view_t view, sample_t *sample, sfctl_connection_t *connection, const char *job)
 {
   static const Sfproto__Query__What whats[SFCTL_VIEWS] = {SFPROTO__QUERY__WHAT__JOBS, SFPROTO__QUERY__WHAT__RANKS,
-                                                          SFPROTO__QUERY__WHAT__GRAPHS, SFPROTO__QUERY__WHAT__PEERS};
+                                                          SFPROTO__QUERY__WHAT__GRAPHS, SFPROTO__QUERY__WHAT__ARRAYS,
+                                                          SFPROTO__QUERY__WHAT__PEERS};
+  static sf_status_t (*const samplers[SFCTL_VIEWS])(sample_t * sample, const sfreport_list_t *list) = {
+      NULL, sample_ranks, sample_graphs, sample_arrays, sample_channels};
   sfreport_list_t list = {0}, ranks = {0};
   sf_status_t status = sfctl_collect(connection, whats[view], view == SFCTL_VIEW_CHANNELS ? NULL : job, &list);
   if (status == SF_OK && view == SFCTL_VIEW_JOBS)
     status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__RANKS, job, &ranks);
-  if (status == SF_OK && view == SFCTL_VIEW_JOBS)
-    status = sample_jobs(sample, &list, &ranks);
-  else if (status == SF_OK && view == SFCTL_VIEW_RANKS)
-    status = sample_ranks(sample, &list);
-  else if (status == SF_OK && view == SFCTL_VIEW_GRAPHS)
-    status = sample_graphs(sample, &list);
-  else if (status == SF_OK)
-    status = sample_channels(sample, &list);
+  if (status == SF_OK)
+    status = view == SFCTL_VIEW_JOBS ? sample_jobs(sample, &list, &ranks) : samplers[view](sample, &list);
   sfreport_list_clear(&list);
   sfreport_list_clear(&ranks);
   return status;

@@ -10,8 +10,14 @@
 
 #include "tools/sfctl/connection.h"
 
-typedef enum sfctl_view { SFCTL_VIEW_JOBS, SFCTL_VIEW_RANKS, SFCTL_VIEW_GRAPHS, SFCTL_VIEW_CHANNELS } sfctl_view_t;
-#define SFCTL_VIEWS 4
+typedef enum sfctl_view {
+  SFCTL_VIEW_JOBS,
+  SFCTL_VIEW_RANKS,
+  SFCTL_VIEW_GRAPHS,
+  SFCTL_VIEW_ARRAYS,
+  SFCTL_VIEW_CHANNELS
+} sfctl_view_t;
+#define SFCTL_VIEWS 5
 
 /* Format of a figure. */
 typedef enum sfctl_figure {

@@ -107,7 +107,7 @@ void sfctl_top_totals(const sfctl_top_table_t *table, int width, char line[SFCTL
 
 static const char *number_title(sfctl_view_t view)
 {
-  static const char *const titles[SFCTL_VIEWS] = {"ID", "RANK", "GRAPH", "NODE"};
+  static const char *const titles[SFCTL_VIEWS] = {"ID", "RANK", "GRAPH", "GRAPH", "NODE"};
   return titles[view];
 }
 
@@ -177,7 +177,7 @@ void sfctl_top_line(const sfctl_top_table_t *table, const sfctl_top_row_t *row, 
 
 static void print_row(sfctl_json_t *json, const sfctl_top_table_t *table, const sfctl_top_row_t *row)
 {
-  static const char *const numbers[SFCTL_VIEWS] = {NULL, "rank", "graph", "node"};
+  static const char *const numbers[SFCTL_VIEWS] = {NULL, "rank", "graph", "graph", "node"};
   const sfctl_top_column_t *columns = sfctl_top_columns(table->view);
   sfctl_json_begin_object(json, NULL);
   sfctl_json_add(json, SFCTL_MEMBER("told_by", row->key[0]));

@@ -54,7 +54,7 @@ static sf_status_t find_view(const char *word, sfctl_view_t *view_p)
       *view_p = (sfctl_view_t)v;
       return SF_OK;
     }
-  return sfshm_error(SF_ERR_ARG, "top \"%.80s\": expected jobs, ranks, graphs or channels", word);
+  return sfshm_error(SF_ERR_ARG, "top \"%.80s\": expected jobs, ranks, graphs, arrays or channels", word);
 }
 
 static sf_status_t begin(const sfctl_options_t *options, sfctl_top_session_t *session)

@@ -1,4 +1,4 @@
-/* sfctl top: refreshed rates of jobs, ranks, graphs or channels. */
+/* sfctl top: refreshed rates of jobs, ranks, graphs, arrays or channels. */
 #ifndef SFCTL_TOP_TOP_H
 #define SFCTL_TOP_TOP_H
 
