@@ -139,6 +139,14 @@ static inline int32_t sfc_array_locate(const sf_array_t *array, const int64_t in
   return rank;
 }
 
+/* Traces calls on arrays. begin: 0 if events are not collected. */
+static inline uint64_t sfc_array_trace_begin(const sf_array_t *array)
+{
+  return __builtin_expect(sfc_trace_is_on(array->context), false) ? sfshm_trace_now_ns() : 0;
+}
+
+void sfc_array_trace_end(const sf_array_t *array, sfshm_trace_call_t call, uint64_t begin_ns, int64_t nelements);
+
 /* Counts operations of the calling rank. */
 static inline void sfc_array_count(sf_array_t *array, sfshm_array_way_t way, sfshm_array_access_t access,
                                    uint64_t bytes)

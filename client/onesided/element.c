@@ -63,11 +63,15 @@ static sf_status_t move_list(sf_array_t *array, sfshm_array_access_t access, int
     status = sfc_array_submit_earlier(array);
   if (status != SF_OK)
     return status;
+  uint64_t begin_ns = sfc_array_trace_begin(array);
   sfc_remote_list(&list, n, index);
   if (array->nodes != NULL)
     (void)sfc_remote_advance(&list);
   move_local(&list, n);
-  return array->nodes != NULL ? sfc_remote_finish(&list) : SF_OK;
+  if (array->nodes != NULL)
+    status = sfc_remote_finish(&list);
+  sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + access), begin_ns, n);
+  return status;
 }
 
 sf_status_t sf_array_gather(sf_array_t *array, int64_t n, const int64_t index[], void *values)
@@ -113,7 +117,7 @@ static inline sf_status_t update(sf_array_t *array, const int64_t index[], sfshm
                                  const void *operand, const void *compare, void *previous, const char *function)
 {
   int64_t element;
-  uint64_t bits;
+  uint64_t bits, begin_ns = sfc_array_trace_begin(array);
   sfshm_op_t op = (sfshm_op_t)request->op;
   sf_status_t status = check_element(array, index, op, function);
   if (status != SF_OK)
@@ -136,6 +140,8 @@ static inline sf_status_t update(sf_array_t *array, const int64_t index[], sfshm
   }
   if (status == SF_OK)
     copy_bits(array, previous, &bits);
+  if (__builtin_expect(begin_ns != 0, false))
+    sfc_array_trace_end(array, SFSHM_TRACE_CALL_ATOMIC, begin_ns, 1);
   return status;
 }
 

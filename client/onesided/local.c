@@ -79,6 +79,23 @@ sf_status_t sf_array_release(sf_array_t *array)
   return status;
 }
 
+/* ---- Trace ------------------------------------------------------------------------------------------------------- */
+
+_Static_assert((int)SFSHM_TRACE_CALL_ATOMIC == 1 + (int)SFSHM_ARRAY_ATOMIC, "calls are in the order of accesses");
+
+void sfc_array_trace_end(const sf_array_t *array, sfshm_trace_call_t call, uint64_t begin_ns, int64_t nelements)
+{
+  if (begin_ns == 0)
+    return;
+  sfshm_trace_record_t record = {.begin_ns = begin_ns,
+                                 .end_ns = sfshm_trace_now_ns(),
+                                 .message = call,
+                                 .bytes = (uint64_t)nelements * array->shape.unit_bytes,
+                                 .peer = -1,
+                                 .kind = SFSHM_TRACE_ARRAY};
+  sfc_trace_write(array->graph, &record);
+}
+
 /* ---- Completion -------------------------------------------------------------------------------------------------- */
 
 /* Operations within the node are complete. The fence orders them before later stores of the caller. */
@@ -97,8 +114,12 @@ sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
   sf_status_t status = check_flush(array, rank, __func__);
   if (status != SF_OK || array->nodes == NULL || (rank >= 0 && array->parts[rank].node == NULL))
     return status;
+  uint64_t begin_ns = sfc_array_trace_begin(array);
   status = sfc_array_flush_requests(array);
-  return status == SF_OK ? sfc_window_flush(array, rank >= 0 ? array->parts[rank].node->node : -1) : status;
+  if (status == SF_OK)
+    status = sfc_window_flush(array, rank >= 0 ? array->parts[rank].node->node : -1);
+  sfc_array_trace_end(array, SFSHM_TRACE_CALL_FLUSH, begin_ns, 0);
+  return status;
 }
 
 sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank)

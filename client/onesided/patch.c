@@ -146,18 +146,25 @@ transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], con
     status = sfc_array_require(status, request_p, "request_p", function);
   if (status != SF_OK)
     return status;
+  uint64_t begin_ns = sfc_array_trace_begin(array);
   patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
   patch.access = access;
   patch.row = sfc_array_row(array, access);
   if (!is_blocking)
     *request_p = NULL;
   status = check_patch(&patch, ld, function);
-  if (status != SF_OK || move_block(&patch))
+  if (status != SF_OK)
     return status;
-  if (array->nodes != NULL)
-    return move_over_nodes(&patch, request_p);
-  move_boxes(&patch);
-  return SF_OK;
+  if (!move_block(&patch)) {
+    if (array->nodes != NULL)
+      status = move_over_nodes(&patch, request_p);
+    else
+      move_boxes(&patch);
+  }
+  if (__builtin_expect(begin_ns != 0, false))
+    sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + access), begin_ns,
+                        sfshm_array_count(array->shape.ndims, extent));
+  return status;
 }
 
 sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,

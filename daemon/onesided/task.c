@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/onesided/target.h"
+#include "shm/array/layout.h"
 #include "shm/base/error.h"
 
 #define TURN_COST (512 << 10)   /* limit for one turn of the loop: about a tenth of a millisecond */
@@ -82,6 +83,18 @@ static void on_sent(void *context, sf_status_t status)
   sfd_array_task_free(task);
 }
 
+static void trace(const sfd_array_task_t *task)
+{
+  sfd_message_head_t head = task->head;
+  uint32_t kind = task->request.kind;
+  uint64_t call = kind >= SFSHM_ARRAY_FETCH_OP
+                      ? SFSHM_TRACE_CALL_ATOMIC
+                      : SFSHM_TRACE_CALL_PUT + (kind - SFSHM_ARRAY_PATCH_PUT) % SFSHM_ARRAY_ATOMIC;
+  head.flags = 0;
+  head.payload_bytes = task->needs.data_bytes + task->needs.returned_bytes;
+  sfd_event_ring_add_message(SFSHM_TRACE_ARRAY, task->node, &head, call);
+}
+
 /* Sends the operation's result or error. Takes ownership of the task. */
 static void answer(sfd_array_task_t *task)
 {
@@ -100,6 +113,8 @@ static void answer(sfd_array_task_t *task)
     sfd_network_send_payload(task->server, task->node, &head, &error, NULL, NULL);
     on_sent(task, SF_OK);
   } else {
+    if (sfd_event_ring != NULL)
+      trace(task);
     head.payload_bytes = task->needs.returned_bytes;
     bool copied = head.payload_bytes <= SFD_ARRAY_COPIED;
     sfd_network_send_payload(task->server, task->node, &head, task->returned, copied ? NULL : on_sent, task);

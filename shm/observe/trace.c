@@ -75,6 +75,15 @@ const char *sfshm_trace_work_name(uint64_t work)
 {
   switch (work) {
     SFSHM_TRACE_WORK_TABLE(NAME)
+  default:
+    return "?";
+  }
+}
+
+const char *sfshm_trace_call_name(uint64_t call)
+{
+  switch (call) {
+    SFSHM_TRACE_CALL_TABLE(NAME)
 #undef NAME
   default:
     return "?";

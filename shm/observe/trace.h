@@ -24,7 +24,8 @@
   X(SFSHM_TRACE_ARRIVE, 8, "arrive")       /* daemon: a trunk message arrived from a node */                           \
   X(SFSHM_TRACE_FRAME_OUT, 9, "frame out") /* daemon: a frame was passed to the fabric. message: its messages */       \
   X(SFSHM_TRACE_FRAME_IN, 10, "frame in")  /* daemon: a frame begins to arrive */                                      \
-  X(SFSHM_TRACE_DEVICE, 11, "device")      /* work of a device. message: SFSHM_TRACE_WORK_*, thread: the device */
+  X(SFSHM_TRACE_DEVICE, 11, "device")      /* work of a device. message: SFSHM_TRACE_WORK_*, thread: the device */     \
+  X(SFSHM_TRACE_ARRAY, 12, "array")        /* a call, or the request of a rank of a node. message: SFSHM_TRACE_CALL_* */
 
 #define SFSHM_TRACE_ID(id, number, name) id = number,
 typedef enum sfshm_trace_kind { SFSHM_TRACE_TABLE(SFSHM_TRACE_ID) } sfshm_trace_kind_t;
@@ -53,6 +54,18 @@ typedef enum sfshm_trace_phase { SFSHM_TRACE_PHASE_TABLE(SFSHM_TRACE_ID) } sfshm
 
 #define SFSHM_TRACE_ID(id, number, name) id = number,
 typedef enum sfshm_trace_work { SFSHM_TRACE_WORK_TABLE(SFSHM_TRACE_ID) } sfshm_trace_work_t;
+#undef SFSHM_TRACE_ID
+
+/* X(id, number, name). Calls on arrays, in the order of sfshm_array_access_t. */
+#define SFSHM_TRACE_CALL_TABLE(X)                                                                                      \
+  X(SFSHM_TRACE_CALL_PUT, 1, "array put")                                                                              \
+  X(SFSHM_TRACE_CALL_GET, 2, "array get")                                                                              \
+  X(SFSHM_TRACE_CALL_ACC, 3, "array acc")                                                                              \
+  X(SFSHM_TRACE_CALL_ATOMIC, 4, "array atomic")                                                                        \
+  X(SFSHM_TRACE_CALL_FLUSH, 5, "array flush")
+
+#define SFSHM_TRACE_ID(id, number, name) id = number,
+typedef enum sfshm_trace_call { SFSHM_TRACE_CALL_TABLE(SFSHM_TRACE_ID) } sfshm_trace_call_t;
 #undef SFSHM_TRACE_ID
 
 #define SFSHM_TRACE_TO_NODE 1u   /* flag: peer is a node, not a rank of the job */
@@ -105,5 +118,6 @@ uint32_t sfshm_trace_read(const sfshm_trace_t *trace, uint64_t *next_p, sfshm_tr
 const char *sfshm_trace_kind_name(unsigned kind);   /* "?" for unknown kinds */
 const char *sfshm_trace_phase_name(uint64_t phase); /* "?" likewise */
 const char *sfshm_trace_work_name(uint64_t work);   /* "?" likewise */
+const char *sfshm_trace_call_name(uint64_t call);   /* "?" likewise */
 
 #endif

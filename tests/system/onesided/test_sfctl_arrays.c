@@ -46,18 +46,9 @@ static int work(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(arrays)
+/* After the operations of the ranks. */
+static void look_at_arrays(const char *socket)
 {
-  static const int32_t places[] = {0, 0, 1, 1};
-  sftest_cluster_t cluster;
-  sftest_sfctl_t run;
-  sftest_job_t job;
-  scene_t *scene = sftest_shared(sizeof *scene);
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-  const char *socket = cluster.nodes[0].socket;
-  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
-  sftest_await(&scene->nready, RANKS);
   sftest_sfctl(socket, WORDS("arrays", "--wide"), 0);
   sftest_expect_in(sftest_sfctl_out, "40 x 6");
   sftest_expect_in(sftest_sfctl_out, "4 x 1");
@@ -73,8 +64,30 @@ START_TEST(arrays)
   sftest_expect_in(sftest_sfctl_out, "\n1 array:  0 OPS/s");
   sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "--json", "arrays"), 0);
   sftest_expect_in(sftest_sfctl_out, "\"in_flight_requests\":0,\"part_bytes\":960");
+  sftest_sfctl(socket, WORDS("trace", "dump"), 0);
+  sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array put\"");
+  sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array get\"");
+  sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array flush\"");
+  sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array acc from node 1\"");
+  sftest_expect_in(sftest_sfctl_out, "\"sequence\":0,\"bytes\":48}");
   sftest_sfctl(socket, WORDS("metrics", "--all-nodes"), 0);
   sftest_expect_in(sftest_sfctl_out, "way=\"daemon\",kind=\"acc\"} 6\n");
+}
+
+START_TEST(arrays)
+{
+  static const int32_t places[] = {0, 0, 1, 1};
+  sftest_cluster_t cluster;
+  sftest_sfctl_t run;
+  sftest_job_t job;
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_cluster_start(&cluster, 2);
+  sftest_cluster_warm(&cluster);
+  const char *socket = cluster.nodes[0].socket;
+  sftest_sfctl(socket, WORDS("trace", "start"), 0);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
+  sftest_await(&scene->nready, RANKS);
+  look_at_arrays(socket);
   sftest_sfctl(socket, WORDS("stuck", "--threshold", "3600"), 0);
   kill(cluster.nodes[1].pid, SIGSTOP);
   scene->stopped = true;

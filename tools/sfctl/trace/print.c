@@ -186,11 +186,12 @@ static const char *name_of(const sfctl_trace_t *trace, const sfshm_trace_record_
   }
   const char *what = record->kind == SFSHM_TRACE_SETUP    ? sfshm_trace_phase_name(record->message)
                      : record->kind == SFSHM_TRACE_DEVICE ? sfshm_trace_work_name(record->message)
+                     : record->kind == SFSHM_TRACE_ARRAY  ? sfshm_trace_call_name(record->message)
                                                           : sfshm_trace_kind_name(record->kind);
   const char *to = record->kind == SFSHM_TRACE_WAIT || record->kind == SFSHM_TRACE_DEVICE ? " for"
                    : record->kind == SFSHM_TRACE_UNPACK                                   ? " from"
                                                                                           : " to";
-  if (record->kind == SFSHM_TRACE_ARRIVE || record->kind == SFSHM_TRACE_FRAME_IN)
+  if (record->kind == SFSHM_TRACE_ARRIVE || record->kind == SFSHM_TRACE_FRAME_IN || record->kind == SFSHM_TRACE_ARRAY)
     to = " from";
   if (record->peer < 0)
     snprintf(name, 160, "%s", what);
@@ -225,7 +226,8 @@ static void print_arguments(FILE *file, const sfctl_trace_t *trace, const line_t
     fprintf(file, ",\"messages\":%" PRIu64, record->message);
   else if (record->kind == SFSHM_TRACE_DEVICE)
     fprintf(file, ",\"device\":%u", record->thread);
-  else if (record->kind != SFSHM_TRACE_BEGIN && record->kind != SFSHM_TRACE_END && record->kind != SFSHM_TRACE_SETUP)
+  else if (record->kind != SFSHM_TRACE_BEGIN && record->kind != SFSHM_TRACE_END && record->kind != SFSHM_TRACE_SETUP &&
+           record->kind != SFSHM_TRACE_ARRAY)
     fprintf(file, ",\"message\":%" PRIu64, record->message);
   if (line->kind == LINE_IN_FLIGHT)
     fprintf(file, ",\"in_flight\":true");
@@ -245,6 +247,8 @@ static const char *category(const sfshm_trace_record_t *record)
     return "node";
   case SFSHM_TRACE_DEVICE:
     return "device";
+  case SFSHM_TRACE_ARRAY:
+    return "array";
   default:
     return "rank";
   }
