@@ -6,7 +6,6 @@
 #include "client/core/context.h"
 #include "client/core/counters_region.h"
 #include "client/core/device.h"
-#include "client/core/device_alloc.h"
 #include "client/core/group.h"
 #include "client/core/identity.h"
 #include "client/core/idle.h"

@@ -38,7 +38,6 @@ static const route_t routes[] = {
     BODY(REGION_ADD) = {"RegionAdd", SFD_SESSION_RUNNING, NULL, sfd_region_handle_add, 0, 1},
     BODY(REGION_REMOVE) = {"RegionRemove", SFD_SESSION_RUNNING, sfd_region_handle_remove},
     BODY(REGION_GET) = {"RegionGet", SFD_SESSION_RUNNING, sfd_region_handle_get},
-    BODY(DEVICE_ALLOC) = {"DeviceAlloc", SFD_SESSION_RUNNING, sfd_region_handle_device_alloc},
     BODY(REGION_CLOSED) = {"RegionClosed", SFD_SESSION_RUNNING, sfd_region_handle_closed},
     BODY(GROUP_CREATE) = {"GroupCreate", SFD_SESSION_RUNNING, sfd_group_handle_create},
     BODY(GROUP_DESTROY) = {"GroupDestroy", SFD_SESSION_RUNNING, sfd_group_handle_destroy},

@@ -7,7 +7,6 @@
 
 #include "client/core/context.h"
 #include "client/core/device.h"
-#include "client/core/device_alloc.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 
@@ -17,10 +16,10 @@ struct sf_region {
   size_t length_bytes;
   sfc_memory_class_t class;
   uint64_t number;
-  bool shared;       /* DEVICE: others may open it */
-  uint64_t serial;   /* DEVICE: serial of the application's allocation; 0: allocated by the daemon */
-  void *opened;      /* DEVICE: mapping of the daemon's allocation; NULL: the application's */
-  sfc_block_t block; /* ALLOC */
+  bool shared;            /* DEVICE: others may open it */
+  uint64_t serial;        /* DEVICE: serial of the application's allocation; 0: allocated by the library, then: */
+  uint64_t lasting_bytes; /* that were allocated, and live until nobody has them open */
+  sfc_block_t block;      /* ALLOC */
 };
 
 void sfc_memory_init(sfc_memory_t *memory)
@@ -33,8 +32,8 @@ void sfc_memory_init(sfc_memory_t *memory)
 /* Ends the use of the region's addresses by kernels. */
 static void let_go(const struct sf_region *region)
 {
-  if (region->opened != NULL)
-    sfshm_device_loaded()->close_shared(region->opened);
+  if (region->lasting_bytes > 0)
+    sfshm_device_loaded()->release(region->address);
   else if (region->class == SFC_MEMORY_DEVICE)
     sfc_device_detach(region->address, region->serial);
 }
@@ -102,14 +101,6 @@ sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref
                      name, (unsigned long long)ref->segment, address);
 }
 
-uint64_t sfc_memory_number(sfc_memory_t *memory)
-{
-  pthread_mutex_lock(&memory->lock);
-  uint64_t number = ++memory->last_region;
-  pthread_mutex_unlock(&memory->lock);
-  return number;
-}
-
 static sf_status_t insert(sfc_memory_t *memory, struct sf_region *region)
 {
   sf_status_t status = SF_OK;
@@ -172,13 +163,16 @@ static sf_status_t announce(struct sf_region *region)
   add.handle.data = handle.bytes;
   add.handle.len = sizeof handle.bytes;
   add.has_offset = region->shared;
+  add.has_lasting_bytes = region->lasting_bytes > 0;
+  add.lasting_bytes = region->lasting_bytes;
   sf_status_t status = sfc_daemon_tell(&context->control, &message, &fd, fd >= 0);
   if (fd >= 0)
     close(fd);
   return status;
 }
 
-void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait)
+/* Removes the region at the daemon. wait: until no rank has it open; false only for memory that lasts. */
+static void withdraw(sf_context_t *context, uint64_t region, bool wait)
 {
   Sfproto__Message message =
       SFPROTO_MESSAGE_OF(REGION_REMOVE, region_remove, .region = region, .has_at_once = !wait, .at_once = !wait);
@@ -219,6 +213,51 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
 
 /* ---- On devices -------------------------------------------------------------------------------------------------- */
 
+static sf_status_t allocate(int32_t device, size_t len_bytes, sfshm_device_range_t *range_p)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  sfshm_device_identity_t identity;
+  sf_status_t status = ops->identify(device, &identity);
+  if (status == SF_OK)
+    status = ops->allocate(&identity, len_bytes, range_p);
+  if (status != SF_OK)
+    return sfshm_error(status, "%s", ops->detail());
+  status = ops->attach(range_p);
+  if (status == SF_OK)
+    return SF_OK;
+  sfshm_error(status, "%s", ops->detail());
+  ops->release(range_p->base);
+  return status;
+}
+
+sf_status_t sfc_device_block_take(sf_context_t *context, int32_t device, size_t len_bytes, sfc_device_block_t *block_p)
+{
+  sfshm_device_range_t range;
+  sf_status_t status = allocate(device, len_bytes, &range);
+  if (status != SF_OK)
+    return status;
+  struct sf_region region = {.context = context,
+                             .address = range.base,
+                             .length_bytes = len_bytes,
+                             .class = SFC_MEMORY_DEVICE,
+                             .lasting_bytes = range.length_bytes};
+  pthread_mutex_lock(&context->memory.lock);
+  region.number = ++context->memory.last_region;
+  pthread_mutex_unlock(&context->memory.lock);
+  status = announce(&region);
+  if (status == SF_OK)
+    *block_p = (sfc_device_block_t){region.number, range.base, range.length_bytes, region.shared};
+  else
+    let_go(&region);
+  return status;
+}
+
+void sfc_device_block_give(sf_context_t *context, const sfc_device_block_t *block)
+{
+  sfshm_device_loaded()->release(block->base);
+  withdraw(context, block->region, false);
+}
+
 static sf_status_t alloc_on_device(struct sf_region *region, int32_t device)
 {
   const sfshm_device_ops_t *ops;
@@ -228,14 +267,16 @@ static sf_status_t alloc_on_device(struct sf_region *region, int32_t device)
     return status;
   if (device < 0 || device >= ops->count())
     return sfshm_error(SF_ERR_ARG, "sf_alloc_on_device: device %d, of which there are %d", device, ops->count());
-  status = sfc_device_block_take(region->context, device, SFSHM_DEVICE_ANY, region->length_bytes, &block);
+  status = sfc_device_block_take(region->context, device, region->length_bytes, &block);
   if (status != SF_OK)
     return status;
   region->number = block.region;
-  region->opened = region->address = block.base;
+  region->address = block.base;
+  region->lasting_bytes = block.length_bytes;
+  region->shared = block.shared;
   status = insert(&region->context->memory, region);
   if (status != SF_OK)
-    sfc_device_block_give(region->context, &block, true);
+    sfc_device_block_give(region->context, &block);
   return status;
 }
 
@@ -249,8 +290,7 @@ sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len
   struct sf_region *region = malloc(sizeof *region);
   if (region == NULL)
     return sfshm_error(SF_ERR_NOMEM, "sf_alloc_on_device: bookkeeping");
-  *region = (struct sf_region){
-      .context = context, .length_bytes = len_bytes, .class = SFC_MEMORY_DEVICE, .shared = sfc_device_may_share()};
+  *region = (struct sf_region){.context = context, .length_bytes = len_bytes, .class = SFC_MEMORY_DEVICE};
   status = alloc_on_device(region, device);
   if (status != SF_OK) {
     free(region);
@@ -262,12 +302,11 @@ sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len
 
 /* ---- Freeing ----------------------------------------------------------------------------------------------------- */
 
-/* The daemon frees the memory when every rank has closed it. */
 static void free_on_device(struct sf_region *region)
 {
   take_out(&region->context->memory, region);
   let_go(region);
-  sfc_memory_withdraw(region->context, region->number, true);
+  withdraw(region->context, region->number, true);
   free(region);
 }
 
@@ -282,7 +321,7 @@ sf_status_t sf_free(sf_context_t *context, void *address)
   struct sf_region *region = covering(&context->memory, address);
   pthread_mutex_unlock(&context->memory.lock);
   bool given = region != NULL && region->address == address;
-  if (given && region->opened != NULL) {
+  if (given && region->lasting_bytes > 0) {
     free_on_device(region);
     return SF_OK;
   }
@@ -354,14 +393,14 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory)
 {
   for (size_t i = 0; i < memory->n; i++) {
     struct sf_region *region = memory->regions[i];
-    if (!region->shared && region->opened == NULL)
+    if (!region->shared && region->lasting_bytes == 0)
       continue;
-    if (region->opened != NULL) { /* before the daemon frees it */
+    if (region->lasting_bytes > 0) {
       let_go(region);
-      region->opened = NULL;
+      region->lasting_bytes = 0;
       region->class = SFC_MEMORY_REGISTERED;
     }
-    sfc_memory_withdraw(region->context, region->number, true);
+    withdraw(region->context, region->number, true);
     region->shared = false;
   }
 }
@@ -377,7 +416,7 @@ sf_status_t sf_unregister(sf_region_t *region)
   status = sfc_memory_check_alive("sf_unregister", &ref, region->address, NULL);
   take_out(&region->context->memory, region);
   let_go(region);
-  sfc_memory_withdraw(region->context, region->number, true);
+  withdraw(region->context, region->number, true);
   free(region);
   return status;
 }

@@ -25,7 +25,7 @@ typedef struct sfc_memory_ref {
   uint64_t segment;  /* ALLOC: segment; DEVICE: number of the region */
   uint64_t offset;
   bool shared;     /* DEVICE: other ranks may open it */
-  uint64_t serial; /* DEVICE: serial of the application's allocation; 0: allocated by the daemon */
+  uint64_t serial; /* DEVICE: serial of the application's allocation; 0: allocated by the library */
 } sfc_memory_ref_t;
 
 typedef struct sfc_memory {
@@ -45,15 +45,24 @@ void sfc_memory_withdraw_shared(sfc_memory_t *memory);
 
 sfc_memory_ref_t sfc_memory_find(sfc_memory_t *memory, const void *address);
 
-/* Returns a number for a region outside the table. */
-uint64_t sfc_memory_number(sfc_memory_t *memory);
+/* Memory of a device that the library allocates: a region of the rank, which others open as any other, and which
+ * nobody's death takes from those who have it open. */
+typedef struct sfc_device_block {
+  uint64_t region;
+  char *base;
+  uint64_t length_bytes; /* in whole blocks of the driver */
+  bool shared;           /* others may open it */
+} sfc_device_block_t;
 
-/* Removes the region at the daemon. wait: until no rank has it open; false only for memory that the daemon allocated.
- */
-void sfc_memory_withdraw(sf_context_t *context, uint64_t region, bool wait);
+/* Zeroed memory on that device, attached, and known to the daemon. May wait for all streams of the process, as drivers
+ * do. SF_ERR_LIMIT: see sf_alloc_on_device. */
+sf_status_t sfc_device_block_take(sf_context_t *context, int32_t device, size_t len_bytes, sfc_device_block_t *block_p);
+
+/* Ends its use here; others may have it open still. */
+void sfc_device_block_give(sf_context_t *context, const sfc_device_block_t *block);
 
 /* SF_ERR_STATE if the application has freed the registered device memory at the address. *device_p: the device, or
- * unchanged for host memory; NULL is accepted, and saves a driver call for memory that the daemon allocated. */
+ * unchanged for host memory; NULL is accepted, and saves a driver call for memory that the library allocated. */
 sf_status_t sfc_memory_check_alive(const char *name, const sfc_memory_ref_t *ref, const void *address,
                                    int32_t *device_p);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/core/context.h"
-#include "client/core/device_alloc.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 
@@ -25,8 +24,9 @@ struct sfc_segment {
   size_t committed_bytes; /* pages before this are allocated */
   size_t taken_bytes;     /* memory from this offset on is untouched and zero */
   bool own;               /* segment of a single block */
-  int32_t device;         /* of the heap for devices: whose memory it is. region has address and length only then */
-  sfc_gap_t *gaps;        /* by offset; adjacent gaps are merged */
+  int32_t device; /* of the heap for devices: whose memory it is. region has address and length only then, of: */
+  sfc_device_block_t on_device;
+  sfc_gap_t *gaps; /* by offset; adjacent gaps are merged */
   size_t ngaps;
   size_t gaps_room;
 };
@@ -263,8 +263,7 @@ void sfc_heap_give(sfc_heap_t *heap, const sfc_block_t *block)
 
 static void free_device_segment(sf_context_t *context, sfc_segment_t *segment)
 {
-  sfc_device_block_t block = {.region = segment->number, .base = segment->region.base};
-  sfc_device_block_give(context, &block, false);
+  sfc_device_block_give(context, &segment->on_device);
   free(segment->gaps);
   free(segment);
 }
@@ -298,16 +297,18 @@ static sf_status_t add_device_segment(sf_context_t *context, int32_t device, siz
   sfc_segment_t *segment;
   remove_device_segments(context, false);
   sfshm_region_t region = {.length_bytes = round_up(block_bytes, DEVICE_STEP), .fd = -1};
-  sf_status_t status = sfc_device_block_take(context, device, device, region.length_bytes, &block);
+  sf_status_t status = sfc_device_block_take(context, device, region.length_bytes, &block);
   if (status != SF_OK)
     return status;
   region.base = block.base;
-  status = make_segment(&region, block.region, 0, &segment);
+  status = block.shared ? make_segment(&region, block.region, 0, &segment)
+                        : sfshm_error(SF_ERR_UNSUPPORTED, "others can't open memory of device %d", device);
   if (status != SF_OK) {
-    sfc_device_block_give(context, &block, false);
+    sfc_device_block_give(context, &block);
     return status;
   }
   segment->device = device;
+  segment->on_device = block;
   segment->next = context->on_devices.segments;
   context->on_devices.segments = segment;
   return SF_OK;

@@ -51,8 +51,8 @@ sf_status_t sfc_heap_adopt(sfc_heap_t *heap, const sfshm_region_t *region, uint6
 sf_status_t sfc_heap_take(sfc_heap_t *heap, size_t length_bytes, bool zeroed, sfc_block_t *block_p);
 
 /* Takes a block of memory of that device, of the heap for devices, for kernels of that device and of other ranks. The
- * segments are memory that the daemon allocates: other ranks open each one once. A new one may wait for the daemon's
- * driver; before, segments without blocks are removed. */
+ * segments last until nobody has them open; other ranks open each one once. A new one may wait for all streams of the
+ * process; before, segments without blocks are removed. */
 sf_status_t sfc_heap_take_on_device(sf_context_t *context, int32_t device, size_t length_bytes, sfc_block_t *block_p);
 
 /* Closes all memory of that heap, which other ranks may still have open. At the end of the context. */

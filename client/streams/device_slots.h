@@ -1,16 +1,16 @@
 /* Slots for messages on streams that are on the reader's device, where they need not pass through the host: for a pair
- * of ranks whose data are on devices at both ends, of which the writer's reaches the reader's memory. The memory is the
- * daemon's, and goes when all have closed it, so that no stream writes to what is gone, whoever dies first. All graphs
- * of a rank share it, so that other ranks open it once. Everything else is as with pinned slots, which are there, too:
- * an operation with data of the host has them copied to a slot on the device, or from there, by a kernel of that end.
- * The thread that uses the graph. */
+ * of ranks whose data are on devices at both ends, of which the writer's reaches the reader's memory. The memory lasts
+ * until all have closed it, so that no stream writes to what is gone, whoever dies first. All graphs of a rank share
+ * it, so that other ranks open it once. Everything else is as with pinned slots, which are there, too: an operation
+ * with data of the host has them copied to a slot on the device, or from there, by a kernel of that end. The thread
+ * that uses the graph. */
 #ifndef SFC_STREAMS_DEVICE_SLOTS_H
 #define SFC_STREAMS_DEVICE_SLOTS_H
 
 #include "client/streams/operation.h"
 
-/* Allocates slots for what comes over lanes whose data here are on the device. Without them, as when the daemon has no
- * driver or the job may not have so much memory, messages pass through pinned memory. */
+/* Allocates slots for what comes over lanes whose data here are on the device. Without them, as when the
+ * device is full or the job may not have so much memory, messages pass through pinned memory. */
 void sfc_streams_slots_make(const sfc_streams_t *streams, sfc_stream_room_t *room);
 
 /* Where those of a lane are, which there are. */

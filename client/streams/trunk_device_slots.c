@@ -70,16 +70,17 @@ static sf_status_t lay_out(const sfc_trunks_t *trunks, const Sfproto__TrunkSlots
                             slots->slots, length_p);
 }
 
-static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, uint64_t length,
+static sf_status_t open_memory(int32_t device, const sfproto_incoming_t *incoming, uint64_t length,
                                sfc_stream_node_slots_t *slots)
 {
+  const Sfproto__TrunkSlots *told = incoming->message->trunk_slots;
   const sfshm_device_ops_t *plugin = sfshm_device_loaded();
   sfshm_device_handle_t handle;
   sfshm_device_range_t range;
   if (told->handle.len != sizeof handle.bytes)
     return sfshm_error(SF_ERR_PROTO, "handle of %zu bytes, %zu expected", told->handle.len, sizeof handle.bytes);
   memcpy(handle.bytes, told->handle.data, sizeof handle.bytes);
-  sf_status_t status = plugin->open_shared(&handle, -1, device, &range);
+  sf_status_t status = plugin->open_shared(&handle, incoming->nfds > 0 ? incoming->fds[0] : -1, device, &range);
   if (status != SF_OK)
     return sfshm_error(status, "%s", plugin->detail());
   if (range.length_bytes < length || (uintptr_t)range.base % ALIGN != 0) {
@@ -91,8 +92,9 @@ static sf_status_t open_memory(int32_t device, const Sfproto__TrunkSlots *told, 
   return SF_OK;
 }
 
-static sf_status_t open_told(sfc_stream_nodes_t *nodes, const Sfproto__TrunkSlots *told)
+static sf_status_t open_told(sfc_stream_nodes_t *nodes, const sfproto_incoming_t *incoming)
 {
+  const Sfproto__TrunkSlots *told = incoming->message->trunk_slots;
   const sfc_streams_t *streams = nodes->streams;
   sfc_stream_node_slots_t *slots = &nodes->device_slots;
   uint64_t length;
@@ -100,7 +102,7 @@ static sf_status_t open_told(sfc_stream_nodes_t *nodes, const Sfproto__TrunkSlot
   if (!told->has_handle)
     return sfshm_error(SF_ERR_UNSUPPORTED, "no slots on a device");
   sf_status_t status = lay_out(nodes->copy->trunks, told, slots, &length);
-  return status == SF_OK ? open_memory(streams->ops->device(streams->device), told, length, slots) : status;
+  return status == SF_OK ? open_memory(streams->ops->device(streams->device), incoming, length, slots) : status;
 }
 
 static sf_status_t get(sfc_stream_nodes_t *nodes)
@@ -113,7 +115,7 @@ static sf_status_t get(sfc_stream_nodes_t *nodes)
       sfc_daemon_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
     return status;
-  status = open_told(nodes, incoming.message->trunk_slots);
+  status = open_told(nodes, &incoming);
   sfproto_incoming_free(&incoming);
   return status;
 }

@@ -157,7 +157,7 @@ static Sfproto__RegionInfo registered_info(const sfd_region_t *region)
   Sfproto__RegionInfo info = SFPROTO_BODY(region_info, .region = region->number, .length = region->length);
   bool is_known = region->method < sizeof methods / sizeof methods[0];
   info.kind = is_known && region->method >= SFPROTO__REGION_ADD__METHOD__STAGED ? device : registered;
-  if (region->memory != NULL)
+  if (region->lasting_bytes > 0)
     info.kind = device_alloc;
   info.method = methods[is_known ? region->method : SFPROTO__REGION_ADD__METHOD__COPIED];
   return info;

@@ -74,8 +74,8 @@ static const sfd_option_t table[] = {
      "if the daemon serves its own user only"},
     {"max-device-memory", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(max_device_memory), "-1", -1, INT64_C(1) << 40,
      "MIB",
-     "limit of device memory that the daemon allocates for a job (sf_alloc_on_device, message slots), in blocks of 2 MiB; "
-     "-1: none"},
+     "limit of device memory that the library allocates for a job (sf_alloc_on_device, message slots), in blocks of "
+     "2 MiB; -1: none"},
     {"calibrate", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(calibrate), "yes", 0, 0, "yes|no",
      "measure copy costs at start; no: use built-in figures"},
     {"offload-workers", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(offload_workers), "-1", -1, 64, "COUNT",

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/base.h"
 #include "daemon/data/data.h"
@@ -25,7 +26,7 @@ static void answer(const sfd_trunks_t *trunks, sfd_slots_user_t *user, sfd_sessi
       .handle = (ProtobufCBinaryData){sizeof devices->handle.bytes, devices->handle.bytes},
       .where = (ProtobufCBinaryData){trunks->nsides, devices->where}, .class_bytes = devices->class_bytes);
   reply.request = user->request;
-  sfd_session_send(session, &reply, NULL, 0);
+  sfd_session_send(session, &reply, &devices->fd, user->was_told);
 }
 
 static void answer_all(const sfd_trunks_t *trunks)
@@ -42,8 +43,11 @@ static void answer_all(const sfd_trunks_t *trunks)
 
 static void give_back(const sfd_trunks_t *trunks)
 {
-  trunks->graph->group->job->device_bytes -= trunks->devices->taken_bytes;
-  trunks->devices->taken_bytes = 0;
+  sfd_trunk_devices_t *devices = trunks->devices;
+  trunks->graph->group->job->device_bytes -= devices->taken_bytes;
+  devices->taken_bytes = 0;
+  sfd_job_close_fd(trunks->graph->group->job, devices->fd);
+  devices->fd = -1;
 }
 
 /* More may have been allocated than was wanted. */
@@ -73,17 +77,24 @@ static void do_without(const sfd_trunks_t *trunks, const char *why)
 }
 
 static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
-                         uint64_t taken_bytes)
+                         int fd, uint64_t taken_bytes)
 {
   sfd_trunks_t *trunks = context;
   sfd_trunk_devices_t *devices = trunks->devices;
   if (status != SF_OK) {
     devices->memory = NULL;
-  } else if ((status = take(trunks, taken_bytes)) != SF_OK) {
-    detail = sfshm_error_detail();
+  } else {
+    status = take(trunks, taken_bytes);
+    if (status == SF_OK)
+      status = sfd_job_hold_fd(trunks->graph->group->job);
+    if (status != SF_OK) {
+      detail = sfshm_error_detail();
+      close(fd);
+    }
   }
   if (status == SF_OK) {
     devices->handle = *handle;
+    devices->fd = fd;
     devices->state = SFD_SLOTS_MADE;
   } else {
     do_without(trunks, detail);
@@ -150,6 +161,7 @@ static sf_status_t begin(sfd_trunks_t *trunks)
   sfd_trunk_devices_t *devices = calloc(1, sizeof *devices + (size_t)nlocals * sizeof devices->users[0]);
   if (devices == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for slots on a device");
+  devices->fd = -1;
   devices->where = calloc(trunks->nsides, sizeof *devices->where);
   devices->slots = calloc(trunks->nsides, sizeof *devices->slots);
   if (devices->where == NULL || devices->slots == NULL) {

@@ -36,6 +36,7 @@ typedef struct sfd_trunk_devices {
   uint64_t class_bytes;
   sfd_device_memory_t *memory; /* NULL: there is none */
   sfshm_device_handle_t handle;
+  int fd;               /* that belongs to it; -1: there is none */
   uint64_t taken_bytes; /* of the job's quota */
   sfd_fabric_memory_t told;
   uint8_t *where; /* by side */

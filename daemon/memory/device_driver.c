@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/base.h"
 #include "daemon/jobs.h"
@@ -31,6 +32,7 @@ struct sfd_device_memory {
   char detail[SFD_TEXT_SIZE];
   sfshm_device_range_t range; /* base NULL: not allocated */
   sfshm_device_handle_t handle;
+  int fd; /* that belongs to the handle, if it is allocated and done has not been called */
 };
 STAILQ_HEAD(memory_list, sfd_device_memory);
 
@@ -59,14 +61,13 @@ struct sfd_devices {
 static sf_status_t allocate(sfd_device_memory_t *memory)
 {
   const sfshm_device_ops_t *ops;
-  int fd;
   sf_status_t status = sfshm_device_load(&ops);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", sfshm_error_detail());
   status = ops->allocate(&memory->identity, memory->wanted_bytes, &memory->range);
   if (status != SF_OK)
     return sfshm_error(status, "the daemon: %s", ops->detail());
-  status = ops->share(memory->range.base, &memory->handle, &fd); /* allocated memory has none */
+  status = ops->share(memory->range.base, &memory->handle, &memory->fd);
   if (status == SF_OK)
     return SF_OK;
   sfshm_error(status, "the daemon: %s", ops->detail());
@@ -79,6 +80,8 @@ static sf_status_t allocate(sfd_device_memory_t *memory)
 static void work_on(sfd_device_memory_t *memory)
 {
   if (memory->range.base != NULL) {
+    if (memory->fd >= 0)
+      close(memory->fd);
     sfshm_device_loaded()->release(memory->range.base);
     memory->range.base = NULL;
     return;
@@ -173,7 +176,7 @@ static void give_up(sfd_device_memory_t *memory, const char *detail)
   if (memory == NULL || memory->unwanted)
     return;
   memory->unwanted = true;
-  memory->done(memory->context, SF_ERR_TIMEOUT, detail, NULL, 0);
+  memory->done(memory->context, SF_ERR_TIMEOUT, detail, NULL, -1, 0);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -266,8 +269,10 @@ static void finish(sfd_server_t *server, sfd_device_memory_t *memory)
     return;
   bool keep = !memory->unwanted && memory->status == SF_OK;
   memory->is_made = keep;
+  int fd = memory->fd;
+  memory->fd = -1;
   if (!memory->unwanted)
-    memory->done(memory->context, memory->status, memory->detail, &memory->handle, memory->range.length_bytes);
+    memory->done(memory->context, memory->status, memory->detail, &memory->handle, fd, memory->range.length_bytes);
   if (!keep)
     free(memory);
 }
@@ -343,6 +348,7 @@ sf_status_t sfd_device_alloc(sfd_server_t *server, const sfshm_device_identity_t
   if (memory == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an allocation on a device");
   memory->identity = *identity;
+  memory->fd = -1;
   memory->wanted_bytes = wanted_bytes;
   memory->done = done;
   memory->context = context;

@@ -1,10 +1,9 @@
-/* Device memory that the daemon allocates for ranks, and its limit per job (option max-device-memory). It outlives the
- * rank while other processes have it open.
- * All driver calls are made by one thread, one after the other, as drivers take up to seconds and may hang; the thread
- * exists while there is work. Ranks wait for memory in the middle of collective steps, and many can do without: when
- * one piece of work takes longer than SFD_DEVICE_PATIENCE_MS (SFD_DEVICE_START_MS for the first on a device), all
- * waiting allocations fail, and new ones too. At its end the daemon waits for the thread for SFD_DEVICE_GRACE_MS. All
- * functions: the loop's thread. */
+/* Device memory that the daemon allocates, for the slots of trunks (daemon/data/device_slots.h), and the limit of
+ * device memory per job (option max-device-memory). All driver calls are made by one thread, one after the other, as
+ * drivers take up to seconds and may hang; the thread exists while there is work. Ranks wait for memory in the middle
+ * of collective steps, and many can do without: when one piece of work takes longer than SFD_DEVICE_PATIENCE_MS
+ * (SFD_DEVICE_START_MS for the first on a device), all waiting allocations fail, and new ones too. At its end the
+ * daemon waits for the thread for SFD_DEVICE_GRACE_MS. All functions: the loop's thread. */
 #ifndef SFD_MEMORY_DEVICE_DRIVER_H
 #define SFD_MEMORY_DEVICE_DRIVER_H
 
@@ -25,10 +24,10 @@ struct sfd_job;
  *     \---sfd_device_free: done() is not called, and the memory is released */
 typedef struct sfd_device_memory sfd_device_memory_t;
 
-/* Result of an allocation: a handle for other processes and the allocated bytes; or status and detail, and then the
- * memory is gone. */
+/* Result of an allocation: a handle for other processes with its descriptor, which is the callee's then, and the
+ * allocated bytes; or status and detail, and then the memory is gone. */
 typedef void (*sfd_device_done_fn_t)(void *context, sf_status_t status, const char *detail,
-                                     const sfshm_device_handle_t *handle, uint64_t taken_bytes);
+                                     const sfshm_device_handle_t *handle, int fd, uint64_t taken_bytes);
 
 /* Begins to allocate at least wanted_bytes of zeroed memory. SF_ERR_NOMEM, SF_ERR_SYS, SF_ERR_TIMEOUT (the driver takes
  * too long already): done is not called. */

@@ -9,8 +9,6 @@
 #include "daemon/memory/device_driver.h"
 #include "shm/base/error.h"
 
-#define MEMORY_CUDA 1u /* as in sf_memory_kind_t */
-
 static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 {
   return sfd_id_map_find(rank->regions_by_number, number);
@@ -20,12 +18,7 @@ static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
 
 static void free_region(sfd_rank_t *rank, sfd_region_t *region)
 {
-  if (region->making)
-    rank->npending--;
-  if (region->memory != NULL) {
-    sfd_device_free(rank->job->server, region->memory);
-    rank->job->device_bytes -= region->taken;
-  }
+  rank->job->device_bytes -= region->lasting_bytes;
   sfd_id_map_remove(&rank->regions_by_number, region);
   TAILQ_REMOVE(&rank->regions, region, entry);
   rank->nregions--;
@@ -34,25 +27,17 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
   free(region);
 }
 
-static sf_status_t check_number(const sfd_rank_t *rank, uint64_t number)
+static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
 {
-  if (find(rank, number) != NULL)
-    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", number);
+  if (find(rank, add->region) != NULL)
+    return sfshm_error(SF_ERR_EXISTS, "region %" PRIu64 " exists", add->region);
   if (rank->nregions >= rank->job->server->options->max_regions)
     return sfshm_error(SF_ERR_LIMIT, "a rank may register %lld regions (option max-regions)",
                        (long long)rank->job->server->options->max_regions);
-  return SF_OK;
-}
-
-static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
-{
-  sf_status_t status = check_number(rank, add->region);
-  if (status != SF_OK)
-    return status;
   if (add->has_handle && (add->handle.len == 0 || add->handle.len > SFD_MAX_HANDLE_BYTES))
     return sfshm_error(SF_ERR_ARG, "region %" PRIu64 ": a handle of %zu bytes, 1 to %d expected", add->region,
                        add->handle.len, SFD_MAX_HANDLE_BYTES);
-  return SF_OK;
+  return add->has_lasting_bytes ? sfd_device_check_quota(rank->job, add->lasting_bytes) : SF_OK;
 }
 
 static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t **region_p)
@@ -64,9 +49,9 @@ static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t
     free(region);
     return sfshm_error(SF_ERR_NOMEM, "no memory for region %" PRIu64, from->number);
   }
-  region->rank = rank;
   TAILQ_INSERT_TAIL(&rank->regions, region, entry);
   rank->nregions++;
+  rank->job->device_bytes += region->lasting_bytes;
   *region_p = region;
   return SF_OK;
 }
@@ -79,13 +64,14 @@ static sf_status_t add_region(sfd_rank_t *rank, const Sfproto__RegionAdd *add, i
     status = sfshm_error(SF_ERR_PROTO, "region %" PRIu64 ": a descriptor without a handle", add->region);
   if (status != SF_OK)
     return status;
-  sfd_region_t *kept, region = {.number = add->region,
-                                .length = add->length,
-                                .kind = add->kind,
-                                .method = add->method,
-                                .handle_bytes = add->has_handle ? add->handle.len : 0,
-                                .fd = -1,
-                                .offset = add->has_offset ? add->offset : 0};
+  sfd_region_t *kept = NULL, region = {.number = add->region,
+                                       .length = add->length,
+                                       .kind = add->kind,
+                                       .method = add->method,
+                                       .handle_bytes = add->has_handle ? add->handle.len : 0,
+                                       .fd = -1,
+                                       .offset = add->has_offset ? add->offset : 0,
+                                       .lasting_bytes = add->has_lasting_bytes ? add->lasting_bytes : 0};
   if (region.handle_bytes > 0)
     memcpy(region.handle, add->handle.data, region.handle_bytes);
   status = keep(rank, &region, &kept);
@@ -157,7 +143,7 @@ void sfd_regions_leave(sfd_rank_t *rank)
   SFD_FOREACH_SAFE (sfd_region_t, region, &rank->regions, entry) {
     if (!region->revoked)
       alert_holders(rank, region);
-    if (region->memory != NULL && region->holders.n > 0)
+    if (region->lasting_bytes > 0 && region->holders.n > 0)
       region->revoked = region->abandoned = true;
     else
       free_region(rank, region);
@@ -199,84 +185,6 @@ static void send_region(sfd_session_t *session, uint64_t request, sfd_region_t *
   sfd_session_send(session, &reply, &region->fd, region->fd >= 0);
 }
 
-/* Counts what was allocated beyond what was wanted. */
-static sf_status_t take_rest(sfd_region_t *region, uint64_t taken_bytes)
-{
-  sfd_job_t *job = region->rank->job;
-  job->device_bytes -= region->taken;
-  sf_status_t status = sfd_device_check_quota(job, taken_bytes);
-  region->taken = taken_bytes;
-  job->device_bytes += taken_bytes;
-  return status;
-}
-
-/* Result of the allocation for a region. */
-static void on_allocated(void *context, sf_status_t status, const char *detail, const sfshm_device_handle_t *handle,
-                         uint64_t taken_bytes)
-{
-  sfd_region_t *region = context;
-  sfd_session_t *session = region->rank->session;
-  region->making = false;
-  region->rank->npending--;
-  if (status != SF_OK) {
-    region->memory = NULL;
-    region->rank->job->device_bytes -= region->taken;
-  } else if ((status = take_rest(region, taken_bytes)) != SF_OK) {
-    detail = sfshm_error_detail();
-  }
-  if (status != SF_OK) {
-    sfd_session_send_error(session, region->make_request, status, detail);
-    free_region(region->rank, region);
-    return;
-  }
-  region->handle_bytes = sizeof handle->bytes;
-  memcpy(region->handle, handle->bytes, sizeof handle->bytes);
-  send_region(session, region->make_request, region);
-}
-
-static sf_status_t alloc_region(sfd_rank_t *rank, const Sfproto__DeviceAlloc *alloc, uint64_t request)
-{
-  sfd_region_t *kept, region = {.number = alloc->region,
-                                .fd = -1,
-                                .length = alloc->length,
-                                .kind = MEMORY_CUDA,
-                                .method = SFPROTO__REGION_ADD__METHOD__DEVICE,
-                                .make_request = request};
-  sfshm_device_identity_t identity;
-  sf_status_t status = check_number(rank, alloc->region);
-  if (status == SF_OK && (alloc->device.len != sizeof identity.bytes || alloc->length == 0))
-    status = sfshm_error(SF_ERR_ARG, "%" PRIu64 " bytes on a device whose identity has %zu bytes, %zu expected",
-                         alloc->length, alloc->device.len, sizeof identity.bytes);
-  if (status == SF_OK && rank->npending >= SFD_MAX_PENDING)
-    status = sfshm_error(SF_ERR_LIMIT, "%d requests of this rank are waiting", rank->npending);
-  if (status == SF_OK)
-    status = sfd_device_check_quota(rank->job, alloc->length);
-  if (status == SF_OK)
-    status = keep(rank, &region, &kept);
-  if (status != SF_OK)
-    return status;
-  memcpy(identity.bytes, alloc->device.data, sizeof identity.bytes);
-  status = sfd_device_alloc(rank->job->server, &identity, alloc->length, on_allocated, kept, &kept->memory);
-  if (status != SF_OK) {
-    free_region(rank, kept);
-    return status;
-  }
-  kept->making = true;
-  kept->taken = alloc->length;
-  rank->npending++;
-  rank->job->device_bytes += kept->taken;
-  return SF_OK;
-}
-
-void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message)
-{
-  if (sfd_job_answer_failed(session->rank, message->request))
-    return;
-  sf_status_t status = alloc_region(session->rank, message->device_alloc, message->request);
-  if (status != SF_OK)
-    sfd_session_send_error(session, message->request, status, sfshm_error_detail());
-}
-
 void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message)
 {
   const Sfproto__RegionGet *get = message->region_get;
@@ -287,10 +195,7 @@ void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *messa
     return;
   if (region->handle_bytes == 0 || region->revoked) {
     sfd_session_send_errorf(session, message->request, SF_ERR_STATE, "region %" PRIu64 " of rank %d %s", get->region,
-                            get->rank,
-                            region->revoked  ? "is being removed"
-                            : region->making ? "is not there yet"
-                                             : "cannot be opened by others");
+                            get->rank, region->revoked ? "is being removed" : "cannot be opened by others");
     return;
   }
   if (!sfd_holders_add(&region->holders, session->rank)) {
@@ -330,11 +235,11 @@ void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *me
   const Sfproto__RegionRemove *remove = message->region_remove;
   sfd_region_t *region = find(session->rank, remove->region);
   bool wait = !remove->has_at_once || !remove->at_once;
-  if (region == NULL || region->revoked || region->making) {
+  if (region == NULL || region->revoked) {
     sfd_session_send_errorf(session, message->request, SF_ERR_NOT_FOUND, "there is no region %" PRIu64, remove->region);
-  } else if (!wait && region->memory == NULL) {
-    sfd_session_send_errorf(session, message->request, SF_ERR_ARG, "region %" PRIu64 " is not the daemon's memory",
-                            remove->region);
+  } else if (!wait && region->lasting_bytes == 0) {
+    sfd_session_send_errorf(session, message->request, SF_ERR_ARG,
+                            "region %" PRIu64 " is memory of the application, which does not last", remove->region);
   } else if (region->holders.n == 0) {
     free_region(session->rank, region);
     sfd_session_send_done(session, message->request);

@@ -1,6 +1,6 @@
 /* Registered regions of ranks. For most the daemon only keeps what sfctl shows. Regions on devices have a handle by
  * which other ranks open them: the daemon hands it out, records the holders, and removes a region when nobody has it
- * open. The daemon can also allocate the memory (device_driver.h). */
+ * open. The daemon itself opens none, and needs no driver for them. */
 #ifndef SFD_MEMORY_DEVICE_REGION_H
 #define SFD_MEMORY_DEVICE_REGION_H
 
@@ -13,14 +13,12 @@
 
 #define SFD_MAX_HANDLE_BYTES 128
 
-/* MAKING ---the daemon has allocated it---> OPEN
- *
- * OPEN ---RegionRemove, nobody has it open---> gone
+/* OPEN ---RegionRemove, nobody has it open---> gone
  *  |                                             ^
  *  \---RegionRemove---> REVOKED ---the last holder has closed it, or is gone
  *
- * Memory of the daemon's own is also revoked when its rank leaves or dies. A rank need not wait for the removal
- * (at_once). */
+ * Memory that lasts until nobody has it open is also revoked when its rank leaves or dies; a rank need not wait for its
+ * removal (at_once). */
 typedef struct sfd_region {
   uint64_t number; /* first: the key */
   TAILQ_ENTRY(sfd_region) entry;
@@ -36,11 +34,7 @@ typedef struct sfd_region {
   bool abandoned;          /* REVOKED: the rank is gone, or does not wait */
   uint64_t remove_request; /* REVOKED: else the request to answer */
 
-  struct sfd_device_memory *memory; /* NULL: the rank's memory */
-  uint64_t taken;                   /* bytes counted for the job: wanted, then allocated */
-  bool making;                      /* MAKING; make_request is to be answered */
-  uint64_t make_request;
-  sfd_rank_t *rank;
+  uint64_t lasting_bytes; /* counted for the job; 0: memory of the application, which does not last */
 } sfd_region_t;
 
 /* A rank leaves or is lost: it closes regions of others, and holders of its regions are alerted. */
@@ -51,7 +45,6 @@ void sfd_regions_free(sfd_rank_t *rank);
 void sfd_region_handle_add(sfd_session_t *session, const Sfproto__Message *message, int fds[], int nfds);
 void sfd_region_handle_remove(sfd_session_t *session, const Sfproto__Message *message);
 void sfd_region_handle_get(sfd_session_t *session, const Sfproto__Message *message);
-void sfd_region_handle_device_alloc(sfd_session_t *session, const Sfproto__Message *message);
 void sfd_region_handle_closed(sfd_session_t *session, const Sfproto__Message *message);
 
 #endif

@@ -303,6 +303,7 @@ sf_status_t sfshm_cuda_open_shared(const sfshm_device_handle_t *handle, int fd, 
 
 /* See virtual.c. number: the device whose kernels may use the memory. */
 sf_status_t sfshm_cuda_virtual_export(const void *base, int *fd_p);
+CUresult sfshm_cuda_virtual_allocate(int32_t number, size_t wanted_bytes, CUdeviceptr *base_p, size_t *length_p);
 CUresult sfshm_cuda_virtual_open(int fd, size_t length_bytes, int32_t number, CUdeviceptr *base_p);
 void sfshm_cuda_virtual_close(CUdeviceptr base, size_t length_bytes);
 sf_status_t sfshm_cuda_pool_export(const void *base, CUmemoryPool pool, CUmemPoolPtrExportData *data_p, int *fd_p);

@@ -27,13 +27,15 @@ static sf_status_t check(uint64_t since)
   return sfshm_cuda_failure(since);
 }
 
-/* Without the lock: a thread that allocates may have it for long, or never come back. */
+/* Without the lock: a thread that allocates may have it for long, or never come back. The context has been there since
+ * the memory was allocated. */
 static sf_status_t enter_for_good(const void *base)
 {
-  CUcontext context = NULL;
-  CUresult result = cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, (CUdeviceptr)(uintptr_t)base);
-  sf_status_t status = sfshm_cuda_status(result, "cuPointerGetAttribute");
-  return status == SF_OK ? sfshm_cuda_status(cuCtxSetCurrent(context), "cuCtxSetCurrent") : status;
+  sfshm_device_range_t range;
+  sf_status_t status = sfshm_cuda_find(base, &range);
+  return status == SF_OK
+             ? sfshm_cuda_status(cuCtxSetCurrent(sfshm_cuda_device(range.device)->context), "cuCtxSetCurrent")
+             : status;
 }
 
 /* Kernels that use the copies may be under way where an operation has failed. If they can't be waited for nothing can

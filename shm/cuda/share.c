@@ -9,8 +9,6 @@
 #include "shm/base/error.h"
 #include "shm/cuda/internal.h"
 
-#define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory, at least */
-
 /* What a handle holds. Numbers of devices differ between processes: they are known by their identity. */
 typedef enum kind { LEGACY, MAPPED, POOLED } kind_t;
 
@@ -183,43 +181,31 @@ sf_status_t sfshm_cuda_identify(int32_t number, sfshm_device_identity_t *identit
   return status;
 }
 
-/* A handle opens whole blocks of physical memory: those of the driver's documentation, or larger ones if it says so. */
-static size_t block_bytes(int32_t number)
+/* Nobody sees what was there before. By the plugin's stream, if there is one: the default stream would wait for those
+ * of the application. */
+static sf_status_t allocate_zeroed(int32_t number, size_t wanted_bytes, sfshm_device_range_t *range_p)
 {
-  const CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = number}};
-  size_t bytes = 0;
-  CUresult result = cuMemGetAllocationGranularity(&bytes, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-  return result == CUDA_SUCCESS && bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-}
-
-/* What can't be rounded up is more than any device has. */
-static size_t round_up(size_t bytes, size_t block)
-{
-  size_t more = (block - bytes % block) % block;
-  return bytes <= SIZE_MAX - more ? bytes + more : bytes;
-}
-
-/* Nobody sees what was there before. */
-static sf_status_t allocate_zeroed(size_t wanted_bytes, size_t length_bytes, sfshm_device_range_t *range_p)
-{
-  char what[64];
+  CUstream stream = sfshm_cuda_device(number)->own_stream;
   CUdeviceptr base = 0;
+  size_t length_bytes = 0;
+  char what[64];
   snprintf(what, sizeof what, "%zu bytes of a device's memory", wanted_bytes);
-  sf_status_t status = sfshm_cuda_status(cuMemAlloc(&base, length_bytes), what);
+  CUresult result = sfshm_cuda_virtual_allocate(number, wanted_bytes, &base, &length_bytes);
+  if (result == CUDA_ERROR_NOT_SUPPORTED)
+    return refused(result, "the device has no memory that processes can share");
+  sf_status_t status = sfshm_cuda_status(result, what);
   if (status != SF_OK)
     return status;
-  status = sfshm_cuda_status(cuMemsetD8(base, 0, length_bytes), "zeroing memory");
+  status = sfshm_cuda_status(cuMemsetD8Async(base, 0, length_bytes, stream), "zeroing memory");
   if (status == SF_OK)
-    status = sfshm_cuda_status(cuCtxSynchronize(), "zeroing memory");
+    status = sfshm_cuda_status(cuStreamSynchronize(stream), "zeroing memory");
   if (status == SF_OK)
     status = sfshm_cuda_find((const void *)(uintptr_t)base, range_p);
   if (status != SF_OK)
-    cuMemFree(base);
+    sfshm_cuda_virtual_close(base, length_bytes);
   return status;
 }
 
-/* Whole blocks, as the driver would put the memory of several users into one. */
 sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes,
                                 sfshm_device_range_t *range_p)
 {
@@ -227,11 +213,10 @@ sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t 
   sf_status_t status = find_device(identity, &number);
   if (status != SF_OK)
     return status;
-  size_t rounded_bytes = round_up(length_bytes, block_bytes(number));
   sfshm_cuda_lock();
   status = sfshm_cuda_enter_context(number);
   if (status == SF_OK) {
-    status = allocate_zeroed(length_bytes, rounded_bytes, range_p);
+    status = allocate_zeroed(number, length_bytes, range_p);
     sfshm_cuda_leave();
   }
   sfshm_cuda_unlock();
@@ -243,12 +228,14 @@ void sfshm_cuda_release(void *address)
   sfshm_device_range_t range;
   if (sfshm_cuda_find(address, &range) != SF_OK)
     return;
+  sfshm_cuda_detach(address, UINT64_MAX);
   sfshm_cuda_lock();
-  if (sfshm_cuda_enter_context(range.device) == SF_OK) {
-    cuMemFree((CUdeviceptr)(uintptr_t)address);
-    sfshm_cuda_leave();
-  }
+  sf_status_t status = sfshm_cuda_enter_context(range.device);
   sfshm_cuda_unlock();
+  if (status != SF_OK)
+    return;
+  sfshm_cuda_virtual_close((CUdeviceptr)(uintptr_t)range.base, range.length_bytes);
+  sfshm_cuda_leave();
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------------- */

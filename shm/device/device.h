@@ -75,7 +75,8 @@ typedef struct sfshm_device_ops {
 
   /* identify returns the identity of a device. allocate returns zeroed, unattached memory of at least length_bytes on
    * that device, for sharing; processes that open it get access to nothing else. SF_ERR_NOMEM: the device is full.
-   * SF_ERR_UNSUPPORTED: this process cannot see the device. release frees the memory. */
+   * SF_ERR_UNSUPPORTED: this process cannot see the device, or it has no memory for sharing. release detaches the
+   * memory, and ends its use in this process: it is freed when no process has it open and nobody has its descriptor. */
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
   sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);

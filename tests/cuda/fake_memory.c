@@ -13,8 +13,7 @@
 #include "tests/cuda/fake_memory.h"
 #include "tests/cuda/virtual_memory.h"
 
-#define PIECE_BYTES 512u /* to which devices' memory is aligned */
-#define DEVICE_BYTES ((size_t)1 << 36)
+#define PIECE_BYTES 512u              /* to which devices' memory is aligned */
 #define BLOCK_BYTES ((size_t)2 << 20) /* of physical memory: several small allocations share one */
 
 sftest_cuda_memory_t *sftest_cuda_memories;
@@ -203,7 +202,7 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
   if (property->type != CU_MEM_ALLOCATION_TYPE_PINNED || property->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
       flags != CU_MEM_ALLOC_GRANULARITY_MINIMUM)
     return CUDA_ERROR_INVALID_VALUE;
-  *bytes = wanted != NULL ? strtoul(wanted, NULL, 10) : 65536;
+  *bytes = wanted != NULL ? strtoul(wanted, NULL, 10) : BLOCK_BYTES;
   return CUDA_SUCCESS;
 }
 
@@ -243,11 +242,11 @@ CUresult cuMemFree(CUdeviceptr pointer)
   return result == CUDA_SUCCESS ? finish_and_free((uintptr_t)pointer) : result;
 }
 
-CUresult cuMemsetD8(CUdeviceptr pointer, unsigned char value, size_t bytes)
+CUresult cuMemsetD8Async(CUdeviceptr pointer, unsigned char value, size_t bytes, CUstream stream)
 {
-  sftest_cuda_forbid_in_captures();
+  (void)stream; /* nothing else has the memory yet */
   CUresult result = sftest_cuda_enter();
-  if (result == CUDA_SUCCESS && sftest_cuda_is_to_fail("cuMemsetD8")) /* without the lock: others need not hang, too */
+  if (result == CUDA_SUCCESS && sftest_cuda_is_to_fail("cuMemsetD8Async")) /* without the lock: others don't hang */
     result = CUDA_ERROR_UNKNOWN;
   if (result != CUDA_SUCCESS)
     return result;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define DEVICE_BYTES ((size_t)1 << 36)
+
 /* Memory of a device is a file, so that other processes can open it. */
 typedef struct sftest_cuda_memory {
   struct sftest_cuda_memory *next;

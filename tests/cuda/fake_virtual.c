@@ -1,7 +1,9 @@
 /* Memory that the stand-in for the CUDA driver maps at reserved addresses: see fake_driver.h. It has no context,
  * kernels need access given to their device, and other processes open it by a descriptor. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,10 +40,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
                      unsigned long long flags)
 {
   size_t block;
+  char name[32];
   CUresult result = cuMemGetAllocationGranularity(&block, property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
   if (result != CUDA_SUCCESS || flags != 0 || bytes == 0 || bytes % block != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
+  if (sftest_cuda_is_to_fail("cuMemCreate") || bytes > DEVICE_BYTES)
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  snprintf(name, sizeof name, "fake-cuda-%d", property->location.id);
+  int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
     abort();
   *handle = make_handle(fd, property->location.id,
@@ -129,18 +135,31 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemExportToShareableHandle(void *fd, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
                                       unsigned long long flags)
 {
+  if (sftest_cuda_is_to_fail("cuMemExportToShareableHandle"))
+    return CUDA_ERROR_NOT_SUPPORTED;
   if (!physical_of(handle)->is_shareable || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
   *(int *)fd = again(physical_of(handle)->fd);
   return CUDA_SUCCESS;
 }
 
-/* Those of the first device: nothing tells where other processes have made it. */
+/* The device is in the name of the file. */
+static int device_of(int fd)
+{
+  char path[64], name[64] = {0};
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  return readlink(path, name, sizeof name - 1) > 0 ? (int)strtol(strrchr(name, '-') + 1, NULL, 10) : -1;
+}
+
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *fd, CUmemAllocationHandleType type)
 {
   int imported = again((int)(intptr_t)fd);
   if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || imported < 0)
     return CUDA_ERROR_INVALID_VALUE;
-  *handle = make_handle(imported, 0, true);
+  if (sftest_cuda_is_to_fail("cuMemImportFromShareableHandle")) {
+    close(imported);
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  *handle = make_handle(imported, device_of(imported), true);
   return CUDA_SUCCESS;
 }

@@ -67,15 +67,6 @@ bool sftest_device_for_programs(void)
   return true;
 }
 
-void sftest_device_start_hanging(sftest_node_t *node, const char *call)
-{
-  setenv("SFTEST_CUDA_FAIL", call, 1);
-  setenv("SFTEST_CUDA_HANG", "1", 1);
-  sftest_node_start(node, NULL);
-  unsetenv("SFTEST_CUDA_FAIL");
-  unsetenv("SFTEST_CUDA_HANG");
-}
-
 /* Before the plugin, which finds it by its name then. */
 static void *load_driver(void)
 {

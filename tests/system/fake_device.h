@@ -24,9 +24,6 @@ int sftest_device_run(Suite *suite);
 /* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
 bool sftest_device_for_programs(void);
 
-/* Starts a daemon with a driver that never comes back from that call: its name, a colon, and which of them. */
-void sftest_device_start_hanging(sftest_node_t *node, const char *call);
-
 /* How many there are: one real one may be all. And the one that takes the place of another: they are counted round. */
 int sftest_device_count(void);
 int sftest_device_instead(int device);

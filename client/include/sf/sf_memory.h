@@ -45,13 +45,11 @@ SF_CHECK_RESULT sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, vo
 
 /* Allocates len_bytes > 0 on the CUDA device with this process's number device. The memory is zeroed, registered (see
  * sf_register), aligned as the driver aligns, and valid in all contexts of the device. The caller frees it with
- * sf_free; sf_finalize frees the rest. The daemon owns the allocation, in whole driver blocks of at least 2 MiB, until
- * no process has it open: other ranks can finish with it after this rank has died. Local; waits for the daemon, which
- * may need seconds to start the driver for the first allocation. SF_ERR_NOMEM: the device is full. SF_ERR_UNSUPPORTED:
- * this process or the daemon has no driver, device or plugin, the daemon cannot see the device, or the driver cannot
- * share memory between processes; the detail says which. SF_ERR_ARG: no such device. SF_ERR_LIMIT: the daemon's options
- * max-regions or max-device-memory. SF_ERR_TIMEOUT: the daemon's driver has spent more than three seconds on an
- * allocation (ten on the first of a device), not necessarily on this one. */
+ * sf_free; sf_finalize frees the rest. It takes whole blocks of the driver (2 MiB), and lives until no process has it
+ * open: other ranks can finish with it after this rank has died. Local; may wait for all streams of the process, as
+ * drivers do. SF_ERR_NOMEM: the device is full. SF_ERR_UNSUPPORTED: this process has no driver, device or plugin, or
+ * the device has no memory that processes can share; the detail says which. SF_ERR_ARG: no such device. SF_ERR_LIMIT:
+ * the daemon's options max-regions or max-device-memory. */
 SF_CHECK_RESULT sf_status_t sf_alloc_on_device(sf_context_t *context, int32_t device, size_t len_bytes,
                                                void **address_p);
 

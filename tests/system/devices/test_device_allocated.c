@@ -1,7 +1,6 @@
-/* Memory of devices that the daemon allocates for ranks, on a stand-in for the driver: exchanging with it, the limit of
- * a job, ranks that die, and a driver that fails the daemon or does not come back. */
+/* Memory of devices that the library allocates for ranks, on a stand-in for the driver: exchanging with it, the limit
+ * of a job, ranks that die, and a driver that fails. The daemon needs none. */
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,22 +12,25 @@
 #define LIMIT_MS 20000
 #define UNITS 100
 
-/* failure: of the daemon's driver; NULL: none. */
-static void run_allocating(int32_t nranks, sftest_rank_fn_t function, const char *failure)
+/* failure: of the driver of the daemon, or of the ranks; NULL: none. */
+static void run_allocating(int32_t nranks, sftest_rank_fn_t function, const char *daemon_failure, const char *failure)
 {
   sftest_node_t node;
   sftest_device_for_programs();
-  if (failure != NULL)
-    setenv("SFTEST_CUDA_FAIL", failure, 1);
+  if (daemon_failure != NULL)
+    setenv("SFTEST_CUDA_FAIL", daemon_failure, 1);
   sftest_node_start(&node, NULL);
   unsetenv("SFTEST_CUDA_FAIL");
+  if (failure != NULL)
+    setenv("SFTEST_CUDA_FAIL", failure, 1);
   sftest_run_job(&node, nranks, function, NULL);
+  unsetenv("SFTEST_CUDA_FAIL");
   sftest_node_stop(&node);
 }
 
 /* ---- Use --------------------------------------------------------------------------------------------------------- */
 
-/* One bcast from memory that the daemon has allocated, into such memory. */
+/* One bcast from memory that the library has allocated, into such memory. */
 static void exchange_allocated(sftest_rank_t *self, sf_context_t *context, int round)
 {
   double expected[UNITS], found[UNITS];
@@ -78,7 +80,7 @@ static int use_allocated(sftest_rank_t *self)
   return 0;
 }
 
-/* Memory of the daemon's is limited for each job, by what it takes. */
+/* Such memory is limited for each job, by what it takes. */
 static int meet_quota(sftest_rank_t *self)
 {
   void *memory = NULL, *other = NULL;
@@ -90,7 +92,7 @@ static int meet_quota(sftest_rank_t *self)
   SFTEST_DETAIL(self, "max-device-memory");
   SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 2097152 more"); /* was allocated, and given up */
   SFTEST_EXPECT(self, sf_alloc_on_device(context, last, 1 << 20 | 1, &other), SF_ERR_LIMIT);
-  SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 1048577 more"); /* was not even tried */
+  SFTEST_DETAIL(self, "has 2097152 bytes of it, and wants 2097152 more");
   SFTEST_OK(self, sf_free(context, memory));
   SFTEST_EXPECT(self, sf_alloc_on_device(context, last, (2 << 20) + 1, &other), SF_ERR_LIMIT);
   SFTEST_OK(self, sf_alloc_on_device(context, last, 2 << 20, &other));
@@ -116,7 +118,7 @@ static int take_blocks(sftest_rank_t *self)
   return 0;
 }
 
-/* Rank 1 dies; what it had of the daemon, and rank 0 has open, stays until rank 0 lets it go. */
+/* Rank 1 dies; what it had allocated, and rank 0 has open, stays until rank 0 lets it go. */
 static int outlive_owner(sftest_rank_t *self)
 {
   double leaves[UNITS];
@@ -137,15 +139,14 @@ static int outlive_owner(sftest_rank_t *self)
   return 0;
 }
 
-/* ---- Failures of the daemon's driver ----------------------------------------------------------------------------- */
+/* ---- Failures of the driver -------------------------------------------------------------------------------------- */
 
-/* The daemon's driver: to fail at the first, or no devices. */
 static int find_no_room(sftest_rank_t *self)
 {
   void *memory = NULL;
   sf_context_t *context = sftest_join(self);
   SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_NOMEM);
-  SFTEST_DETAIL(self, "the daemon: CUDA: 12345 bytes of a device's memory: out of memory");
+  SFTEST_DETAIL(self, "CUDA: 12345 bytes of a device's memory: out of memory");
   SFTEST_REQUIRE(self, memory == NULL);
   SFTEST_OK(self, sf_alloc_on_device(context, 0, 12345, &memory));
   SFTEST_OK(self, sf_free(context, memory));
@@ -158,30 +159,18 @@ static int find_no_devices(sftest_rank_t *self)
   void *memory = NULL;
   sf_context_t *context = sftest_join(self);
   SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_UNSUPPORTED);
-  SFTEST_DETAIL(self, "the daemon: ");
   SFTEST_DETAIL(self, "no CUDA-capable device");
   SFTEST_OK(self, sf_finalize(context));
   return 0;
 }
 
-/* The daemon's driver does not come back: it serves others meanwhile, and ends without it. */
-static int meet_hung_driver(sftest_rank_t *self)
+/* Memory that others can't open is staged. */
+static int share_nothing(sftest_rank_t *self)
 {
-  _Atomic int *step = self->argument;
-  void *memory = NULL;
   sf_context_t *context = sftest_join(self);
-  if (self->rank == 0) {
-    *step = 1;
-    SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_DAEMON_LOST);
-  } else {
-    while (*step == 0)
-      sftest_sleep_ms(1);
-    do
-      sftest_sfctl(self->options.socket_path, (const char *const[]){"ranks", "--regions", NULL}, 0);
-    while (strstr(sftest_sfctl_out, "device-alloc") == NULL);
-    *step = 2;
-  }
-  (void)sf_finalize(context);
+  for (int round = 0; round < 2; round++)
+    exchange_allocated(self, context, round);
+  SFTEST_OK(self, sf_finalize(context));
   return 0;
 }
 
@@ -189,7 +178,7 @@ static int meet_hung_driver(sftest_rank_t *self)
 
 START_TEST(test_allocated)
 {
-  run_allocating(2, use_allocated, NULL);
+  run_allocating(2, use_allocated, NULL, NULL);
 }
 END_TEST
 
@@ -239,31 +228,26 @@ END_TEST
 
 START_TEST(test_no_room)
 {
-  run_allocating(1, find_no_room, "cuMemAlloc:1");
+  run_allocating(1, find_no_room, NULL, "cuMemCreate:1");
 }
 END_TEST
 
 START_TEST(test_no_devices)
 {
-  run_allocating(1, find_no_devices, "cuInit:1");
+  run_allocating(1, find_no_devices, NULL, "cuInit:1");
 }
 END_TEST
 
-START_TEST(test_hung_driver)
+START_TEST(test_daemon_without)
 {
-  sftest_node_t node;
-  sftest_job_t job;
-  _Atomic int *step = sftest_shared(sizeof *step);
-  sftest_device_for_programs();
-  sftest_device_start_hanging(&node, "cuMemAlloc:1");
-  sftest_job_start(&job, &node, 2, meet_hung_driver, step);
-  while (*step < 2)
-    sftest_sleep_ms(1);
-  sftest_node_end(&node);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
-  sftest_node_stop(&node);
-  sftest_shared_free(step, sizeof *step);
+  run_allocating(2, use_allocated, "cuInit:1", NULL);
+}
+END_TEST
+
+START_TEST(test_not_shared)
+{
+  run_allocating(2, share_nothing, NULL,
+                 _i == 0 ? "cuMemExportToShareableHandle:1" : "cuMemImportFromShareableHandle:1");
 }
 END_TEST
 
@@ -279,7 +263,8 @@ int main(void)
     tcase_add_test(tests, test_large_blocks);
     tcase_add_test(tests, test_no_room);
     tcase_add_test(tests, test_no_devices);
-    tcase_add_test(tests, test_hung_driver);
+    tcase_add_test(tests, test_daemon_without);
+    tcase_add_loop_test(tests, test_not_shared, 0, 2);
   }
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

@@ -141,7 +141,7 @@ static const way_t ways[] = {
     /* of the stand-in only: */
     {"SF_STREAM_MEMOPS", "off", 2, 0, NULL, {"pinned", "peer"}}, /* device 1 would have to flush */
     {"SF_DEVICE_PEER", "off", 2, 0, NULL, {"pinned"}},
-    {"SFTEST_CUDA_FAIL", "cuIpcOpenMemHandle:1", 1, 0, NULL, {"pinned"}},
+    {"SFTEST_CUDA_FAIL", "cuMemImportFromShareableHandle:1", 1, 0, NULL, {"pinned"}},
 };
 #define WAYS (int)(sizeof ways / sizeof ways[0])
 #define WAYS_OF_ALL (WAYS - 3)
@@ -171,13 +171,13 @@ START_TEST(test_ways)
 }
 END_TEST
 
-/* The daemon has no driver. */
+/* The daemon has no driver, and needs none. */
 static int go_without(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
   operate(&scene, true, false, 0);
-  expect_slots(&scene, "pinned");
+  expect_slots(&scene, "device");
   operate(&scene, true, false, 0);
   free_scene(&scene);
   return 0;
@@ -186,39 +186,6 @@ static int go_without(sftest_rank_t *self)
 START_TEST(test_without)
 {
   sftest_run_alone(2, go_without, NULL);
-}
-END_TEST
-
-/* The daemon's driver does not come back from its second allocation: the first is one that a rank asks for. */
-static int go_past_hung(sftest_rank_t *self)
-{
-  scene_t scene;
-  void *memory;
-  make_scene(self, 0, &scene);
-  if (self->rank == 0)
-    SFTEST_OK(self, sf_alloc_on_device(scene.context, 0, 1, &memory));
-  SFTEST_OK(self, sf_bcast(scene.graph, SF_DOUBLE, scene.host[0], scene.host[1], SF_REPLACE)); /* all come behind it */
-  operate(&scene, true, false, 0);
-  expect_slots(&scene, "pinned");
-  operate(&scene, true, true, 0); /* more room, for which it isn't waited again */
-  SFTEST_EXPECT(self, sf_alloc_on_device(scene.context, 0, 1, &memory), SF_ERR_TIMEOUT);
-  SFTEST_DETAIL(self, "has not come back");
-  if (self->rank == 0)
-    SFTEST_OK(self, sf_free(scene.context, memory));
-  free_scene(&scene);
-  return 0;
-}
-
-START_TEST(test_hung)
-{
-  sftest_node_t node;
-  sftest_job_t job;
-  ck_assert(sftest_device_for_programs());
-  sftest_device_start_hanging(&node, "cuMemAlloc:2");
-  sftest_job_start(&job, &node, 2, go_past_hung, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
-  sftest_job_expect_all(&job);
-  sftest_node_stop(&node); /* it keeps until then what it was to release behind that */
 }
 END_TEST
 
@@ -440,7 +407,6 @@ int main(void)
   tcase_add_loop_test(tests, test_chain, 0, 4);
   if (sftest_device_can_fail()) {
     tcase_add_test(tests, test_without);
-    tcase_add_test(tests, test_hung);
     tcase_add_test(tests, test_killed);
   }
   suite_add_tcase(suite, tests);

@@ -222,7 +222,7 @@ static int use_streams(sftest_rank_t *self)
   sf_region_t *regions[2];
   double *data[2];
   if (self->rank == 1)
-    setenv("SFTEST_CUDA_FAIL", "cuIpcOpenMemHandle:1", 1);
+    setenv("SFTEST_CUDA_FAIL", "cuMemImportFromShareableHandle:1", 1);
   sf_context_t *context = join(self, &graph);
   void *stream = sftest_device_stream(0);
   for (int side = 0; side < 2; side++) {
@@ -232,7 +232,7 @@ static int use_streams(sftest_rank_t *self)
   SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, data[0], data[1], SF_REPLACE, stream));
   SFTEST_OK(self, sf_streams_wait(graph));
   sftest_at(self, "the daemon of node 1 frees its slots, that of node 0 has some");
-  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS) / 2; sftest_device_held(*daemons) != 1;
+  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS) / 2; sftest_device_held(*daemons) != 2;
        sftest_sleep_ms(1))
     SFTEST_REQUIRE(self, sftest_now_ms() < until);
   SFTEST_OK(self, sf_bcast_on_stream(graph, SF_DOUBLE, data[0], data[1], SF_REPLACE, stream));

@@ -1,5 +1,5 @@
-/* Vectors in a device's memory, and what the device itself needs for moving data. For --memory device: memory that the
- * daemon allocates, so that no other library is needed. Runs in each rank's only thread. */
+/* Vectors in a device's memory, and what the device itself needs for moving data. For --memory device: memory that
+ * sfd's library allocates, so that no other library is needed. Runs in each rank's only thread. */
 #ifndef SFPERF_CONTENDERS_DEVICE_H
 #define SFPERF_CONTENDERS_DEVICE_H
 
