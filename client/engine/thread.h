@@ -26,8 +26,14 @@ struct sfc_thread {
   sfshm_wake_t *wakes[SFC_PENDING_WAKES];
 };
 
-/* Initial-exec: accessed without a call in a shared library too. */
-extern _Thread_local sfc_thread_t sfc_thread_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Initial-exec: accessed without a call in a shared library too. Not with sanitizers: they test the address for NULL by
+ * the flags of an addition, which linkers replace in programs by an instruction without flags. */
+#ifdef __SANITIZE_ADDRESS__
+#define SFC_THREAD_MODEL
+#else
+#define SFC_THREAD_MODEL __attribute__((tls_model("initial-exec")))
+#endif
+extern _Thread_local sfc_thread_t sfc_thread_state SFC_THREAD_MODEL __attribute__((visibility("hidden")));
 
 static inline sfc_thread_t *sfc_thread_self(void)
 {
