@@ -111,21 +111,33 @@ static void make_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int32_t dev
   }
 }
 
-/* Exchanges the arrays of all subdomains between all ranks. */
-static void tell_arrays(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[], const int32_t devices[])
+/* Array and device of a subdomain, as ranks send them to each other. */
+typedef struct home {
+  int64_t array;
+  sfc_grid_device_t device;
+} home_t;
+
+enum { HOME_WORDS = sizeof(home_t) / sizeof(int64_t) };
+
+/* Exchanges arrays and devices of all subdomains between all ranks. */
+static void tell_homes(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[], const int32_t devices[])
 {
   int64_t most = 0;
   for (int32_t rank = 0; rank < grid->group->size; rank++) {
     int64_t n = told[(int64_t)rank * SFC_GRID_TOLD + SFC_GRID_TOLD_SUBDOMAINS];
     most = n > most ? n : most;
   }
-  int64_t *mine = sfc_derive_array(derive, most, sizeof *mine);
-  for (int32_t i = 0; mine != NULL && i < grid->nown && derive->status == SF_OK; i++)
-    mine[i] = find_array(grid, devices != NULL ? devices[i] : -1);
-  const int64_t *arrays = sfc_derive_allgather(derive, most, mine);
-  for (int64_t i = 0; arrays != NULL && i < grid->count; i++) {
+  home_t *mine = sfc_derive_array(derive, most, sizeof *mine);
+  for (int32_t i = 0; mine != NULL && i < grid->nown && derive->status == SF_OK; i++) {
+    mine[i].array = find_array(grid, devices != NULL ? devices[i] : -1);
+    sfc_grid_identify(derive, devices != NULL ? devices[i] : -1, &mine[i].device);
+  }
+  const home_t *homes = (const home_t *)sfc_derive_allgather(derive, most * HOME_WORDS, (const int64_t *)mine);
+  for (int64_t i = 0; homes != NULL && i < grid->count; i++) {
     sfc_grid_place_t *place = &grid->places[i];
-    place->array = (int32_t)arrays[place->rank * most + place->own];
+    const home_t *home = &homes[place->rank * most + place->own];
+    place->array = (int32_t)home->array;
+    place->device = home->device;
     if (place->array >= grid->narrays_most)
       grid->narrays_most = place->array + 1;
   }
@@ -190,8 +202,8 @@ static void prepare(sfc_derive_t *derive, sf_grid_t *grid, const sf_grid_options
   make_arrays(derive, grid, devices);
   grid->narrays_most = 1;
   if (on_devices)
-    tell_arrays(derive, grid, told, devices);
-  sfc_grid_place(derive, grid, devices, on_devices);
+    tell_homes(derive, grid, told, devices);
+  sfc_grid_place(derive, grid, on_devices);
   if (derive->status == SF_OK)
     lay_out(derive, grid);
 }

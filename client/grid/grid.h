@@ -9,12 +9,19 @@
 #include "client/algebra.h"
 #include "client/partition.h"
 
+/* Identity of a device for other processes; zeros: host memory. */
+typedef struct sfc_grid_device {
+  int64_t is_device;
+  int64_t id[2];
+} sfc_grid_device_t;
+
 /* Place of one subdomain. */
 typedef struct sfc_grid_place {
   int32_t rank, own; /* group rank; number among the rank's subdomains */
   int32_t array;     /* array of the rank that holds the subdomain */
-  int64_t origin;    /* unit of the first own point in the array */
-  int64_t number;    /* number of the subdomain in the partition */
+  sfc_grid_device_t device;
+  int64_t origin; /* unit of the first own point in the array */
+  int64_t number; /* number of the subdomain in the partition */
 } sfc_grid_place_t;
 
 /* Places of the ranks of one node: first .. first + n - 1. */
@@ -68,9 +75,12 @@ void sfc_grid_box(const sf_grid_t *grid, int64_t number, int64_t begin[SFC_AXES]
 /* Returns the number of units of a subdomain, and in *origin_p the unit of its first own point. */
 int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p);
 
-/* Assigns subdomains to places: fills in places[].number. devices: device of each subdomain of this rank, or NULL.
- * on_devices: a rank has devices. Collective; errors are noted. */
-void sfc_grid_place(sfc_derive_t *derive, sf_grid_t *grid, const int32_t devices[], bool on_devices);
+/* Finds the identity of a device of this process; of host memory, if device < 0. Errors are noted. */
+void sfc_grid_identify(sfc_derive_t *derive, int32_t device, sfc_grid_device_t *identity_p);
+
+/* Assigns subdomains to places: fills in places[].number. on_devices: a rank has devices. Collective; errors are
+ * noted. */
+void sfc_grid_place(sfc_derive_t *derive, sf_grid_t *grid, bool on_devices);
 
 /* Measures times[i], the seconds of an exchange of blocks with rank number i of the node's nranks ranks; 0: not
  * measured. Collective; errors are noted. */
