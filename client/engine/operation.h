@@ -29,8 +29,17 @@ typedef struct sfc_request_ops {
   sf_status_t (*check_wait)(const sf_request_t *request);            /* error of waiting; NULL: waiting is fine */
 } sfc_request_ops_t;
 
+/* Progress of taking a message from another node. */
+typedef enum sfc_taking {
+  SFC_TAKING_WAITS, /* not this lane's turn, or no memory yet */
+  SFC_TAKING_PART,  /* later turns remain; without memory: the sizes are known */
+  SFC_TAKING_DONE,
+  SFC_TAKING_FAILED
+} sfc_taking_t;
+
 /* How messages of operations that move something else than fields are sent and taken on lanes between ranks of a node:
- * as sfc_lane_send_shared, sfc_eager_send and sfc_lane_take (lane_take.h); and the edges within the rank. */
+ * as sfc_lane_send_shared, sfc_eager_send and sfc_lane_take (lane_take.h); the edges within the rank; and this rank's
+ * part of messages between nodes. take_from_node sets lane->rx_cursor.bytes to the bytes of the part. */
 struct sfc_taken;
 typedef struct sfc_payload_ops {
   bool (*send)(sfc_lane_t *lane, sf_request_t *request);
@@ -38,6 +47,8 @@ typedef struct sfc_payload_ops {
   sf_status_t (*take)(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
                       sfshm_method_t method, struct sfc_taken *taken);
   void (*do_self)(sf_request_t *request);
+  bool (*send_to_node)(sfc_lane_t *lane, sf_request_t *request);
+  sfc_taking_t (*take_from_node)(sfc_lane_t *lane, sf_request_t *request);
 } sfc_payload_ops_t;
 
 extern const sfc_request_ops_t sfc_plain_request_ops;

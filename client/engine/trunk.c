@@ -57,12 +57,10 @@ sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchan
                           : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
 }
 
-/* NULL: the graph has failed. */
-static const sfc_exchange_t *find_exchange(const sf_request_t *request)
+const sfc_exchange_t *sfc_trunks_need_exchange(sf_graph_t *graph, size_t unit_bytes)
 {
-  sf_graph_t *graph = request->graph;
   sfc_exchange_t *exchange;
-  sf_status_t status = sfc_trunks_exchange(graph, request->value_bytes, &exchange);
+  sf_status_t status = sfc_trunks_exchange(graph, unit_bytes, &exchange);
   if (status == SF_OK)
     return exchange;
   sfc_graph_fail_everywhere(graph, status, sfshm_error_detail());
@@ -190,6 +188,27 @@ static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *
   return status;
 }
 
+void sfc_trunk_submit(sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side, uint64_t unit_bytes,
+                      uint32_t word)
+{
+  sf_graph_t *graph = lane->graph;
+  const sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND,
+                                    .graph = graph->number,
+                                    .message = side->sent + 1,
+                                    .desc = request->match,
+                                    .a = side->number,
+                                    .b = word,
+                                    .size = unit_bytes};
+  sfc_submit_ring_write(&graph->context->submit_ring, &entry, false);
+}
+
+void sfc_trunk_count_sent(const sfc_lane_t *lane, const sfc_trunk_side_t *side, uint64_t unit_bytes)
+{
+  sfshm_count(&lane->counts->node_messages_sent, 1);
+  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
+  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * unit_bytes);
+}
+
 /* Counts this rank's share of a part as written. The last member submits the part, and completes the message if it goes
  * whole. */
 static void post(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts)
@@ -207,19 +226,9 @@ static void post(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint
     }
     close_gaps(side, request, slot);
   }
-  if (part + 1 == parts) {
-    sfshm_count(&lane->counts->node_messages_sent, 1);
-    sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
-    sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * request->value_bytes);
-  }
-  sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND,
-                              .graph = graph->number,
-                              .message = message,
-                              .desc = request->match,
-                              .a = side->number,
-                              .b = sfshm_trunk_part_word(part, parts),
-                              .size = request->value_bytes};
-  sfc_submit_ring_write(&graph->context->submit_ring, &entry, false);
+  if (part + 1 == parts)
+    sfc_trunk_count_sent(lane, side, request->value_bytes);
+  sfc_trunk_submit(lane, request, side, request->value_bytes, sfshm_trunk_part_word(part, parts));
 }
 
 /* Writes this rank's share into the slot of the next message. */
@@ -245,12 +254,14 @@ static size_t sent_bytes(const sfc_trunk_t *trunk, const sf_request_t *request)
 
 static bool send_message(sfc_lane_t *lane, sf_request_t *request)
 {
+  if (request->payload != NULL)
+    return request->payload->send_to_node(lane, request);
   sfc_trunk_t *trunk = lane->trunk;
   sfc_trunk_side_t *side = sfc_trunk_sending(trunk, request->operation);
   if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <
       sfc_trunk_send_needs(side, request->value_bytes, side->sent + 1))
     return false;
-  const sfc_exchange_t *exchange = find_exchange(request);
+  const sfc_exchange_t *exchange = sfc_trunks_need_exchange(request->graph, request->value_bytes);
   if (exchange == NULL)
     return false;
   char *slot = send_slot(exchange, side, side->sent + 1);
@@ -339,8 +350,11 @@ static bool unpack_to_roots(sfc_lane_t *lane, sf_request_t *request, const char 
   return lane->rx_cursor.value == nturns;
 }
 
+/* This rank's part of a message that it has taken. */
 static size_t received_bytes(const sfc_lane_t *lane, const sf_request_t *request)
 {
+  if (request->payload != NULL)
+    return lane->rx_cursor.bytes;
   const sfc_link_t *link = sfc_lane_incoming(lane, request->operation);
   return (size_t)sfc_link_count(link, request->operation) * request->value_bytes;
 }
@@ -358,36 +372,31 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
 {
   sf_graph_t *graph = lane->graph;
   uint64_t message = ++side->received;
+  uint64_t unit_bytes = request->payload != NULL ? sfc_trunk_unit_bytes(side, message) : request->value_bytes;
   if (!sfc_trunk_count_consumed(side, message))
     return;
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
-  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * request->value_bytes);
+  sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * unit_bytes);
   sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message,
                               0, 0, message % SFSHM_TRUNK_CREDIT != 0);
 }
 
-/* Progress of taking a message. */
-typedef enum taking {
-  TAKING_WAITS, /* not this lane's turn */
-  TAKING_PART,  /* later turns or parts remain */
-  TAKING_DONE,
-  TAKING_FAILED
-} taking_t;
-
-static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)
+static sfc_taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)
 {
   uint64_t desc =
       atomic_load_explicit(&side->flow->descs[(side->received + 1) % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
   if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
     sfc_mismatch_fail(lane, request->match, request->sequence, desc & SFSHM_DESC_MATCH_MASK);
-    return TAKING_FAILED;
+    return SFC_TAKING_FAILED;
   }
+  if (request->payload != NULL)
+    return request->payload->take_from_node(lane, request);
   if (request->ordered && !sfc_request_is_turn(request, lane))
-    return TAKING_WAITS;
-  const sfc_exchange_t *exchange = find_exchange(request);
+    return SFC_TAKING_WAITS;
+  const sfc_exchange_t *exchange = sfc_trunks_need_exchange(request->graph, request->value_bytes);
   if (exchange == NULL)
-    return TAKING_FAILED;
+    return SFC_TAKING_FAILED;
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_mark(request);
   const char *slot = receive_slot(exchange, side, side->received + 1);
@@ -396,12 +405,12 @@ static taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_si
     sfc_trunk_parts_unpack(lane, request, slot,
                            complete ? side->told->receive_values : sfc_trunk_parts_arrived(lane, request, side));
   if (!complete)
-    return TAKING_PART;
+    return SFC_TAKING_PART;
   if (request->operation == SFSHM_BCAST)
     unpack_to_leaves(lane->trunk, request, slot, in_parts);
   else if (!in_parts && !unpack_to_roots(lane, request, slot))
-    return TAKING_PART;
-  return TAKING_DONE;
+    return SFC_TAKING_PART;
+  return SFC_TAKING_DONE;
 }
 
 static bool receive_messages(sfc_lane_t *lane)
@@ -410,9 +419,9 @@ static bool receive_messages(sfc_lane_t *lane)
   while (lane->rx_request != NULL && has_message(lane)) {
     sf_request_t *request = lane->rx_request;
     sfc_trunk_side_t *side = sfc_trunk_receiving(lane->trunk, request->operation);
-    taking_t taking = take(lane, request, side);
-    moved = moved || taking != TAKING_WAITS;
-    if (taking != TAKING_DONE)
+    sfc_taking_t taking = take(lane, request, side);
+    moved = moved || taking != SFC_TAKING_WAITS;
+    if (taking != SFC_TAKING_DONE)
       break;
     count_received(lane, request);
     consume(lane, request, side);

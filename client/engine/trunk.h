@@ -13,6 +13,9 @@
 /* Finds the exchange for that unit size; the daemon creates it at first use of its class. */
 sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p);
 
+/* The same; fails the graph and returns NULL if there is none. */
+const sfc_exchange_t *sfc_trunks_need_exchange(sf_graph_t *graph, size_t unit_bytes);
+
 /* Offset of a message's slot in the exchange. */
 static inline uint64_t sfc_trunk_send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,
                                            uint64_t message)
@@ -55,6 +58,19 @@ static inline bool sfc_trunk_count_consumed(const sfc_trunk_side_t *side, uint64
   _Atomic uint64_t *consumed = &side->flow->consumed[message % SFSHM_TRUNK_SLOTS];
   return (atomic_fetch_add(consumed, 1) + 1) % (uint64_t)side->told->nmembers == 0;
 }
+
+/* Bytes of a unit of a message that has arrived. Ranks of the node may have written anything there. */
+static inline uint64_t sfc_trunk_unit_bytes(const sfc_trunk_side_t *side, uint64_t message)
+{
+  return atomic_load_explicit(&side->flow->unit_bytes[message % SFSHM_TRUNK_SLOTS], memory_order_relaxed);
+}
+
+/* Submits the next message of the side, of such units, or a part of it. word: see SFSHM_SUBMIT_SEND. */
+void sfc_trunk_submit(sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side, uint64_t unit_bytes,
+                      uint32_t word);
+
+/* Counts a message that has been submitted. */
+void sfc_trunk_count_sent(const sfc_lane_t *lane, const sfc_trunk_side_t *side, uint64_t unit_bytes);
 
 /* ---- Parts -------------------------------------------------------------------------------------------------------
  * Large messages travel in parts, so that this rank packs a part while the daemon sends those before, and unpacks a

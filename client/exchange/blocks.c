@@ -258,7 +258,8 @@ static void free_request(sf_request_t *request)
   sfc_request_free(request);
 }
 
-const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take, do_self};
+const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take,
+                                              do_self,         sfc_blocks_send_to_node, sfc_blocks_take_from_node};
 
 sf_status_t sfc_blocks_make(sf_graph_t *graph, const sf_block_t root[], const sf_block_t leaf[], size_t leaf_bytes[],
                             bool persistent, sf_request_t **request_p)

@@ -15,8 +15,6 @@ static sf_status_t make(sf_graph_t *graph, const sf_block_t root[], const sf_blo
   sf_status_t status = sfc_call_check_graph("exchange", graph);
   if (status == SF_OK && request_p == NULL)
     status = sfshm_error(SF_ERR_ARG, "exchange: request_p is NULL");
-  if (status == SF_OK && !sfc_group_is_local(graph->group))
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "exchange: on a graph over several nodes");
   return status == SF_OK ? sfc_blocks_make(graph, root, leaf, leaf_bytes, persistent, request_p) : status;
 }
 

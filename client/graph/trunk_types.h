@@ -8,6 +8,7 @@
 
 #include "client/core.h"
 #include "client/graph/attachment.h"
+#include "shm/trunk/blocks.h"
 #include "shm/trunk/trunk.h"
 
 /* Contributions in a reduce's message that are combined in one rank's turn. */
@@ -32,9 +33,10 @@ typedef struct sfc_trunk {
   bool uncombined;
 
   sfc_trunk_side_t as_root;
-  int64_t first;           /* position of this rank's first root in a bcast's message */
-  sfshm_pattern_t root;    /* root at each position from first on */
-  sfc_trunk_turn_t *turns; /* turns of a reduce, by rank: nturns, then nwinners applied again with replace */
+  int64_t first;            /* position of this rank's first root in a bcast's message */
+  sfshm_pattern_t root;     /* root at each position from first on */
+  sfshm_blocks_room_t room; /* of the exchange that is sent next; class 0: not reserved yet */
+  sfc_trunk_turn_t *turns;  /* turns of a reduce, by rank: nturns, then nwinners applied again with replace */
   int32_t nturns;
   int32_t nwinners;
 

@@ -113,15 +113,18 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
   if (side != NULL && trunks == held) {
     uint64_t message = side->arrived + 1;
     uint32_t parts = sfd_flags_parts(head->flags), arrived = ++side->parts_arrived;
-    atomic_store_explicit(&side->flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
+    sfshm_flow_t *flow = side->flow;
+    atomic_store_explicit(&flow->unit_bytes[message % SFSHM_TRUNK_SLOTS], unit_bytes_of(side, head),
+                          memory_order_relaxed);
+    atomic_store_explicit(&flow->descs[message % SFSHM_TRUNK_SLOTS], head->desc, memory_order_relaxed);
     if (arrived < parts) {
-      atomic_store_explicit(&side->flow->partial, sfshm_trunk_partial(message, parts, arrived), memory_order_release);
+      atomic_store_explicit(&flow->partial, sfshm_trunk_partial(message, parts, arrived), memory_order_release);
     } else {
       if (sfd_event_ring != NULL)
         sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, node, head, message);
       side->parts_arrived = 0;
       side->arrived = message;
-      atomic_store_explicit(&side->flow->arrived, message, memory_order_release);
+      atomic_store_explicit(&flow->arrived, message, memory_order_release);
     }
     sfd_trunk_side_wake(trunks, side);
     SFD_CALL_LISTENERS(server->life->graph_named, trunks->graph);

@@ -68,14 +68,18 @@ static void send_part(sfd_trunks_t *trunks, uint32_t number, sfd_submitted_t *su
 }
 
 /* The slot of a message, on the host or on a device. */
-static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, uint64_t unit_bytes, uint64_t message,
+static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t message,
                              const char **slot_p)
 {
   sfd_exchange_t *exchange;
-  *slot_p = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_SEND, unit_bytes, message);
-  if (*slot_p != NULL)
-    return SF_OK;
-  sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class((size_t)unit_bytes), &exchange);
+  uint64_t unit_bytes = submitted->unit_bytes, class_bytes = UINT64_C(1) << submitted->class;
+  if (submitted->class == 0) {
+    *slot_p = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_SEND, unit_bytes, message);
+    if (*slot_p != NULL)
+      return SF_OK;
+    class_bytes = sfshm_exchange_class((size_t)unit_bytes);
+  }
+  sf_status_t status = sfd_trunks_exchange(trunks, class_bytes, &exchange);
   if (status != SF_OK)
     return status;
   *slot_p = (const char *)exchange->region.base + sfshm_send_slot(&exchange->slots[number], message);
@@ -91,7 +95,7 @@ static void advance(sfd_trunks_t *trunks, uint32_t number)
     const char *slot;
     if ((next->waiting & 1u << side->parts_sent) == 0)
       return;
-    sf_status_t status = find_slot(trunks, number, next->unit_bytes, side->sent + 1, &slot);
+    sf_status_t status = find_slot(trunks, number, next, side->sent + 1, &slot);
     if (status != SF_OK) {
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return;
@@ -107,20 +111,32 @@ static void fail(sfd_trunks_t *trunks, const sfd_rank_t *rank, sf_status_t statu
   sfd_trunks_fail(trunks, status, text);
 }
 
+/* The class of the slot that the rank names, or that of the unit; 0: invalid. */
+static uint64_t class_of(const sfshm_ring_entry_t *entry)
+{
+  uint64_t of_unit = entry->size != 0 ? sfshm_exchange_class(entry->size) : 0;
+  uint32_t class = sfshm_trunk_word_class(entry->b);
+  uint64_t named = class < 64 ? sfshm_exchange_class((size_t)(UINT64_C(1) << class)) : 0;
+  if (class == 0)
+    return of_unit;
+  return of_unit != 0 && named >= of_unit ? named : 0;
+}
+
 /* The message of which a part is submitted; the first part makes it. NULL: this is not such a part. */
 static sfd_submitted_t *find_submitted(sfd_trunk_side_t *side, const sfshm_ring_entry_t *entry)
 {
-  uint32_t parts = entry->b != 0 ? sfshm_trunk_parts(side->told.send_values, entry->size) : 1;
+  uint32_t word = sfshm_trunk_word_parts(entry->b), class = sfshm_trunk_word_class(entry->b);
+  uint32_t parts = word != 0 ? sfshm_trunk_parts(side->told.send_values, entry->size) : 1;
   sfd_submitted_t *submitted = &side->submitted[entry->message % SFSHM_TRUNK_SLOTS];
   bool is_new = submitted->message != entry->message;
-  if (entry->b != 0 && entry->b != sfshm_trunk_part_word(entry->b & 255, parts))
+  if (word != 0 && word != sfshm_trunk_part_word(word & 255, parts))
     return NULL;
   if (is_new)
-    *submitted =
-        (sfd_submitted_t){.message = entry->message, .parts = parts, .unit_bytes = entry->size, .desc = entry->desc};
-  uint32_t part = 1u << (entry->b & 255);
-  if ((entry->b & 255) >= parts || (submitted->came & part) != 0 || submitted->parts != parts ||
-      submitted->unit_bytes != entry->size || submitted->desc != entry->desc)
+    *submitted = (sfd_submitted_t){
+        .message = entry->message, .parts = parts, .unit_bytes = entry->size, .class = class, .desc = entry->desc};
+  uint32_t part = 1u << (word & 255);
+  if ((word & 255) >= parts || (submitted->came & part) != 0 || submitted->parts != parts ||
+      submitted->unit_bytes != entry->size || submitted->class != class || submitted->desc != entry->desc)
     return NULL;
   submitted->came |= part;
   submitted->waiting |= part;
@@ -132,8 +148,8 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
   uint64_t granted = sfd_trunk_side_granted(side);
   uint64_t bytes;
-  uint64_t class_bytes = sfshm_exchange_class(entry->size);
-  if (entry->size == 0 || class_bytes == 0) {
+  uint64_t class_bytes = class_of(entry);
+  if (class_bytes == 0) {
     fail(trunks, rank, SF_ERR_PROTO, "a message of units of bytes", entry->size);
     return;
   }

@@ -12,6 +12,7 @@ typedef struct sfd_submitted {
   uint32_t came;    /* bit mask of the parts that have been submitted */
   uint32_t waiting; /* of those among them that have not been sent */
   uint64_t unit_bytes;
+  uint32_t class; /* of its slot in an exchange; 0: that of the unit, perhaps on a device */
   uint64_t desc;
 } sfd_submitted_t;
 

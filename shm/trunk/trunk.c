@@ -70,7 +70,7 @@ uint64_t sfshm_exchange_class(size_t unit_bytes)
   uint64_t class_bytes = MIN_CLASS_BYTES;
   if (unit_bytes > MAX_CLASS_BYTES)
     return 0;
-  while (class_bytes < unit_bytes)
+  while (sfshm_class_room(class_bytes) < unit_bytes)
     class_bytes *= 2;
   return class_bytes;
 }
@@ -80,7 +80,7 @@ static bool add_slots(uint64_t n, int64_t units, uint64_t class_bytes, uint64_t 
                       uint64_t *stride_p, uint64_t *length)
 {
   uint64_t bytes, all, end;
-  if (units < 0 || __builtin_mul_overflow((uint64_t)units, class_bytes, &bytes) ||
+  if (units < 0 || __builtin_mul_overflow((uint64_t)units, sfshm_class_room(class_bytes), &bytes) ||
       __builtin_add_overflow(bytes, SLOT_ALIGNMENT - 1, &bytes))
     return false;
   bytes -= bytes % SLOT_ALIGNMENT;

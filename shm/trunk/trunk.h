@@ -79,10 +79,27 @@ static inline int64_t sfshm_trunk_part_first(int64_t values, uint32_t parts, uin
   return values / parts * part + (part < longer ? part : longer);
 }
 
-/* Field b of a submission: a part of a message; 0: the whole. */
+/* Field b of a submission: in the lower half a part of a message; 0: the whole. */
 static inline uint32_t sfshm_trunk_part_word(uint32_t part, uint32_t parts)
 {
   return parts > 1 ? parts << 8 | part : 0;
+}
+
+/* In the upper half the class of the slot (its logarithm to base 2), which may be higher than the unit's; 0: that of
+ * the unit. */
+static inline uint32_t sfshm_trunk_class_word(uint32_t class)
+{
+  return class << 16;
+}
+
+static inline uint32_t sfshm_trunk_word_parts(uint32_t word)
+{
+  return word & UINT16_MAX;
+}
+
+static inline uint32_t sfshm_trunk_word_class(uint32_t word)
+{
+  return word >> 16;
 }
 
 /* Flag of graph creation: contributions travel uncombined (SF_GRAPH_REPRODUCIBLE). */
@@ -256,25 +273,28 @@ sf_status_t sfshm_trunk_map_open(const sfshm_region_t *region, const sfshm_trunk
  * packed[m % SFSHM_TRUNK_SLOTS][0] (acq_rel). The member that brings it to a multiple of nmembers combines the staging
  * units and submits the message to the daemon. If a message goes in parts, all members know that, and do so for each
  * part, in order, also for parts in which they have no value. The daemon sets granted to m + SFSHM_TRUNK_SLOTS when m
- * has left its slot and the other node has consumed it. Receiving message m. The daemon writes the slot and descs[m %
- * SFSHM_TRUNK_SLOTS], then arrived = m (release). If the message comes in parts it writes, after descs and each part
- * but the last, partial: m * 256 + 16 * parts + arrived parts (release); members may read these. A member that has read
- * its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; the member that brings it to a multiple of nmembers notifies the
- * daemon. Graphs used by device streams (on_streams, set by members). When such a graph fails, its waiting streams are
- * released: first released is set, then granted and arrived of all flows to values beyond any that is waited for. The
- * daemon does this when no message leaves the slots any more; members do it if the daemon is lost. Data that streams
- * write afterwards are never published. */
+ * has left its slot and the other node has consumed it. Receiving message m. The daemon writes the slot, unit_bytes and
+ * descs[m % SFSHM_TRUNK_SLOTS], then arrived = m (release). If the message comes in parts it writes, after descs and
+ * each part but the last, partial: m * 256 + 16 * parts + arrived parts (release); members may read these. A member
+ * that has read its part adds 1 to consumed[m % SFSHM_TRUNK_SLOTS]; the member that brings it to a multiple of nmembers
+ * notifies the daemon. Graphs used by device streams (on_streams, set by members). When such a graph fails, its waiting
+ * streams are released: first released is set, then granted and arrived of all flows to values beyond any that is
+ * waited for. The daemon does this when no message leaves the slots any more; members do it if the daemon is lost. Data
+ * that streams write afterwards are never published. */
 
 typedef struct sfshm_flow {
   _Alignas(128) _Atomic uint64_t packed[SFSHM_TRUNK_SLOTS][SFSHM_TRUNK_PARTS]; /* written by members */
+  _Alignas(128) _Atomic uint64_t reserved[SFSHM_TRUNK_SLOTS];                  /* written by members: see blocks.h */
+  _Atomic uint64_t class_hint;                                                 /* the same; 0: none */
   _Alignas(128) _Atomic uint64_t consumed[SFSHM_TRUNK_SLOTS];                  /* written by members */
   _Alignas(128) _Atomic uint64_t granted;                                      /* written by the daemon */
   _Atomic uint64_t awaited; /* written by the daemon: descriptor that the other node has long waited for, or 0 */
-  _Alignas(128) _Atomic uint64_t arrived; /* written by the daemon, with descs */
+  _Atomic uint64_t unit_bytes[SFSHM_TRUNK_SLOTS]; /* written by the daemon, with descs: of the message in each slot */
+  _Alignas(128) _Atomic uint64_t arrived;         /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
   _Atomic uint64_t partial; /* parts of the message that is arriving */
 } sfshm_flow_t;
-_Static_assert(sizeof(sfshm_flow_t) == 896, "layout version 21");
+_Static_assert(sizeof(sfshm_flow_t) == 1024 && offsetof(sfshm_flow_t, unit_bytes) == 784, "layout version 23");
 
 /* The word partial. */
 static inline uint64_t sfshm_trunk_partial(uint64_t message, uint32_t parts, uint32_t arrived)
@@ -291,7 +311,8 @@ static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint6
 /* Entries of submission rings (shm/lane/ring.h). graph: number of the graph; a: number of the side in the map; message:
  * number of the message on the side; desc: descriptor of the operation; size: bytes of a unit. */
 typedef enum sfshm_submission {
-  SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full; or part b: see sfshm_trunk_part_word */
+  SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full, or a part of it; b: 0, or the sum of sfshm_trunk_part_word and
+                              sfshm_trunk_class_word */
   SFSHM_SUBMIT_CREDIT = 2, /* all members have consumed all messages up to this one; size: 1 if the other node waits
                               for this credit, else 0 */
   SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc is long overdue: ask the other node what it called */
@@ -336,7 +357,17 @@ static inline size_t sfshm_trunk_board_bytes(uint32_t nsides)
 
 /* ---- Exchanges --------------------------------------------------------------------------------------------------- */
 
-/* The class of a unit: its size, rounded up to a power of two, at least 8. 0 if there is none (above 2^40). */
+#define SFSHM_ROOMY_CLASS UINT64_C(1024)
+#define SFSHM_ROOM_FOR_ENTRY 16u
+
+/* Bytes that a slot of a class has for each unit. Blocks whose size is a power of two and their entries (blocks.h) fit
+ * into slots of that class, instead of the next one, which would be twice as long. */
+static inline uint64_t sfshm_class_room(uint64_t class_bytes)
+{
+  return class_bytes >= SFSHM_ROOMY_CLASS ? class_bytes + SFSHM_ROOM_FOR_ENTRY : class_bytes;
+}
+
+/* The class of a unit: the lowest power of two, at least 8, that has room for it. 0 if there is none (above 2^40). */
 uint64_t sfshm_exchange_class(size_t unit_bytes);
 
 /* Position of the slots of a side in an exchange of that class. */

@@ -39,7 +39,12 @@ typedef struct sf_block {
  * SF_ERR_UNSUPPORTED: a block is in memory of a device. Errors of the end (sf_wait): SF_ERR_RANGE: a block was larger
  * than its leaf's room; the detail names the leaf, bytes and room. The room then has the beginning of the block, all
  * other leaves, other ranks and the graph are not affected, and leaf_bytes has the size that was sent. SF_ERR_MISMATCH:
- * another rank called another operation. */
+ * another rank called another operation. SF_ERR_LIMIT, SF_ERR_NOMEM: the blocks of this node's ranks for another node
+ * need more memory than there is for the messages of a graph; the graph has failed for all ranks.
+ *
+ * Between nodes an exchange is one message for each pair of nodes and direction. Four exchanges of a graph may be on
+ * their way to another node, eight if the message has no more than 128 KiB; what is begun beyond is handed over when
+ * this rank next waits or tests. */
 SF_CHECK_RESULT sf_status_t sf_exchange_begin(sf_graph_t *graph, const sf_block_t root[], const sf_block_t leaf[],
                                               size_t leaf_bytes[], sf_request_t **request_p);
 

@@ -143,6 +143,23 @@ START_TEST(part_that_does_not_fit)
 }
 END_TEST
 
+/* A slot's class is not below that of the message's unit. */
+static const uint32_t wrong_classes[] = {1, 3, 41, 63, 64, UINT16_MAX};
+
+START_TEST(message_in_a_slot_that_cannot_be)
+{
+  const sfshm_ring_entry_t send = {.kind = SFSHM_SUBMIT_SEND,
+                                   .graph = GRAPH,
+                                   .message = 1,
+                                   .size = 9,
+                                   .b = sfshm_trunk_class_word(wrong_classes[_i])};
+  sfd_trunks_submit(&rank, &send);
+  ck_assert_int_eq(graph->state, SFD_GRAPH_FAILED);
+  ck_assert_int_eq(graph->failure, SF_ERR_PROTO);
+  ck_assert_ptr_null(trunks->exchanges);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("trunks");
@@ -152,6 +169,7 @@ int main(void)
   tcase_add_test(tests, message_that_is_leaving);
   tcase_add_test(tests, message_for_which_there_is_no_memory);
   tcase_add_loop_test(tests, part_that_does_not_fit, 0, 7);
+  tcase_add_loop_test(tests, message_in_a_slot_that_cannot_be, 0, 6);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

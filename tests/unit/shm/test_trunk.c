@@ -99,6 +99,9 @@ START_TEST(classes_of_units)
   ck_assert_uint_eq(sfshm_exchange_class(8), 8);
   ck_assert_uint_eq(sfshm_exchange_class(9), 16);
   ck_assert_uint_eq(sfshm_exchange_class(24), 32);
+  ck_assert_uint_eq(sfshm_exchange_class(512 + 1), 1024);
+  ck_assert_uint_eq(sfshm_exchange_class(1024 + SFSHM_ROOM_FOR_ENTRY), 1024);
+  ck_assert_uint_eq(sfshm_exchange_class(1024 + SFSHM_ROOM_FOR_ENTRY + 1), 2048);
   ck_assert_uint_eq(sfshm_exchange_class((size_t)1 << 40), (uint64_t)1 << 40);
   ck_assert_uint_eq(sfshm_exchange_class(((size_t)1 << 40) + 1), 0);
   ck_assert_uint_eq(sfshm_exchange_class(SIZE_MAX), 0);
