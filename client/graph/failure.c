@@ -45,13 +45,6 @@ static void fail_with_parents(sf_graph_t *graph, sf_status_t status, const char 
   sfc_graph_fail(graph, status, detail);
 }
 
-void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail)
-{
-  fail_with_parents(graph, status, detail);
-  if (graph->multi != NULL)
-    sfc_graph_fail(graph->multi, status, detail);
-}
-
 static const sf_graph_t *oldest_of(const sf_graph_t *graph)
 {
   while (graph->parent != NULL)
@@ -96,7 +89,7 @@ void sfc_graph_set_parent(sf_graph_t *graph, sf_graph_t *parent)
   pthread_mutex_unlock(&graph->context->lock);
 }
 
-void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
+static void report(sf_context_t *context, uint64_t graph, sf_status_t status, const char *detail)
 {
   Sfproto__Message message = SFPROTO_MESSAGE_OF(GRAPH_FAIL, graph_fail, .graph = graph,
                                                 .detail = (char *)(uintptr_t)detail, SFPROTO_HAS(status, status));
@@ -105,8 +98,10 @@ void sfc_graph_tell_failure(sf_context_t *context, uint64_t graph, sf_status_t s
 
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail)
 {
-  sfc_graph_fail_family(graph, status, detail);
-  sfc_graph_tell_failure(graph->context, graph->number, status, graph->failure.detail);
+  fail_with_parents(graph, status, detail);
+  if (graph->multi != NULL)
+    sfc_graph_fail(graph->multi, status, detail);
+  report(graph->context, graph->number, status, graph->failure.detail);
 }
 
 /* ---- Graphs in the making -----------------------------------------------------------------------------------------
@@ -190,7 +185,7 @@ static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t sta
   pthread_mutex_unlock(&context->lock);
   sfshm_wake_always(context->wake);
   if (barrier != 0 && barrier != number)
-    sfc_graph_tell_failure(context, barrier, status, detail);
+    report(context, barrier, status, detail);
 }
 
 static void fail_all(sf_context_t *context, sf_status_t status, const char *detail)

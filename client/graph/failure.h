@@ -17,17 +17,12 @@ sf_status_t sfc_graph_failure(const sf_graph_t *graph);
 /* Marks the graph failed; the first failure counts. Any thread. */
 void sfc_graph_fail(sf_graph_t *graph, sf_status_t status, const char *detail);
 
-/* The same for the graph with its multi-graph and its parents. Other related graphs fail when the daemon reports the
- * failure; their waits check these graphs only. The thread that uses the graph, or the watchdog of its streams. */
-void sfc_graph_fail_family(sf_graph_t *graph, sf_status_t status, const char *detail);
-
 /* Sets a callback for each failure of a graph of this process, called by the thread that detects it. */
 void sfc_graph_observe_failures(void (*callback)(void));
 
-/* Reports the failure to the daemon. */
-void sfc_graph_tell_failure(sf_context_t *context, uint64_t number, sf_status_t status, const char *detail);
-
-/* Fails the graph for all ranks. */
+/* Fails the graph for all ranks, here with its multi-graph and its parents. Other related graphs fail when the daemon
+ * reports the failure; their waits check these graphs only. The thread that uses the graph, or the watchdog of its
+ * streams. */
 void sfc_graph_fail_everywhere(sf_graph_t *graph, sf_status_t status, const char *detail);
 
 /* Sets the graph's parent, of which the graph is an internal part; both fail together. NULL: no parent. */

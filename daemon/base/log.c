@@ -107,29 +107,35 @@ static sf_status_t next_level(const char **cursor_p, int *component_p, uint8_t *
   return status ? status : parse_item(item, component_p, level_p);
 }
 
-sf_status_t sfd_log_parse(const char *spec, sfd_log_levels_t *levels_p)
+/* Sets the levels of the entries in turn. ranked: one for all components leaves those that the spec names. */
+static sf_status_t set_levels(const char *spec, bool ranked, sfd_log_levels_t *levels)
 {
-  sfd_log_levels_t levels = {{0}};
+  sfd_log_levels_t set = *levels;
   bool named[SFD_LOG_COMPONENTS] = {false};
-  uint8_t others = SFD_INFO;
   for (const char *cursor = spec; cursor;) {
-    int component;
-    uint8_t level;
+    int component = NOT_FOUND;
+    uint8_t level = SFD_INFO;
     sf_status_t status = next_level(&cursor, &component, &level);
     if (status)
       return status;
-    if (component == NOT_FOUND) {
-      others = level;
-    } else {
-      levels.level[component] = level;
-      named[component] = true;
-    }
+    for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
+      if (component == NOT_FOUND ? !named[i] : component == i)
+        set.level[i] = level;
+    if (component != NOT_FOUND)
+      named[component] = ranked;
   }
-  for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
-    if (!named[i])
-      levels.level[i] = others;
-  *levels_p = levels;
+  *levels = set;
   return SF_OK;
+}
+
+sf_status_t sfd_log_parse(const char *spec, sfd_log_levels_t *levels_p)
+{
+  sfd_log_levels_t levels;
+  memset(levels.level, SFD_INFO, sizeof levels.level);
+  sf_status_t status = set_levels(spec, true, &levels);
+  if (status == SF_OK)
+    *levels_p = levels;
+  return status;
 }
 
 sf_status_t sfd_log_configure(const char *spec)
@@ -139,19 +145,7 @@ sf_status_t sfd_log_configure(const char *spec)
 
 sf_status_t sfd_log_adjust(const char *spec)
 {
-  sfd_log_levels_t levels = sfd_log_levels;
-  for (const char *cursor = spec; cursor;) {
-    int component;
-    uint8_t level;
-    sf_status_t status = next_level(&cursor, &component, &level);
-    if (status)
-      return status;
-    for (int i = 0; i < SFD_LOG_COMPONENTS; i++)
-      if (component == NOT_FOUND || component == i)
-        levels.level[i] = level;
-  }
-  sfd_log_levels = levels;
-  return SF_OK;
+  return set_levels(spec, false, &sfd_log_levels);
 }
 
 /* The level of most components. */

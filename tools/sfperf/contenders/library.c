@@ -159,51 +159,17 @@ static double time_create(const sfperf_task_t *task)
 }
 
 /* What all kinds of memory have in common. */
-#define EACH_ANEW .create = create, .bcast = bcast, .reduce = reduce, .destroy = destroy
+#define EACH_ANEW                                                                                                      \
+  .create = create, .bcast = bcast, .reduce = reduce, .destroy = destroy, .bcast_begin = bcast_begin,                  \
+  .bcast_end = end, .reduce_begin = reduce_begin, .reduce_end = end
 #define PERSISTENT                                                                                                     \
   .create = create_persistent, .bcast = bcast_persistent, .reduce = reduce_persistent, .destroy = destroy
-#define SPLIT .bcast_begin = bcast_begin, .bcast_end = end, .reduce_begin = reduce_begin, .reduce_end = end
+#define BY_HOST .create = create_by_host, .bcast = bcast_by_host, .reduce = reduce_by_host, .destroy = destroy_by_host
 
-const sfperf_method_t sfperf_sf_alloc = {
-    .name = "sf_alloc",
-    .memory = SFPERF_SF_ALLOC,
-    EACH_ANEW,
-    SPLIT,
-};
-
-const sfperf_method_t sfperf_sf_plain = {
-    .name = "sf_plain",
-    .memory = SFPERF_PLAIN,
-    EACH_ANEW,
-    SPLIT,
-};
-
-const sfperf_method_t sfperf_sf_persistent = {
-    .name = "sf_persistent",
-    .memory = SFPERF_SF_ALLOC,
-    PERSISTENT,
-};
-
-const sfperf_method_t sfperf_sf_device = {
-    .name = "sf_device",
-    .memory = SFPERF_DEVICE,
-    EACH_ANEW,
-    SPLIT,
-};
-
-const sfperf_method_t sfperf_sf_device_persistent = {
-    .name = "sf_device_pers",
-    .memory = SFPERF_DEVICE,
-    PERSISTENT,
-};
-
-const sfperf_method_t sfperf_sf_by_host = {
-    .name = "host",
-    .memory = SFPERF_DEVICE,
-    .create = create_by_host,
-    .bcast = bcast_by_host,
-    .reduce = reduce_by_host,
-    .destroy = destroy_by_host,
-};
-
+const sfperf_method_t sfperf_sf_alloc = {.name = "sf_alloc", .memory = SFPERF_SF_ALLOC, EACH_ANEW};
+const sfperf_method_t sfperf_sf_plain = {.name = "sf_plain", .memory = SFPERF_PLAIN, EACH_ANEW};
+const sfperf_method_t sfperf_sf_persistent = {.name = "sf_persistent", .memory = SFPERF_SF_ALLOC, PERSISTENT};
+const sfperf_method_t sfperf_sf_device = {.name = "sf_device", .memory = SFPERF_DEVICE, EACH_ANEW};
+const sfperf_method_t sfperf_sf_device_persistent = {.name = "sf_device_pers", .memory = SFPERF_DEVICE, PERSISTENT};
+const sfperf_method_t sfperf_sf_by_host = {.name = "host", .memory = SFPERF_DEVICE, BY_HOST};
 const sfperf_creator_t sfperf_sf_creator = {.name = "sf", .create = time_create};

@@ -53,22 +53,17 @@ void sfperf_vectors_free(sfperf_vectors_t *vectors, sf_context_t *context, sfper
 }
 
 /* Between what the host sees and a device. */
-static void push(const sfperf_task_t *task)
+static void copy_vectors(const sfperf_task_t *task, bool to_device)
 {
   const sfperf_vectors_t *vectors = &task->vectors;
+  size_t root_bytes = (size_t)task->pattern->nroots * sizeof(double);
+  size_t leaf_bytes = (size_t)task->pattern->nleaves * sizeof(double);
   if (vectors->roots == vectors->roots_seen)
     return;
-  sfperf_device_copy(vectors->roots, vectors->roots_seen, (size_t)task->pattern->nroots * sizeof(double));
-  sfperf_device_copy(vectors->leaves, vectors->leaves_seen, (size_t)task->pattern->nleaves * sizeof(double));
-}
-
-static void pull(const sfperf_task_t *task)
-{
-  const sfperf_vectors_t *vectors = &task->vectors;
-  if (vectors->roots == vectors->roots_seen)
-    return;
-  sfperf_device_copy(vectors->roots_seen, vectors->roots, (size_t)task->pattern->nroots * sizeof(double));
-  sfperf_device_copy(vectors->leaves_seen, vectors->leaves, (size_t)task->pattern->nleaves * sizeof(double));
+  sfperf_device_copy(to_device ? vectors->roots : vectors->roots_seen, to_device ? vectors->roots_seen : vectors->roots,
+                     root_bytes);
+  sfperf_device_copy(to_device ? vectors->leaves : vectors->leaves_seen,
+                     to_device ? vectors->leaves_seen : vectors->leaves, leaf_bytes);
 }
 
 /* Values that name their vertex. Integers so small that their sums are exact in any order. */
@@ -88,7 +83,7 @@ static void fill(const sfperf_task_t *task, int rank)
     task->vectors.roots_seen[i] = root_value(rank, i);
   for (int64_t i = 0; i < task->pattern->nleaves; i++)
     task->vectors.leaves_seen[i] = leaf_value(rank, i);
-  push(task);
+  copy_vectors(task, true);
 }
 
 static void check_leaves(const char *name, const sfperf_task_t *task)
@@ -121,44 +116,31 @@ static void check_roots(const char *name, const sfperf_task_t *task, int rank)
   free(expected);
 }
 
-static void check_bcast(const sfperf_method_t *method, void *state, const sfperf_task_t *task, bool parts)
+/* One operation with known values. end: its second part, if it has parts. */
+static void check(const sfperf_method_t *method, void *state, const sfperf_task_t *task, bool reduce,
+                  void (*begin)(void *state), void (*end)(void *state))
 {
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   fill(task, rank);
-  if (parts) {
-    method->bcast_begin(state);
-    method->bcast_end(state);
-  } else {
-    method->bcast(state);
-  }
-  pull(task);
-  check_leaves(method->name, task);
-}
-
-static void check_reduce(const sfperf_method_t *method, void *state, const sfperf_task_t *task, bool parts)
-{
-  int rank;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  fill(task, rank);
-  if (parts) {
-    method->reduce_begin(state);
-    method->reduce_end(state);
-  } else {
-    method->reduce(state);
-  }
-  pull(task);
-  check_roots(method->name, task, rank);
+  begin(state);
+  if (end != NULL)
+    end(state);
+  copy_vectors(task, false);
+  if (reduce)
+    check_roots(method->name, task, rank);
+  else
+    check_leaves(method->name, task);
 }
 
 void *sfperf_method_start(const sfperf_method_t *method, const sfperf_task_t *task)
 {
   void *state = method->create(task);
-  check_bcast(method, state, task, false);
-  check_reduce(method, state, task, false);
-  if (method->bcast_begin) {
-    check_bcast(method, state, task, true);
-    check_reduce(method, state, task, true);
+  check(method, state, task, false, method->bcast, NULL);
+  check(method, state, task, true, method->reduce, NULL);
+  if (method->bcast_begin != NULL) {
+    check(method, state, task, false, method->bcast_begin, method->bcast_end);
+    check(method, state, task, true, method->reduce_begin, method->reduce_end);
   }
   return state;
 }
