@@ -222,7 +222,7 @@ void sftest_cluster_for_case(TCase *tests, int32_t nnodes)
   tcase_add_unchecked_fixture(tests, start_for_case, stop_for_case);
 }
 
-int32_t sftest_home_of(const char *job, int32_t nnodes)
+int32_t sftest_coordinator_of(const char *job, int32_t nnodes)
 {
   uint32_t hash = 2166136261u ^ (uint32_t)getuid();
   for (const char *p = job; *p != '\0'; p++)

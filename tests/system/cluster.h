@@ -47,7 +47,7 @@ extern sftest_cluster_t sftest_case_cluster;
 void sftest_cluster_for_case(TCase *tests, int32_t nnodes);
 
 /* The node that assembles a job of this user if none is lost, as daemons choose it: docs/peer-protocol.md. */
-int32_t sftest_home_of(const char *job, int32_t nnodes);
+int32_t sftest_coordinator_of(const char *job, int32_t nnodes);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 

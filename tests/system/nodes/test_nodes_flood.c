@@ -15,7 +15,7 @@
 #define STALLED 1
 #define N 100
 #define LIMIT_MS 60000
-#define NAMES 100 /* of which some have their home at the stalled node */
+#define NAMES 100 /* of which some have their coordinator at the stalled node */
 
 static sftest_loop_cluster_t cluster;
 

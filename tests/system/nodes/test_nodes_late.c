@@ -9,12 +9,12 @@
 #include "tests/unit/runner.h"
 
 #define NODES 3
-#define HOME 1
+#define COORDINATOR 1
 #define LOST 0
 #define LATE 2
 #define TIMEOUT_MS 60000 /* of sf_init: far beyond what it takes */
 
-static const int32_t places[] = {LOST, HOME, LATE};
+static const int32_t places[] = {LOST, COORDINATOR, LATE};
 
 typedef struct scene {
   char name[48];
@@ -24,7 +24,7 @@ typedef struct scene {
 
 static void name_job(scene_t *scene)
 {
-  for (int i = 0; i == 0 || sftest_home_of(scene->name, NODES) != HOME; i++)
+  for (int i = 0; i == 0 || sftest_coordinator_of(scene->name, NODES) != COORDINATOR; i++)
     snprintf(scene->name, sizeof scene->name, "late-%d", i);
 }
 
@@ -55,16 +55,16 @@ static int join(sftest_rank_t *self)
   return 0;
 }
 
-/* Until the home has heard of the first two ranks. */
+/* Until the coordinator has heard of the first two ranks. */
 static void await_joins(sftest_loop_cluster_t *loop)
 {
-  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, HOME, HOME) == 0 ||
+  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, COORDINATOR, COORDINATOR) == 0 ||
          sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, LOST, LOST) == 0 ||
          sftest_loop_cluster_order(loop, SFTEST_LOOP_WAITING, 0, 0) != 0)
     sftest_sleep_ms(1);
 }
 
-/* held: the home's refusal does not come to the lost node, which turns to another home. */
+/* held: the coordinator's refusal does not come to the lost node, which turns to another coordinator. */
 static void lose_node(sftest_loop_cluster_t *loop, scene_t *scene, sftest_job_t *job, bool held)
 {
   int64_t began_ms = sftest_machine_ms();
@@ -73,11 +73,11 @@ static void lose_node(sftest_loop_cluster_t *loop, scene_t *scene, sftest_job_t 
   sftest_job_start_over(job, loop->nodes, places, NODES, be_told, scene);
   await_joins(loop);
   if (held)
-    sftest_loop_cluster_order(loop, SFTEST_LOOP_HOLD, HOME, LOST);
-  sftest_loop_cluster_order(loop, SFTEST_LOOP_CUT, HOME, LOST);
+    sftest_loop_cluster_order(loop, SFTEST_LOOP_HOLD, COORDINATOR, LOST);
+  sftest_loop_cluster_order(loop, SFTEST_LOOP_CUT, COORDINATOR, LOST);
   sftest_job_await(job, &scene->told, 2);
   if (held)
-    sftest_loop_cluster_order(loop, SFTEST_LOOP_LET_GO, HOME, LOST);
+    sftest_loop_cluster_order(loop, SFTEST_LOOP_LET_GO, COORDINATOR, LOST);
   atomic_store(&scene->late, 1);
   sftest_job_end_well(job, sftest_limit_ms(TIMEOUT_MS));
   ck_assert_int_lt(sftest_machine_ms() - began_ms, TIMEOUT_MS / 2);

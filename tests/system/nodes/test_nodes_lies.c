@@ -96,12 +96,13 @@ static void start_job(sftest_job_t *job, scene_t *scene)
   sftest_await(&scene->ready, NODES);
 }
 
-/* Of two ranks on those nodes. The liar is not its home, which would have to tell the others if it lost one of them. */
+/* Of two ranks on those nodes. The liar is not its coordinator, which would have to tell the others if it lost one of
+ * them. */
 static void start_bystander(sftest_bystander_t *bystander, int32_t first, int32_t second, unsigned liars)
 {
   const sftest_node_t nodes[] = {cluster.nodes[first], cluster.nodes[second]};
   sftest_bystander_start_over(bystander, nodes);
-  while ((liars >> sftest_home_of(bystander->job.name, cluster.n) & 1) != 0) {
+  while ((liars >> sftest_coordinator_of(bystander->job.name, cluster.n) & 1) != 0) {
     sftest_bystander_stop(bystander);
     sftest_bystander_start_over(bystander, nodes);
   }

@@ -1,5 +1,5 @@
 /* Daemons that can't talk to each other because their keys or lists of peers differ: ranks of a job on both are told
- * why at once, on both sides and wherever the home is, and sfctl doctor --all-nodes finds it. */
+ * why at once, on both sides and wherever the coordinator is, and sfctl doctor --all-nodes finds it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tests/unit/runner.h"
 
 #define NODES 2
-#define JOBS 6           /* so that homes are in several places */
+#define JOBS 6           /* so that coordinators are in several places */
 #define TIMEOUT_MS 60000 /* far beyond what it takes */
 
 static sftest_cluster_t cluster;
@@ -81,14 +81,14 @@ START_TEST(lists_that_differ)
 }
 END_TEST
 
-/* Rank 1 needs the job's home, which is node 0. */
+/* Rank 1 needs the job's coordinator, which is node 0. */
 static int expect_other_version(sftest_rank_t *self)
 {
   char name[32];
   sf_context_t *context = NULL;
   if (self->rank == 0)
     return 0;
-  for (int i = 0; i == 0 || sftest_home_of(name, NODES) != 0; i++)
+  for (int i = 0; i == 0 || sftest_coordinator_of(name, NODES) != 0; i++)
     snprintf(name, sizeof name, "version-%d", i);
   self->options.job = name;
   self->options.timeout_ms = TIMEOUT_MS;
@@ -97,7 +97,8 @@ static int expect_other_version(sftest_rank_t *self)
   return 0;
 }
 
-/* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the home's version first. */
+/* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the coordinator's version
+ * first. */
 START_TEST(versions_that_differ)
 {
   static const int32_t places[] = {0, 1};

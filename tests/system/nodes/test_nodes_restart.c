@@ -9,7 +9,7 @@
 #include "tests/unit/runner.h"
 
 #define NODES 3
-#define HOME 2 /* node */
+#define COORDINATOR 2 /* node */
 #define PARTS 4
 
 /* What a rank tells the test. */
@@ -89,13 +89,13 @@ static part_t *start(scene_t *scene, int32_t rank, int32_t size, int64_t timeout
   return part;
 }
 
-/* The same, and waits until the home has been told. */
+/* The same, and waits until the coordinator has been told. */
 static part_t *come(scene_t *scene, int32_t rank, int32_t size)
 {
   int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
-  uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME);
+  uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, COORDINATOR);
   part_t *part = start(scene, rank, size, 0);
-  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, HOME) == frames)
+  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, COORDINATOR) == frames)
     ck_assert_int_lt(sftest_now_ms(), limit);
   settle();
   return part;
@@ -137,7 +137,7 @@ static void let_go(scene_t *scene, int32_t from, int32_t to)
 }
 
 /* As daemons choose it: docs/peer-protocol.md. */
-static int32_t home_of(const char *name)
+static int32_t coordinator_of(const char *name)
 {
   uint32_t hash = 2166136261u ^ (uint32_t)getuid();
   for (const char *p = name; *p != '\0'; p++)
@@ -151,7 +151,7 @@ static scene_t *begin(void)
   scene_t *scene = &the_scene;
   scene->told = sftest_shared(PARTS * sizeof scene->told[0]);
   sftest_loop_cluster_start(&scene->cluster, NODES, 0, 0);
-  for (int i = 0; i == 0 || home_of(scene->name) != HOME; i++)
+  for (int i = 0; i == 0 || coordinator_of(scene->name) != COORDINATOR; i++)
     snprintf(scene->name, sizeof scene->name, "again-%d", i);
   return scene;
 }
@@ -175,24 +175,24 @@ START_TEST(home_hears_late_that_a_rank_died)
 {
   scene_t *scene = begin();
   part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
-  hold(scene, 1, HOME);
+  hold(scene, 1, COORDINATOR);
   die(scene, rank1);
   die(scene, rank0);
   rank0 = come(scene, 0, 2);
-  let_go(scene, 1, HOME);
+  let_go(scene, 1, COORDINATOR);
   end(scene, rank0);
 }
 END_TEST
 
-START_TEST(node_hears_late_that_the_home_refused)
+START_TEST(node_hears_late_that_the_coordinator_refused)
 {
   scene_t *scene = begin();
   part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
-  hold(scene, HOME, 0);
+  hold(scene, COORDINATOR, 0);
   die(scene, rank1);
   die(scene, rank0);
   rank0 = come(scene, 0, 2);
-  let_go(scene, HOME, 0);
+  let_go(scene, COORDINATOR, 0);
   end(scene, rank0);
 }
 END_TEST
@@ -216,17 +216,17 @@ START_TEST(node_hears_late_that_the_job_started)
 }
 END_TEST
 
-/* The ranks of a node have given up before the home hears that they came. */
+/* The ranks of a node have given up before the coordinator hears that they came. */
 START_TEST(home_hears_late_that_ranks_came)
 {
   scene_t *scene = begin();
-  hold(scene, 0, HOME);
+  hold(scene, 0, COORDINATOR);
   part_t *rank0 = start(scene, 0, 3, 1);
   expect(rank0, false, SF_ERR_TIMEOUT);
   rank0 = start(scene, 0, 2, 0);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, 0, 0) == 0)
     sftest_sleep_ms(1);
-  let_go(scene, 0, HOME);
+  let_go(scene, 0, COORDINATOR);
   end(scene, rank0);
 }
 END_TEST
@@ -237,7 +237,7 @@ static Suite *suite(void)
   tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, sftest_machine_watch, NULL);
   tcase_add_test(tcase, home_hears_late_that_a_rank_died);
-  tcase_add_test(tcase, node_hears_late_that_the_home_refused);
+  tcase_add_test(tcase, node_hears_late_that_the_coordinator_refused);
   tcase_add_test(tcase, node_hears_late_that_the_job_started);
   tcase_add_test(tcase, home_hears_late_that_ranks_came);
   Suite *suite = suite_create("nodes_restart");

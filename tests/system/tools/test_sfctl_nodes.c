@@ -316,7 +316,7 @@ static int join_and_leave(sftest_rank_t *self)
 
 #define MANY_JOBS 16
 
-/* Starts jobs until one has its home on the other node, and returns how many; which it is depends on its name. */
+/* Starts jobs until one has its coordinator on the other node, and returns how many. Names decide. */
 static int start_until_opening(sftest_cluster_t *cluster, sftest_job_t jobs[MANY_JOBS])
 {
   static const int32_t places[] = {0, 1};
@@ -330,7 +330,7 @@ static int start_until_opening(sftest_cluster_t *cluster, sftest_job_t jobs[MANY
       opening = strstr(out, "\"state\":\"opening\"") != NULL;
     }
   }
-  ck_assert_msg(opening, "%d jobs have all their home on node 0", n);
+  ck_assert_msg(opening, "%d jobs have all their coordinator on node 0", n);
   return n;
 }
 

@@ -1,5 +1,5 @@
-/* Jobs over nodes whose home, the node that assembles them, dies before, while, or after they join. Links to it that
- * are cut: test_nodes_home_links.c. */
+/* Jobs over nodes whose coordinator, the node that assembles them, dies before, while, or after they join. Links to it
+ * that are cut: test_coordinator_links.c. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,13 +27,13 @@ static int join_and_work(sftest_rank_t *self)
   return 0;
 }
 
-/* Starts jobs of two ranks until so many of them have their home on the node. */
-static int start_jobs(sftest_job_t jobs[MANY_JOBS], const int32_t places[2], int32_t home, int want)
+/* Starts jobs of two ranks until so many of them have their coordinator on the node. */
+static int start_jobs(sftest_job_t jobs[MANY_JOBS], const int32_t places[2], int32_t coordinator, int want)
 {
   int n = 0, found = 0;
   for (; found < want && n < MANY_JOBS; n++) {
     sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, join_and_work, NULL);
-    found += sftest_home_of(jobs[n].name, NODES) == home;
+    found += sftest_coordinator_of(jobs[n].name, NODES) == coordinator;
   }
   ck_assert_int_eq(found, want);
   return n;
@@ -50,7 +50,7 @@ static void expect_jobs(sftest_job_t jobs[], int n, int64_t limit_ms)
 }
 
 /* Nobody has talked to anybody yet, so nobody knows of the loss. */
-START_TEST(a_job_on_one_node_needs_no_home)
+START_TEST(a_job_on_one_node_needs_no_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {1, 1};
@@ -62,7 +62,7 @@ START_TEST(a_job_on_one_node_needs_no_home)
 }
 END_TEST
 
-START_TEST(another_node_takes_the_place_of_a_lost_home)
+START_TEST(another_node_takes_the_place_of_a_lost_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, 1};
@@ -85,8 +85,9 @@ START_TEST(another_node_takes_the_place_of_a_lost_home)
 }
 END_TEST
 
-/* Node 0 believes that the home is lost, the home itself knows better: it sends those who ask it where node 0 went. */
-START_TEST(nodes_that_disagree_about_the_home_meet)
+/* Node 0 believes that the coordinator is lost, the coordinator itself knows better: it sends those who ask it where
+ * node 0 went. */
+START_TEST(nodes_that_disagree_about_the_coordinator_meet)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, DEAD}, others[] = {0, 1};
@@ -111,7 +112,7 @@ typedef struct shared {
   _Atomic int go;
 } shared_t;
 
-static int work_without_home(sftest_rank_t *self)
+static int work_without_coordinator(sftest_rank_t *self)
 {
   shared_t *shared = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -127,7 +128,7 @@ static int work_without_home(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_job_outlives_its_home)
+START_TEST(a_job_outlives_its_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, 1};
@@ -136,8 +137,8 @@ START_TEST(a_job_outlives_its_home)
   sftest_cluster_start(&cluster, NODES);
   sftest_cluster_warm(&cluster);
   do
-    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_home, shared);
-  while (sftest_home_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
+    sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_coordinator, shared);
+  while (sftest_coordinator_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
   while (atomic_load(&shared->ready) < 2 * n)
     sftest_sleep_ms(1);
   sftest_cluster_kill(&cluster, DEAD);
@@ -205,12 +206,12 @@ static int work_in_turn(sftest_rank_t *self)
 }
 
 /* A rank that comes where the job is over by now is not taken for one of those that run. */
-START_TEST(a_name_is_used_again_where_a_job_without_its_home_is_over)
+START_TEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
 {
   static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
   static sftest_job_t first, second;
   again_t *again = sftest_shared(sizeof *again);
-  for (int i = 0; i == 0 || sftest_home_of(again->name, NODES) != DEAD; i++)
+  for (int i = 0; i == 0 || sftest_coordinator_of(again->name, NODES) != DEAD; i++)
     snprintf(again->name, sizeof again->name, "again-%d", i);
   sftest_cluster_start(&cluster, NODES);
   sftest_cluster_warm(&cluster);
@@ -257,15 +258,15 @@ END_TEST
 
 static Suite *suite(void)
 {
-  Suite *suite = suite_create("homes");
-  TCase *cases = tcase_create("homes");
+  Suite *suite = suite_create("coordinators");
+  TCase *cases = tcase_create("coordinators");
   tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_test(cases, a_job_on_one_node_needs_no_home);
-  tcase_add_test(cases, another_node_takes_the_place_of_a_lost_home);
-  tcase_add_test(cases, nodes_that_disagree_about_the_home_meet);
-  tcase_add_test(cases, a_job_outlives_its_home);
-  tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_home_is_over);
+  tcase_add_test(cases, a_job_on_one_node_needs_no_coordinator);
+  tcase_add_test(cases, another_node_takes_the_place_of_a_lost_coordinator);
+  tcase_add_test(cases, nodes_that_disagree_about_the_coordinator_meet);
+  tcase_add_test(cases, a_job_outlives_its_coordinator);
+  tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_coordinator_is_over);
   tcase_add_loop_test(cases, ranks_join_again, 1, 4);
   suite_add_tcase(suite, cases);
   return suite;

@@ -1,4 +1,5 @@
-/* Jobs over nodes that lose the link to their home, or to each other, while they start or run, on the loop fabric. */
+/* Jobs over nodes that lose the link to their coordinator, or to each other, while they start or run, on the loop
+ * fabric. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -16,9 +17,9 @@ typedef struct hold {
   _Atomic int over;
 } hold_t;
 
-static void name_job(hold_t *hold, int32_t home, int32_t nnodes)
+static void name_job(hold_t *hold, int32_t coordinator, int32_t nnodes)
 {
-  for (int i = 0; i == 0 || sftest_home_of(hold->name, nnodes) != home; i++)
+  for (int i = 0; i == 0 || sftest_coordinator_of(hold->name, nnodes) != coordinator; i++)
     snprintf(hold->name, sizeof hold->name, "hold-%d", i);
 }
 
@@ -41,8 +42,8 @@ static int work_on(sftest_rank_t *self)
   return 0;
 }
 
-/* The home has no ranks of the job, and loses one of its nodes. */
-START_TEST(a_job_outlives_links_of_its_home)
+/* The coordinator has no ranks of the job, and loses one of its nodes. */
+START_TEST(a_job_outlives_links_of_its_coordinator)
 {
   static const int32_t places[] = {0, 2, 2};
   static sftest_loop_cluster_t loop;
@@ -122,7 +123,7 @@ static int join_late(sftest_rank_t *self)
   return 0;
 }
 
-/* Node 2 is the home of a job that has ranks on nodes 0, which is the next home, and 1. */
+/* Node 2 is the coordinator of a job that has ranks on nodes 0, which is the next coordinator, and 1. */
 static hold_t *begin_to_join(sftest_loop_cluster_t *loop, sftest_job_t *job, int32_t from, int32_t to,
                              sftest_rank_fn_t run)
 {
@@ -146,11 +147,11 @@ static void await_jobs(sftest_loop_cluster_t *loop)
   while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 0, 0) == 0 ||
          sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 1, 1) == 0)
     sftest_sleep_ms(1);
-  sftest_machine_sleep_ms(50); /* until the home has heard of them */
+  sftest_machine_sleep_ms(50); /* until the coordinator has heard of them */
 }
 
-/* The home is lost when it has sent the start to the first node, where it has not arrived. */
-START_TEST(the_next_home_starts_a_job_that_nobody_heard_of)
+/* The coordinator is lost when it has sent the start to the first node, where it has not arrived. */
+START_TEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -166,9 +167,9 @@ START_TEST(the_next_home_starts_a_job_that_nobody_heard_of)
 }
 END_TEST
 
-/* The home is lost when the first node has heard of the start, and not yet the second one, which turns to the next
- * home: what this keeps of it is not there any more for the next job of that name. */
-START_TEST(the_first_node_starts_those_that_lose_the_home)
+/* The coordinator is lost when the first node has heard of the start, and not yet the second one, which turns to the
+ * next coordinator: what this keeps of it is not there any more for the next job of that name. */
+START_TEST(the_first_node_starts_those_that_lose_the_coordinator)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -179,7 +180,7 @@ START_TEST(the_first_node_starts_those_that_lose_the_home)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
-  sftest_machine_sleep_ms(50); /* until node 0 is the home of its rank */
+  sftest_machine_sleep_ms(50); /* until node 0 is the coordinator of its rank */
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
@@ -235,7 +236,7 @@ static int fail_to_join(sftest_rank_t *self)
   return 0;
 }
 
-/* The home loses the first node, which has not heard of the start: all ranks are told. */
+/* The coordinator loses the first node, which has not heard of the start: all ranks are told. */
 START_TEST(a_job_whose_first_node_is_lost_does_not_start)
 {
   static sftest_loop_cluster_t loop;
@@ -251,14 +252,14 @@ END_TEST
 
 static Suite *suite(void)
 {
-  Suite *suite = suite_create("nodes: links to the home");
-  TCase *cases = tcase_create("homes");
+  Suite *suite = suite_create("nodes: links to the coordinator");
+  TCase *cases = tcase_create("coordinators");
   tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_loop_test(cases, a_job_outlives_links_of_its_home, 0, 2);
+  tcase_add_loop_test(cases, a_job_outlives_links_of_its_coordinator, 0, 2);
   tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
-  tcase_add_test(cases, the_next_home_starts_a_job_that_nobody_heard_of);
-  tcase_add_test(cases, the_first_node_starts_those_that_lose_the_home);
+  tcase_add_test(cases, the_next_coordinator_starts_a_job_that_nobody_heard_of);
+  tcase_add_test(cases, the_first_node_starts_those_that_lose_the_coordinator);
   tcase_add_test(cases, a_job_whose_first_node_is_lost_does_not_start);
   tcase_add_test(cases, a_node_that_is_lost_before_the_start_hears_of_the_failure);
   suite_add_tcase(suite, cases);

@@ -219,10 +219,10 @@ START_TEST(wishes_of_others)
 }
 END_TEST
 
-static Suite *method_suite(void)
+static Suite *protocol_suite(void)
 {
-  Suite *suite = suite_create("method");
-  TCase *tcase = tcase_create("method");
+  Suite *suite = suite_create("protocol");
+  TCase *tcase = tcase_create("protocol");
   tcase_add_checked_fixture(tcase, setup, NULL);
   tcase_add_test(tcase, memory_that_nobody_else_can_reach_is_packed);
   tcase_add_test(tcase, a_graph_may_demand_copies);
@@ -244,5 +244,5 @@ static Suite *method_suite(void)
 
 int main(void)
 {
-  return sftest_run(method_suite());
+  return sftest_run(protocol_suite());
 }

@@ -80,10 +80,10 @@ START_TEST(records_go_with_the_context)
 }
 END_TEST
 
-static Suite *retiring_suite(void)
+static Suite *retired_memory_suite(void)
 {
-  Suite *suite = suite_create("record");
-  TCase *tcase = tcase_create("record");
+  Suite *suite = suite_create("retired memory");
+  TCase *tcase = tcase_create("retired memory");
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_loop_test(tcase, live_graphs_are_unlinked, 0, 3);
   tcase_add_loop_test(tcase, destroyed_graphs_are_found, 0, 3);
@@ -94,5 +94,5 @@ static Suite *retiring_suite(void)
 
 int main(void)
 {
-  return sftest_run(retiring_suite());
+  return sftest_run(retired_memory_suite());
 }
