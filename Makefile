@@ -118,6 +118,8 @@ merge_objects := $(call objects,$(wildcard shm/trunk/merge/*.c))
 report_objects := $(call objects,$(call find_sources,proto/report))
 client_objects := $(shared_objects) $(call objects,$(filter-out client/adapters/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/mpi/*.c)))
+# What MPI programs preload.
+pmpi_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/pmpi/*.c)))
 # What PETSc loads: where PETSc and its private headers are.
 petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/adapters/petsc/*.c))))
 petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
@@ -183,6 +185,7 @@ cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
 real_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libsftest_cuda.so)
 device_mpi := $(if $(cuda_objects),$(call with_mpi_only,$(BUILD)/tests/cuda/libsftest_device_mpi.so))
+pmpi_library := $(if $(pmpi_objects),$(BUILD)/libsfclient_pmpi.so)
 petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 # For tests: everything that has no main.
@@ -198,7 +201,7 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
-		$(examples)
+		$(pmpi_library) $(examples)
 	@$(if $(munge_plugin),:,echo "note: the tcp fabric does not know MUNGE: libmunge-dev is not installed")
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
@@ -211,7 +214,7 @@ examples: deps
 
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
-mpi_objects := $(adapter_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) $(plugin_objects) $(sfperf_objects) \
+mpi_objects := $(adapter_objects) $(pmpi_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) $(plugin_objects) $(sfperf_objects) \
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
@@ -308,6 +311,12 @@ $(petsc_library): $(petsc_objects) $(call objects,shm/kernels/unit.c) client/lib
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_petsc.map \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient_mpi -lsfclient \
 		$(PETSC_LIBS)
+
+# In front of MPI's own functions, which it finds by the loader.
+$(pmpi_library): $(pmpi_objects) $(adapter_objects) client/libsfclient_pmpi.map $(shared_libraries) $(BUILD)/link.stamp \
+		$(BUILD)/mpi.stamp
+	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_pmpi.map \
+		-Wl,-z,defs -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient -ldl
 
 # Its own copy of shm/base/error.c: nothing needs to be exported by sfd.
 $(mpi_plugin): $(plugin_objects) $(call objects,shm/base/error.c shm/base/thread.c) daemon/net/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \
@@ -408,7 +417,7 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VE
 install: all docs
 	install -d '$(bin)' '$(lib)/pkgconfig' '$(cmake)' '$(include)/sf' '$(units)' '$(doc)' $(if $(plugin_files),'$(plugins)')
 	install $(tools) '$(bin)'
-	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) '$(lib)'
+	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) $(pmpi_library) '$(lib)'
 	$(if $(plugin_files),install -m 644 $(plugin_files) '$(plugins)')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
@@ -435,7 +444,7 @@ install: all docs
 uninstall:
 	rm -f $(patsubst %,'$(bin)/%',$(notdir $(tools)))
 	rm -f $(foreach name,$(library_names),$(patsubst %,'$(lib)/$(name).%',a so so.$(SOVERSION) so.$(VERSION)))
-	rm -f '$(lib)/libsfclient_petsc.so' $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
+	rm -f '$(lib)/libsfclient_petsc.so' '$(lib)/libsfclient_pmpi.so' $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(units)/sfd-peers.socket' '$(tmpfiles)/sfd.conf' $(completed:%='$(completions)/%')

@@ -92,6 +92,18 @@ static void describe_graph(const sf_graph_t *graph, sfshm_graph_counters_t *entr
   sfc_counters_copy_call_site(entry->place, sizeof entry->place, graph->call_site != NULL ? graph->call_site : "");
 }
 
+void sf_graph_at(sf_graph_t *graph, const char *call_site)
+{
+  if (graph == NULL || call_site == NULL)
+    return;
+  sf_context_t *context = graph->context;
+  pthread_mutex_lock(&context->lock);
+  sfc_counters_begin_change(context->counters.shared);
+  sfc_counters_copy_call_site(graph->counts->place, sizeof graph->counts->place, call_site);
+  sfc_counters_end_change(context->counters.shared);
+  pthread_mutex_unlock(&context->lock);
+}
+
 static void describe_edges(const sf_graph_t *graph, sfshm_graph_counters_t *entry)
 {
   entry->self_edges = entry->root_edges = (uint64_t)graph->plan.self.nedges;

@@ -96,10 +96,12 @@ static int by_offset(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-/* Sorts the runs and joins adjacent ones. */
+/* Sorts the runs and joins adjacent ones. The order of a type map stays. */
 static void arrange(sfmpi_layout_t *layout)
 {
   int64_t n = layout->n;
+  if (layout->is_map)
+    return;
   if (n > 0)
     qsort(layout->runs, (size_t)n, sizeof *layout->runs, by_offset);
   layout->n = 0;
@@ -107,13 +109,24 @@ static void arrange(sfmpi_layout_t *layout)
     (void)append(layout, layout->runs[i]);
 }
 
+/* Whether repetitions of the layout are one run: *run_p, of its first one. */
+static bool is_dense(const sfmpi_layout_t *layout, sfmpi_run_t *run_p)
+{
+  if (!layout->is_map)
+    return sfmpi_layout_join(layout, run_p) == SF_OK;
+  if (layout->n != 1 || layout->runs[0].count != layout->extent)
+    return false;
+  *run_p = layout->runs[0];
+  return true;
+}
+
 /* Appends a layout count times, from the offset on. */
 static sf_status_t repeat(sfmpi_layout_t *layout, const sfmpi_layout_t *child, int64_t offset, int64_t count)
 {
   sfmpi_run_t whole;
   sf_status_t status = SF_OK;
-  if (count > 0 && sfmpi_layout_join(child, &whole) == SF_OK) {
-    whole.offset = offset;
+  if (count > 0 && is_dense(child, &whole)) {
+    whole.offset += offset;
     whole.count *= count;
     return append(layout, whole);
   }
@@ -220,7 +233,7 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout);
 
 static sf_status_t add_blocks(const contents_t *contents, sfmpi_layout_t *layout)
 {
-  sfmpi_layout_t child = {.n = 0};
+  sfmpi_layout_t child = {.is_map = layout->is_map};
   sf_status_t status = SF_OK;
   block_t block;
   for (int i = 0; status == SF_OK && describe_block(contents, i, &block); i++) {
@@ -235,8 +248,25 @@ static sf_status_t add_blocks(const contents_t *contents, sfmpi_layout_t *layout
   return status;
 }
 
+/* The bytes of a predefined datatype. If there are fewer than its extent it is a pair of a value and an int. */
+static sf_status_t add_bytes(MPI_Datatype datatype, sfmpi_layout_t *layout)
+{
+  int size;
+  sf_status_t status = sfmpi_check(MPI_Type_size(datatype, &size), "MPI_Type_size");
+  int first = size == layout->extent ? size : size - (int)sizeof(int);
+  if (status == SF_OK && first > 0)
+    status = append(layout, (sfmpi_run_t){0, NULL, first, 1});
+  if (status == SF_OK && first > 0 && first < size) {
+    int64_t second = (first + (int64_t)sizeof(int) - 1) / (int64_t)sizeof(int) * (int64_t)sizeof(int);
+    status = append(layout, (sfmpi_run_t){second, NULL, size - first, 1});
+  }
+  return status;
+}
+
 static sf_status_t add_predefined(MPI_Datatype datatype, sfmpi_layout_t *layout)
 {
+  if (layout->is_map)
+    return add_bytes(datatype, layout);
   const sf_type_t *unit = sfmpi_predefined_unit(datatype);
   int64_t size = unit != NULL ? (int64_t)sf_type_size(unit) : layout->extent;
   int64_t align = size & -size;
@@ -252,7 +282,7 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout)
 {
   contents_t contents;
   MPI_Aint lower, extent;
-  *layout = (sfmpi_layout_t){.n = 0};
+  *layout = (sfmpi_layout_t){.is_map = layout->is_map};
   sf_status_t status = sfmpi_check(MPI_Type_get_extent(datatype, &lower, &extent), "sf_mpi_type: MPI_Type_get_extent");
   if (status != SF_OK)
     return status;
@@ -273,9 +303,9 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout)
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-sf_status_t sfmpi_layout_make(MPI_Datatype datatype, sfmpi_layout_t *layout_p)
+static sf_status_t make(MPI_Datatype datatype, bool is_map, sfmpi_layout_t *layout_p)
 {
-  sfmpi_layout_t layout;
+  sfmpi_layout_t layout = {.is_map = is_map};
   sf_status_t status = take_apart(datatype, &layout);
   if (status == SF_OK)
     *layout_p = layout;
@@ -284,10 +314,20 @@ sf_status_t sfmpi_layout_make(MPI_Datatype datatype, sfmpi_layout_t *layout_p)
   return status;
 }
 
+sf_status_t sfmpi_layout_make(MPI_Datatype datatype, sfmpi_layout_t *layout_p)
+{
+  return make(datatype, false, layout_p);
+}
+
+sf_status_t sfmpi_layout_make_map(MPI_Datatype datatype, sfmpi_layout_t *layout_p)
+{
+  return make(datatype, true, layout_p);
+}
+
 void sfmpi_layout_free(sfmpi_layout_t *layout)
 {
   free(layout->runs);
-  *layout = (sfmpi_layout_t){.n = 0};
+  *layout = (sfmpi_layout_t){.is_map = layout->is_map};
 }
 
 static sf_status_t refuse_gap(int64_t from, int64_t to, int64_t extent)

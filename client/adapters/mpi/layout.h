@@ -3,6 +3,7 @@
 #define SFC_ADAPTERS_MPI_LAYOUT_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <sf/sf.h>
@@ -15,16 +16,21 @@ typedef struct sfmpi_run {
   int64_t align; /* alignment in C */
 } sfmpi_run_t;
 
-/* The runs of a datatype. The first begins at its address; the last ends at most extent bytes later. */
+/* The runs of a datatype. */
 typedef struct sfmpi_layout {
-  sfmpi_run_t *runs; /* by offset, without overlaps */
+  sfmpi_run_t *runs; /* by offset; of a type map: of bytes, in the order in which MPI packs them */
   int64_t n;
   int64_t room;
   int64_t extent;
+  bool is_map;
 } sfmpi_layout_t;
 
 /* SF_ERR_UNSUPPORTED: no unit corresponds. The caller frees the layout. */
 sf_status_t sfmpi_layout_make(MPI_Datatype datatype, sfmpi_layout_t *layout_p);
+
+/* The same for the type map: exactly the bytes that MPI sends, without the padding of pairs. Runs may repeat bytes and
+ * have negative offsets. */
+sf_status_t sfmpi_layout_make_map(MPI_Datatype datatype, sfmpi_layout_t *layout_p);
 void sfmpi_layout_free(sfmpi_layout_t *layout);
 
 /* Joins the runs to one of extent bytes: of one base if nothing else is in it, else of bytes. Struct padding counts as

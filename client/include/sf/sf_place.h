@@ -15,6 +15,10 @@ extern "C" {
  * create a graph. Local. */
 void sf_at(const char *call_site);
 
+/* Replaces the call site of a graph, for instance when an object of a binding gets a name. The text is copied. graph or
+ * call_site NULL: no effect. Local. */
+void sf_graph_at(sf_graph_t *graph, const char *call_site);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,217 @@
+/* MPI datatypes: see datatype.h. Any thread that may call MPI. */
+#include "client/adapters/pmpi/datatype.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/adapters/pmpi/job.h"
+#include "client/adapters/pmpi/table.h"
+
+/* By handle. Derived datatypes leave it when they are freed. */
+static sfpmpi_table_t datatypes;
+static int keyval = MPI_KEYVAL_INVALID;    /* of the attribute that says so */
+static MPI_Comm trial_comm = MPI_COMM_NULL; /* this process alone; errors are returned */
+
+/* ---- What is known of a datatype --------------------------------------------------------------------------------- */
+
+void sfpmpi_datatype_hold(const sfpmpi_datatype_t *datatype)
+{
+  atomic_fetch_add_explicit(&((sfpmpi_datatype_t *)datatype)->users, 1, memory_order_relaxed);
+}
+
+void sfpmpi_datatype_release(const sfpmpi_datatype_t *datatype)
+{
+  sfpmpi_datatype_t *own = (sfpmpi_datatype_t *)datatype;
+  if (atomic_fetch_sub_explicit(&own->users, 1, memory_order_acq_rel) > 1)
+    return;
+  sfmpi_layout_free(&own->runs);
+  if (own->copy != MPI_DATATYPE_NULL && sfpmpi_job.context != NULL)
+    (void)PMPI_Type_free(&own->copy);
+  free(own);
+}
+
+static int forget(MPI_Datatype handle, int key, void *value, void *extra)
+{
+  (void)key;
+  (void)extra;
+  sfpmpi_lock();
+  sfpmpi_table_remove(&datatypes, (uintptr_t)handle);
+  sfpmpi_unlock();
+  sfpmpi_datatype_release(value);
+  return MPI_SUCCESS;
+}
+
+static void look_at_runs(sfpmpi_datatype_t *datatype)
+{
+  const sfmpi_run_t *runs = datatype->runs.runs;
+  int64_t n = datatype->runs.n;
+  datatype->first = n > 0 ? (ptrdiff_t)runs[0].offset : 0;
+  datatype->dense = datatype->size == 0 || (n == 1 && runs[0].count == datatype->extent);
+  datatype->equal = n > 0 ? (size_t)runs[0].count : 0;
+  for (int64_t i = 1; i < n; i++)
+    if (runs[i].count != runs[0].count)
+      datatype->equal = 0;
+}
+
+/* Fills in what is known. Returns false if MPI must see the datatype itself. */
+static bool describe(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
+{
+  MPI_Count size;
+  MPI_Aint lower, extent;
+  if (PMPI_Type_size_x(handle, &size) != MPI_SUCCESS || size == MPI_UNDEFINED ||
+      PMPI_Type_get_extent(handle, &lower, &extent) != MPI_SUCCESS)
+    return false;
+  datatype->size = (size_t)size;
+  datatype->extent = extent;
+  if (sfmpi_layout_make_map(handle, &datatype->runs) == SF_OK) {
+    look_at_runs(datatype);
+    return true;
+  }
+  datatype->opaque = true;
+  datatype->dense = size == 0;
+  return PMPI_Type_dup(handle, &datatype->copy) == MPI_SUCCESS;
+}
+
+static bool is_predefined(MPI_Datatype handle)
+{
+  int integers, addresses, types, combiner;
+  return PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+         combiner == MPI_COMBINER_NAMED;
+}
+
+/* Whether MPI accepts the datatype in communication: that it was committed only MPI knows. */
+static bool is_committed(MPI_Datatype handle)
+{
+  if (trial_comm == MPI_COMM_NULL) {
+    if (PMPI_Comm_dup(MPI_COMM_SELF, &trial_comm) != MPI_SUCCESS)
+      return false;
+    (void)PMPI_Comm_set_errhandler(trial_comm, MPI_ERRORS_RETURN);
+  }
+  return PMPI_Send(NULL, 0, handle, MPI_PROC_NULL, 0, trial_comm) == MPI_SUCCESS;
+}
+
+static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
+{
+  if (keyval == MPI_KEYVAL_INVALID &&
+      PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+    return false;
+  sfpmpi_lock();
+  bool entered = sfpmpi_table_enter(&datatypes, (uintptr_t)handle, datatype);
+  sfpmpi_unlock();
+  if (!entered || is_predefined(handle) || PMPI_Type_set_attr(handle, keyval, datatype) == MPI_SUCCESS)
+    return entered;
+  sfpmpi_lock();
+  sfpmpi_table_remove(&datatypes, (uintptr_t)handle);
+  sfpmpi_unlock();
+  return false;
+}
+
+static const sfpmpi_datatype_t *learn(MPI_Datatype handle)
+{
+  if (handle == MPI_DATATYPE_NULL || !is_committed(handle))
+    return NULL;
+  sfpmpi_datatype_t *datatype = calloc(1, sizeof *datatype);
+  if (datatype == NULL)
+    return NULL;
+  atomic_init(&datatype->users, 1);
+  datatype->copy = MPI_DATATYPE_NULL;
+  if (describe(handle, datatype) && enter(handle, datatype))
+    return datatype;
+  sfpmpi_datatype_release(datatype);
+  return NULL;
+}
+
+const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype handle)
+{
+  sfpmpi_lock();
+  const sfpmpi_datatype_t *datatype = sfpmpi_table_find(&datatypes, (uintptr_t)handle);
+  sfpmpi_unlock();
+  return __builtin_expect(datatype != NULL, true) ? datatype : learn(handle);
+}
+
+void sfpmpi_datatypes_leave(void)
+{
+  if (trial_comm != MPI_COMM_NULL)
+    (void)PMPI_Comm_free(&trial_comm);
+}
+
+/* ---- Packing ----------------------------------------------------------------------------------------------------- */
+
+/* One value. For a constant number of bytes memcpy is a move. */
+#define COPY_RUNS(bytes, from, to)                                                                                     \
+  for (int64_t i = 0; i < n; i++)                                                                                      \
+  memcpy(to, from, bytes)
+
+static void pack_value(const sfpmpi_datatype_t *datatype, const char *value, char *packed)
+{
+  const sfmpi_run_t *runs = datatype->runs.runs;
+  int64_t n = datatype->runs.n;
+  switch (datatype->equal) {
+  case 4:
+    COPY_RUNS(4, value + runs[i].offset, packed + 4 * i);
+    return;
+  case 8:
+    COPY_RUNS(8, value + runs[i].offset, packed + 8 * i);
+    return;
+  default:
+    for (int64_t i = 0; i < n; packed += runs[i++].count)
+      memcpy(packed, value + runs[i].offset, (size_t)runs[i].count);
+  }
+}
+
+static void unpack_value(const sfpmpi_datatype_t *datatype, const char *packed, char *value)
+{
+  const sfmpi_run_t *runs = datatype->runs.runs;
+  int64_t n = datatype->runs.n;
+  switch (datatype->equal) {
+  case 4:
+    COPY_RUNS(4, packed + 4 * i, value + runs[i].offset);
+    return;
+  case 8:
+    COPY_RUNS(8, packed + 8 * i, value + runs[i].offset);
+    return;
+  default:
+    for (int64_t i = 0; i < n; packed += runs[i++].count)
+      memcpy(value + runs[i].offset, packed, (size_t)runs[i].count);
+  }
+}
+
+/* The beginning of a value. */
+static void unpack_part(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *value)
+{
+  const sfmpi_run_t *run = datatype->runs.runs;
+  for (int64_t i = 0; i < datatype->runs.n && bytes > 0; i++, run++) {
+    size_t some = bytes < (size_t)run->count ? bytes : (size_t)run->count;
+    memcpy(value + run->offset, packed, some);
+    packed += some;
+    bytes -= some;
+  }
+}
+
+void sfpmpi_pack(const sfpmpi_datatype_t *datatype, const char *memory, size_t count, char *packed)
+{
+  int size = datatype->size < INT_MAX ? (int)datatype->size : INT_MAX;
+  for (size_t k = 0; k < count; k++, memory += datatype->extent, packed += datatype->size) {
+    int position = 0;
+    if (!datatype->opaque)
+      pack_value(datatype, memory, packed);
+    else
+      (void)PMPI_Pack(memory, 1, datatype->copy, packed, size, &position, MPI_COMM_SELF);
+  }
+}
+
+void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory, size_t count)
+{
+  int size = datatype->size < INT_MAX ? (int)datatype->size : INT_MAX;
+  size_t whole = bytes / datatype->size < count ? bytes / datatype->size : count;
+  for (size_t k = 0; k < whole; k++, memory += datatype->extent, packed += datatype->size) {
+    int position = 0;
+    if (!datatype->opaque)
+      unpack_value(datatype, packed, memory);
+    else
+      (void)PMPI_Unpack(packed, size, &position, memory, 1, datatype->copy, MPI_COMM_SELF);
+  }
+  if (whole < count && !datatype->opaque)
+    unpack_part(datatype, packed, bytes - whole * datatype->size, memory);
+}

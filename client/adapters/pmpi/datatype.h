@@ -1,0 +1,45 @@
+/* MPI datatypes as runs of bytes: sizes, packing and unpacking. */
+#ifndef SFC_ADAPTERS_PMPI_DATATYPE_H
+#define SFC_ADAPTERS_PMPI_DATATYPE_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/adapters/mpi/layout.h"
+
+/* What is known of a datatype. Kept as long as the datatype exists and operations refer to it. */
+typedef struct sfpmpi_datatype {
+  atomic_int users;    /* the table, and operations */
+  bool dense;          /* consecutive values are consecutive bytes */
+  bool opaque;         /* no runs: MPI packs, with copy */
+  ptrdiff_t first;     /* offset of the first byte, if there is one run */
+  size_t size;         /* bytes of one value, without gaps */
+  ptrdiff_t extent;    /* from one value to the next */
+  size_t equal;        /* bytes of each run, if all have the same; else 0 */
+  sfmpi_layout_t runs; /* in the order in which they are packed */
+  MPI_Datatype copy;   /* of an opaque one: exists as long as this */
+} sfpmpi_datatype_t;
+
+/* Returns what is known of a datatype; NULL: MPI would not accept it, or there is no memory. */
+const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype datatype);
+
+/* For operations that outlast the call. */
+void sfpmpi_datatype_hold(const sfpmpi_datatype_t *datatype);
+void sfpmpi_datatype_release(const sfpmpi_datatype_t *datatype);
+
+/* Whether that many values are consecutive bytes, which begin first bytes behind their address. */
+static inline bool sfpmpi_datatype_is_block(const sfpmpi_datatype_t *datatype, size_t count)
+{
+  return datatype->dense || (count <= 1 && !datatype->opaque && datatype->runs.n <= 1);
+}
+
+/* Copies count values from memory to packed, and the first bytes of count packed values to memory. */
+void sfpmpi_pack(const sfpmpi_datatype_t *datatype, const char *memory, size_t count, char *packed);
+void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory, size_t count);
+
+/* Before MPI_Finalize. */
+void sfpmpi_datatypes_leave(void);
+
+#endif

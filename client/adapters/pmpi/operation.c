@@ -1,0 +1,242 @@
+/* Operations: see operation.h. The thread that begins an operation ends it. */
+#include "client/adapters/pmpi/operation.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "client/adapters/pmpi/job.h"
+
+/* ---- Making ------------------------------------------------------------------------------------------------------ */
+
+static void free_operation(sfpmpi_operation_t *operation)
+{
+  free(operation->root);
+  free(operation->leaf);
+  free(operation->leaf_bytes);
+  free(operation->moves);
+  free(operation->scratch);
+  free(operation);
+}
+
+void sfpmpi_operations_free(sfpmpi_star_t *star)
+{
+  for (sfpmpi_operation_t *operation; (operation = star->idle) != NULL;) {
+    star->idle = operation->next;
+    free_operation(operation); /* its request ends with the graph */
+  }
+}
+
+static int new_operation(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
+{
+  size_t nroots = (size_t)star->nroots, nleaves = (size_t)star->nleaves;
+  sfpmpi_operation_t *operation = calloc(1, sizeof *operation);
+  if (operation == NULL)
+    return MPI_ERR_NO_MEM;
+  operation->star = star;
+  operation->root = calloc(nroots + 1, sizeof *operation->root);
+  operation->leaf = calloc(nleaves + 1, sizeof *operation->leaf);
+  operation->leaf_bytes = calloc(nleaves + 1, sizeof *operation->leaf_bytes);
+  operation->moves = calloc(nroots + nleaves + 1, sizeof *operation->moves);
+  int code = MPI_ERR_NO_MEM;
+  if (operation->root != NULL && operation->leaf != NULL && operation->leaf_bytes != NULL && operation->moves != NULL)
+    code = sfpmpi_error_code(sf_exchange_init(star->graph, operation->root, operation->leaf, operation->leaf_bytes,
+                                              &operation->request));
+  if (code == MPI_SUCCESS)
+    *operation_p = operation;
+  else
+    free_operation(operation);
+  return code;
+}
+
+static int take(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
+{
+  sfpmpi_lock();
+  sfpmpi_operation_t *operation = star->idle;
+  if (operation != NULL)
+    star->idle = operation->next;
+  sfpmpi_topology_hold(star->topology);
+  sfpmpi_unlock();
+  int code = operation == NULL ? new_operation(star, &operation) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS) {
+    *operation_p = operation;
+    return MPI_SUCCESS;
+  }
+  sfpmpi_lock();
+  sfpmpi_topology_release(star->topology);
+  sfpmpi_unlock();
+  return code;
+}
+
+void sfpmpi_operation_give_back(sfpmpi_operation_t *operation)
+{
+  sfpmpi_star_t *star = operation->star;
+  for (int i = 0; i < operation->nmoves; i++)
+    sfpmpi_datatype_release(operation->moves[i].datatype);
+  operation->nmoves = operation->npacked = 0;
+  sfpmpi_lock();
+  if (!operation->lost) {
+    operation->next = star->idle;
+    star->idle = operation;
+  }
+  sfpmpi_topology_release(star->topology);
+  sfpmpi_unlock();
+}
+
+/* ---- Arguments --------------------------------------------------------------------------------------------------- */
+
+#define LOWEST_ADDRESS ((uintptr_t)4096) /* nothing is mapped below */
+
+static void add_move(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *datatype, char *memory, size_t count,
+                     sf_block_t *block, size_t *scratch_p)
+{
+  sfpmpi_datatype_hold(datatype);
+  operation->moves[operation->nmoves++] = (sfpmpi_move_t){datatype, memory, count, *scratch_p, block};
+  *scratch_p += (block->bytes + 15) / 16 * 16;
+}
+
+/* Fills in the block of count values. Returns false if MPI will refuse the memory. */
+static bool fill_block(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *datatype, char *memory, size_t count,
+                       sf_block_t *block, size_t *scratch_p)
+{
+  *block = (sf_block_t){NULL, count * datatype->size};
+  if (block->bytes == 0)
+    return true;
+  if (!sfpmpi_datatype_is_block(datatype, count)) {
+    add_move(operation, datatype, memory, count, block, scratch_p);
+    return true;
+  }
+  block->data = memory + datatype->first;
+  return (uintptr_t)block->data >= LOWEST_ADDRESS;
+}
+
+/* Fills in n blocks, which have these numbers, of one direction. Returns false if MPI will refuse an argument. */
+static bool fill_side(sfpmpi_operation_t *operation, const sfpmpi_side_t *side, int n, const int *numbers,
+                      sf_block_t *blocks, size_t *scratch_p)
+{
+  const sfpmpi_datatype_t *datatype = side->types == NULL ? sfpmpi_datatype_find(side->type) : NULL;
+  if (side->buffer == MPI_IN_PLACE || (side->types == NULL && datatype == NULL))
+    return false;
+  if (n > 0 && side->count < 0 && (side->counts == NULL || (side->displs == NULL && side->offsets == NULL)))
+    return false;
+  for (int i = 0; i < n; i++) {
+    int count = side->counts != NULL ? side->counts[i] : side->count;
+    if (side->types != NULL)
+      datatype = sfpmpi_datatype_find(side->types[i]);
+    if (datatype == NULL || count < 0)
+      return false;
+    if (numbers[i] < 0)
+      continue;
+    ptrdiff_t offset = side->offsets != NULL  ? side->offsets[i]
+                       : side->displs != NULL ? side->displs[i] * datatype->extent
+                                              : (ptrdiff_t)i * count * datatype->extent;
+    char *memory = (char *)((uintptr_t)side->buffer + (uintptr_t)offset);
+    if (!fill_block(operation, datatype, memory, (size_t)count, &blocks[numbers[i]], scratch_p))
+      return false;
+  }
+  return true;
+}
+
+/* Gives the packed blocks memory. */
+static bool place_moves(sfpmpi_operation_t *operation, size_t bytes)
+{
+  if (bytes > operation->scratch_bytes) {
+    free(operation->scratch);
+    operation->scratch = malloc(bytes);
+    operation->scratch_bytes = operation->scratch != NULL ? bytes : 0;
+  }
+  if (bytes > operation->scratch_bytes)
+    return false;
+  for (int i = 0; i < operation->nmoves; i++)
+    operation->moves[i].block->data = operation->scratch + operation->moves[i].offset;
+  return true;
+}
+
+static int fill(sfpmpi_operation_t *operation, const sfpmpi_call_t *call, sfpmpi_form_t form)
+{
+  const sfpmpi_star_t *star = operation->star;
+  size_t scratch = 0;
+  if (!fill_side(operation, &call->send, star->nout, star->root, operation->root, &scratch))
+    return SFPMPI_TO_MPI;
+  operation->npacked = operation->nmoves;
+  if (!fill_side(operation, &call->receive, star->nin, star->leaf[form], operation->leaf, &scratch))
+    return SFPMPI_TO_MPI;
+  return operation->nmoves == 0 || place_moves(operation, scratch) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form,
+                          sfpmpi_operation_t **operation_p)
+{
+  sfpmpi_operation_t *operation;
+  int code = take(star, &operation);
+  if (code != MPI_SUCCESS)
+    return code;
+  operation->persistent = form == SFPMPI_PERSISTENT_FORM;
+  operation->error = MPI_SUCCESS;
+  code = fill(operation, call, form);
+  if (code == MPI_SUCCESS)
+    *operation_p = operation;
+  else
+    sfpmpi_operation_give_back(operation);
+  return code;
+}
+
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
+
+int sfpmpi_operation_begin(sfpmpi_operation_t *operation)
+{
+  const sfpmpi_star_t *star = operation->star;
+  for (int i = 0; i < operation->npacked; i++) {
+    const sfpmpi_move_t *move = &operation->moves[i];
+    sfpmpi_pack(move->datatype, move->memory, move->count, move->block->data);
+  }
+  if (star->nroots == 0 && star->nleaves == 0)
+    return MPI_SUCCESS;
+  int code = sfpmpi_error_code(sf_start(operation->request));
+  operation->active = code == MPI_SUCCESS;
+  operation->error = MPI_SUCCESS;
+  return code;
+}
+
+static void end(sfpmpi_operation_t *operation, sf_status_t status)
+{
+  operation->error = sfpmpi_error_code(status);
+  operation->active = false;
+  operation->lost = status == SF_ERR_STATE; /* begun by another thread: in flight still */
+  if (status != SF_OK && status != SF_ERR_RANGE)
+    return;
+  for (int i = operation->npacked; i < operation->nmoves; i++) {
+    const sfpmpi_move_t *move = &operation->moves[i];
+    size_t bytes = operation->leaf_bytes[move->block - operation->leaf];
+    sfpmpi_unpack(move->datatype, move->block->data, bytes < move->block->bytes ? bytes : move->block->bytes,
+                  move->memory, move->count);
+  }
+}
+
+/* Other processes may need progress of this one's MPI before they come to the operation. */
+static void progress_mpi(void)
+{
+  int found;
+  (void)PMPI_Iprobe(0, 0, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+/* Longest times without progress of MPI: at first, when the operation is probably about to end, and later. */
+#define SHORT_NS 20000
+#define LONG_NS 200000
+
+bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns)
+{
+  int64_t slice = timeout_ns >= 0 && timeout_ns < SHORT_NS ? timeout_ns : SHORT_NS;
+  bool done = false;
+  while (operation->active) {
+    sf_status_t status = sf_wait_for(&operation->request, slice, &done);
+    if (status != SF_OK || done) {
+      end(operation, status);
+      break;
+    }
+    progress_mpi();
+    if (timeout_ns >= 0 && (timeout_ns -= slice) <= 0)
+      return false;
+    slice = slice < LONG_NS ? 2 * slice : LONG_NS;
+  }
+  return true;
+}

@@ -1,0 +1,253 @@
+/* Graphs of communicators with a topology: see topology.h. The thread that creates or frees a communicator; of the last
+ * request of a freed communicator, the one that ends it. */
+#include "client/adapters/pmpi/topology.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/adapters/pmpi/call_site.h"
+#include "client/adapters/pmpi/functions.h"
+#include "client/adapters/pmpi/job.h"
+#include "client/adapters/pmpi/operation.h"
+#include "client/adapters/pmpi/table.h"
+#include "client/core.h"
+
+/* Tag of groups of this library. */
+#define GROUP_TAG (-0x504d5049)
+
+static sfpmpi_table_t topologies;       /* by communicator */
+static int keyval = MPI_KEYVAL_INVALID; /* of the attribute by which MPI says that a communicator is freed */
+
+/* ---- Lifetime ---------------------------------------------------------------------------------------------------- */
+
+static void free_star(sfpmpi_star_t *star)
+{
+  sfpmpi_operations_free(star);
+  if (sfpmpi_job.context != NULL)
+    (void)sf_graph_destroy(star->graph);
+}
+
+static void free_topology(sfpmpi_topology_t *topology)
+{
+  free_star(&topology->alltoall);
+  free_star(&topology->allgather);
+  if (sfpmpi_job.context != NULL)
+    (void)sf_group_destroy(topology->group);
+  free(topology->numbers);
+  free(topology);
+}
+
+void sfpmpi_topology_hold(sfpmpi_topology_t *topology)
+{
+  topology->users++;
+}
+
+void sfpmpi_topology_release(sfpmpi_topology_t *topology)
+{
+  if (--topology->users == 0)
+    free_topology(topology);
+}
+
+sfpmpi_topology_t *sfpmpi_topology_find(MPI_Comm comm)
+{
+  sfpmpi_lock();
+  sfpmpi_topology_t *topology = sfpmpi_table_find(&topologies, (uintptr_t)comm);
+  sfpmpi_unlock();
+  return topology;
+}
+
+/* MPI calls it when a communicator is freed. */
+static int forget(MPI_Comm comm, int key, void *value, void *extra)
+{
+  sfpmpi_topology_t *topology = value;
+  (void)key;
+  (void)extra;
+  sfpmpi_lock();
+  sfpmpi_table_remove(&topologies, (uintptr_t)comm);
+  topology->comm = MPI_COMM_WORLD;
+  sfpmpi_topology_release(topology);
+  sfpmpi_unlock();
+  return MPI_SUCCESS;
+}
+
+static bool enter(MPI_Comm comm, sfpmpi_topology_t *topology)
+{
+  if (keyval == MPI_KEYVAL_INVALID &&
+      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+    return false;
+  sfpmpi_lock();
+  bool entered = sfpmpi_table_enter(&topologies, (uintptr_t)comm, topology);
+  sfpmpi_unlock();
+  return entered && PMPI_Comm_set_attr(comm, keyval, topology) == MPI_SUCCESS;
+}
+
+void sfpmpi_topologies_leave(void)
+{
+  for (uint32_t i = 0; topologies.n > 0; i = (i + 1) & topologies.mask) {
+    sfpmpi_topology_t *topology = topologies.entries[i].object;
+    if (topology == NULL)
+      continue;
+    if (PMPI_Comm_delete_attr(topology->comm, keyval) != MPI_SUCCESS)
+      sfpmpi_table_remove(&topologies, topologies.entries[i].handle);
+    i--; /* another one may have moved there */
+  }
+}
+
+/* ---- Creation ---------------------------------------------------------------------------------------------------- */
+
+/* What a new communicator is made of; freed at the end. */
+typedef struct making {
+  MPI_Comm comm;
+  int size;
+  sfpmpi_neighbors_t neighbors;
+  int32_t *ranks; /* of the job, by rank of the communicator */
+  int *in, *out;  /* neighbours of the graph: those that are not MPI_PROC_NULL */
+  sfpmpi_topology_t *topology;
+} making_t;
+
+static bool agree(MPI_Comm comm, bool mine)
+{
+  int all = mine;
+  return PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
+}
+
+/* Finds the ranks in the job. Returns whether all have one. */
+static bool find_ranks(making_t *making)
+{
+  MPI_Group group;
+  int *numbers = calloc((size_t)making->size, sizeof *numbers);
+  bool all = numbers != NULL && PMPI_Comm_group(making->comm, &group) == MPI_SUCCESS;
+  for (int i = 0; i < making->size && all; i++)
+    numbers[i] = i;
+  if (all) {
+    all = PMPI_Group_translate_ranks(group, making->size, numbers, sfpmpi_job.group, making->ranks) == MPI_SUCCESS;
+    (void)PMPI_Group_free(&group);
+  }
+  for (int i = 0; i < making->size && all; i++)
+    all = making->ranks[i] != MPI_UNDEFINED;
+  free(numbers);
+  return all;
+}
+
+/* Numbers roots and leaves of both stars. */
+static bool number_blocks(making_t *making)
+{
+  const sfpmpi_neighbors_t *neighbors = &making->neighbors;
+  sfpmpi_topology_t *topology = making->topology;
+  sfpmpi_star_t *alltoall = &topology->alltoall, *allgather = &topology->allgather;
+  size_t nin = (size_t)neighbors->nin, nout = (size_t)neighbors->nout;
+  int *next = topology->numbers = calloc(SFPMPI_FORMS * nin + nout + 2, sizeof *next);
+  making->in = calloc(nin + 1, sizeof *making->in);
+  making->out = calloc(nout + 1, sizeof *making->out);
+  if (next == NULL || making->in == NULL || making->out == NULL)
+    return false;
+  *alltoall = (sfpmpi_star_t){.topology = topology, .what = "alltoall", .nout = neighbors->nout, .nin = neighbors->nin};
+  *allgather = (sfpmpi_star_t){.topology = topology, .what = "allgather", .nout = 1, .nin = neighbors->nin};
+  allgather->root = next++; /* number 0 */
+  alltoall->root = next;
+  next += nout;
+  for (int form = 0; form < SFPMPI_FORMS; form++, next += nin)
+    alltoall->leaf[form] = allgather->leaf[form] = next;
+  alltoall->nroots = sfpmpi_neighbors_number_out(neighbors, alltoall->root, making->out);
+  alltoall->nleaves = allgather->nleaves = sfpmpi_neighbors_number_in(neighbors, alltoall->leaf, making->in);
+  allgather->nroots = alltoall->nroots > 0;
+  return true;
+}
+
+static bool prepare(making_t *making)
+{
+  sfpmpi_topology_t *topology = making->topology = calloc(1, sizeof *topology);
+  making->ranks = calloc((size_t)making->size, sizeof *making->ranks);
+  if (topology == NULL || making->ranks == NULL || !sfpmpi_neighbors_find(making->comm, &making->neighbors))
+    return false;
+  topology->comm = making->comm;
+  topology->users = 1;
+  return number_blocks(making) && find_ranks(making);
+}
+
+static bool is_world(const making_t *making)
+{
+  for (int i = 0; i < making->size; i++)
+    if (making->ranks[i] != i)
+      return false;
+  return making->size == sf_size(sfpmpi_job.context);
+}
+
+static sf_status_t make_graphs(making_t *making)
+{
+  char text[SFPMPI_CALL_SITE_BYTES];
+  sfpmpi_topology_t *topology = making->topology;
+  sfpmpi_star_t *alltoall = &topology->alltoall, *allgather = &topology->allgather;
+  sf_group_t *group = sf_group_world(sfpmpi_job.context);
+  int64_t *zeros = calloc((size_t)allgather->nleaves + 1, sizeof *zeros);
+  sf_status_t status = SF_OK;
+  if (!is_world(making)) {
+    status = sf_group_create(sfpmpi_job.context, making->size, making->ranks, GROUP_TAG, &topology->group);
+    group = topology->group;
+  }
+  if (status == SF_OK) {
+    sf_at(sfpmpi_call_site_text(text, "", alltoall->what, topology->made));
+    status = sf_exchange_graph_create(group, alltoall->nleaves, making->in, alltoall->nroots, making->out, 0,
+                                      &alltoall->graph);
+  }
+  if (status == SF_OK) {
+    sf_at(sfpmpi_call_site_text(text, "", allgather->what, topology->made));
+    status = sf_graph_create(group, 1, zeros != NULL ? allgather->nleaves : -1, NULL, making->in, zeros, 0,
+                             &allgather->graph); /* -1: an error for all */
+  }
+  free(zeros);
+  return status;
+}
+
+static void free_making(making_t *making)
+{
+  sfpmpi_neighbors_free(&making->neighbors);
+  free(making->ranks);
+  free(making->in);
+  free(making->out);
+}
+
+/* Why MPI carries the communicator; NULL: sfd does; "": the detail of sfd's error. */
+static const char *make(making_t *making, const char *maker, const void *caller)
+{
+  bool prepared = prepare(making);
+  if (!agree(making->comm, prepared))
+    return "a process is not of MPI_COMM_WORLD, or has no memory";
+  sfpmpi_call_site_find(making->topology->made, sizeof making->topology->made, maker, caller);
+  sf_status_t status = make_graphs(making);
+  if (!agree(making->comm, status == SF_OK))
+    return status != SF_OK ? "" : "another process has an error";
+  if (!agree(making->comm, enter(making->comm, making->topology)))
+    return "no memory";
+  return NULL;
+}
+
+void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller)
+{
+  int topology;
+  making_t making = {.comm = comm};
+  if (sfpmpi_job.context == NULL || comm == MPI_COMM_NULL || PMPI_Topo_test(comm, &topology) != MPI_SUCCESS ||
+      topology == MPI_UNDEFINED || PMPI_Comm_size(comm, &making.size) != MPI_SUCCESS)
+    return;
+  const char *why_not = make(&making, maker, caller);
+  free_making(&making);
+  if (why_not == NULL)
+    return;
+  sfpmpi_job_fall_back(maker, *why_not != '\0' ? why_not : NULL);
+  if (sfpmpi_topology_find(comm) != NULL)
+    (void)PMPI_Comm_delete_attr(comm, keyval);
+  else if (making.topology != NULL)
+    free_topology(making.topology);
+}
+
+void sfpmpi_topology_rename(MPI_Comm comm, const char *name)
+{
+  char text[SFPMPI_CALL_SITE_BYTES];
+  sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);
+  if (topology == NULL)
+    return;
+  sfpmpi_star_t *const stars[] = {&topology->alltoall, &topology->allgather};
+  for (int i = 0; i < 2; i++)
+    sf_graph_at(stars[i]->graph, sfpmpi_call_site_text(text, name, stars[i]->what, topology->made));
+}
