@@ -17,6 +17,7 @@ struct sfc_retired_record {
   uint64_t graph;
   sfc_retired_block_t *left;
   uint64_t operations; /* begun on the graph */
+  bool apart;          /* none, and the rank has no edges */
 };
 
 sfc_retired_t *sfc_retired_new(void)
@@ -57,6 +58,11 @@ static sfc_retired_record_t **chain_of(sfc_retired_t *retired_graphs, uint64_t g
   return &retired_graphs->chains[graph % SFC_RETIRED_CHAINS];
 }
 
+static bool has_no_edges(const sf_graph_t *graph)
+{
+  return graph->nlanes == 0 && graph->trunks == NULL && graph->plan.self.nedges == 0;
+}
+
 void sfc_retired_add(sf_graph_t *graph)
 {
   sfc_retired_t *retired_graphs = graph->context->retired_graphs;
@@ -66,7 +72,8 @@ void sfc_retired_add(sf_graph_t *graph)
                                    .next_unreported = retired_graphs->unreported,
                                    .graph = graph->number,
                                    .left = graph->memory.retired_blocks,
-                                   .operations = graph->flight.last_sequence};
+                                   .operations = graph->flight.last_sequence,
+                                   .apart = graph->flight.last_sequence == 0 && has_no_edges(graph)};
   *chain = record;
   retired_graphs->unreported = record;
   pthread_mutex_unlock(&graph->context->lock);
@@ -126,14 +133,15 @@ void sfc_retired_free(sf_context_t *context)
 /* ---- Telling the daemon ------------------------------------------------------------------------------------------ */
 
 /* Takes an unreported graph, which the caller reports. */
-static bool take_unreported(sf_context_t *context, uint64_t *graph_p, uint64_t *operations_p)
+static bool take_unreported(sf_context_t *context, Sfproto__GraphDestroy *destroy)
 {
   pthread_mutex_lock(&context->lock);
   sfc_retired_record_t *record = context->retired_graphs->unreported;
   if (record != NULL) {
     context->retired_graphs->unreported = record->next_unreported;
-    *graph_p = record->graph;
-    *operations_p = record->operations;
+    destroy->graph = record->graph;
+    destroy->operations = record->operations;
+    destroy->has_apart = destroy->apart = record->apart;
   }
   pthread_mutex_unlock(&context->lock);
   return record != NULL;
@@ -152,10 +160,10 @@ static void put_back(sf_context_t *context, uint64_t graph)
 }
 
 /* Returns whether the message was sent. A lost daemon has forgotten the graph, so the answer does not matter. */
-static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t operations)
+static bool tell_destroyed(sf_context_t *context, Sfproto__GraphDestroy *destroy)
 {
+  Sfproto__Message message = SFPROTO_MESSAGE(GRAPH_DESTROY, graph_destroy, destroy);
   sfproto_incoming_t done;
-  Sfproto__Message message = SFPROTO_MESSAGE_OF(GRAPH_DESTROY, graph_destroy, .graph = graph, .operations = operations);
   if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
   if (sfc_daemon_receive(&context->control, message.request, false, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
@@ -165,10 +173,10 @@ static bool tell_destroyed(sf_context_t *context, uint64_t graph, uint64_t opera
 
 void sfc_retired_tell_daemon(sf_context_t *context)
 {
-  uint64_t graph, operations;
-  while (take_unreported(context, &graph, &operations))
-    if (!tell_destroyed(context, graph, operations)) {
-      put_back(context, graph);
+  Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
+  while (take_unreported(context, &destroy))
+    if (!tell_destroyed(context, &destroy)) {
+      put_back(context, destroy.graph);
       return;
     }
 }

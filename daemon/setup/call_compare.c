@@ -219,6 +219,12 @@ void sfd_calls_end(sfd_graph_t *graph, const sfd_ended_rank_t *rank)
   sfd_calls_watch(graph);
 }
 
+/* Whether the rank of the entry has no edges, so that other ranks do not need its calls. */
+static bool has_no_edges(const sfshm_graph_counters_t *entry)
+{
+  return *(const volatile int64_t *)&entry->nleaves == 0 && *(const volatile uint64_t *)&entry->root_edges == 0;
+}
+
 void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
 {
   const sfshm_graph_counters_t *entry =
@@ -229,6 +235,8 @@ void sfd_calls_leave(sfd_graph_t *graph, const sfd_rank_t *rank)
   if (entry != NULL && sfshm_calls_read(entry, graph->id, &called))
     operations = sfshm_calls_last(&called);
   else if (point == NULL)
+    return;
+  if (operations == 0 && entry != NULL && has_no_edges(entry))
     return;
   sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = sfd_group_rank_of(graph->group, rank->number),
                                            .left = true,

@@ -47,8 +47,9 @@ void sfd_graph_handle_destroy(sfd_session_t *session, const Sfproto__Message *me
   }
   sfd_submit_ring_take_all(session->rank->submit_ring); /* the last messages may still be in the ring */
   sfd_session_send_done(session, message->request);
-  sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
-                                           .operations = message->graph_destroy->operations});
+  if (!message->graph_destroy->apart)
+    sfd_calls_end(graph, &(sfd_ended_rank_t){.rank = graph->group->locals[local],
+                                             .operations = message->graph_destroy->operations});
   destroy_for(graph, local);
 }
 
