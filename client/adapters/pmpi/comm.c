@@ -65,8 +65,8 @@ SFPMPI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int nin, const i
                                                  int nout, const int out[], const int out_weights[], MPI_Info info,
                                                  int reorder, MPI_Comm *created)
 {
-  int code = sfpmpi_next.Dist_graph_create_adjacent(comm, nin, in, in_weights, nout, out, out_weights, info, reorder,
-                                                    created);
+  int code =
+      sfpmpi_next.Dist_graph_create_adjacent(comm, nin, in, in_weights, nout, out, out_weights, info, reorder, created);
   return attach(code, created, "MPI_Dist_graph_create_adjacent", CALLER);
 }
 

@@ -10,8 +10,7 @@
 
 /* By handle. Derived datatypes leave it when they are freed. */
 static sfpmpi_table_t datatypes;
-static int keyval = MPI_KEYVAL_INVALID;    /* of the attribute that says so */
-static MPI_Comm trial_comm = MPI_COMM_NULL; /* this process alone; errors are returned */
+static int keyval = MPI_KEYVAL_INVALID; /* of the attribute that says so */
 
 /* ---- What is known of a datatype --------------------------------------------------------------------------------- */
 
@@ -83,12 +82,7 @@ static bool is_predefined(MPI_Datatype handle)
 /* Whether MPI accepts the datatype in communication: that it was committed only MPI knows. */
 static bool is_committed(MPI_Datatype handle)
 {
-  if (trial_comm == MPI_COMM_NULL) {
-    if (PMPI_Comm_dup(MPI_COMM_SELF, &trial_comm) != MPI_SUCCESS)
-      return false;
-    (void)PMPI_Comm_set_errhandler(trial_comm, MPI_ERRORS_RETURN);
-  }
-  return PMPI_Send(NULL, 0, handle, MPI_PROC_NULL, 0, trial_comm) == MPI_SUCCESS;
+  return PMPI_Send(NULL, 0, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
 }
 
 static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
@@ -128,12 +122,6 @@ const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype handle)
   const sfpmpi_datatype_t *datatype = sfpmpi_table_find(&datatypes, (uintptr_t)handle);
   sfpmpi_unlock();
   return __builtin_expect(datatype != NULL, true) ? datatype : learn(handle);
-}
-
-void sfpmpi_datatypes_leave(void)
-{
-  if (trial_comm != MPI_COMM_NULL)
-    (void)PMPI_Comm_free(&trial_comm);
 }
 
 /* ---- Packing ----------------------------------------------------------------------------------------------------- */

@@ -39,7 +39,4 @@ static inline bool sfpmpi_datatype_is_block(const sfpmpi_datatype_t *datatype, s
 void sfpmpi_pack(const sfpmpi_datatype_t *datatype, const char *memory, size_t count, char *packed);
 void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory, size_t count);
 
-/* Before MPI_Finalize. */
-void sfpmpi_datatypes_leave(void);
-
 #endif

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/adapters/pmpi/datatype.h"
 #include "client/adapters/pmpi/topology.h"
 
-sfpmpi_job_t sfpmpi_job = {.group = MPI_GROUP_NULL, .lock = PTHREAD_MUTEX_INITIALIZER};
+sfpmpi_job_t sfpmpi_job = {.group = MPI_GROUP_NULL, .self = MPI_COMM_NULL, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Joining and leaving ----------------------------------------------------------------------------------------- */
 
@@ -53,10 +52,13 @@ void sfpmpi_job_join(int level)
     return;
   sfpmpi_job.required = mode == MODE_REQUIRE;
   sfpmpi_job.shared = level == MPI_THREAD_MULTIPLE;
-  if (sf_mpi_init(MPI_COMM_WORLD, NULL, &sfpmpi_job.context) == SF_OK)
-    (void)PMPI_Comm_group(MPI_COMM_WORLD, &sfpmpi_job.group);
-  else
+  if (sf_mpi_init(MPI_COMM_WORLD, NULL, &sfpmpi_job.context) != SF_OK) {
     sfpmpi_job_fall_back("neighborhood collectives", NULL);
+    return;
+  }
+  (void)PMPI_Comm_group(MPI_COMM_WORLD, &sfpmpi_job.group);
+  (void)PMPI_Comm_dup(MPI_COMM_SELF, &sfpmpi_job.self);
+  (void)PMPI_Comm_set_errhandler(sfpmpi_job.self, MPI_ERRORS_RETURN);
 }
 
 void sfpmpi_job_leave(void)
@@ -64,10 +66,10 @@ void sfpmpi_job_leave(void)
   if (sfpmpi_job.context == NULL)
     return;
   sfpmpi_topologies_leave();
-  sfpmpi_datatypes_leave();
   (void)sf_finalize(sfpmpi_job.context); /* of a job that has failed: others have said so */
   sfpmpi_job.context = NULL;
   (void)PMPI_Group_free(&sfpmpi_job.group);
+  (void)PMPI_Comm_free(&sfpmpi_job.self);
 }
 
 void sfpmpi_job_fall_back(const char *what, const char *reason)

@@ -13,6 +13,7 @@ typedef struct sfpmpi_job {
   bool required;         /* SF_MPI_NEIGHBORS=require */
   bool shared;           /* several threads may call MPI at the same time */
   MPI_Group group;       /* the processes in the job's order */
+  MPI_Comm self;         /* this process alone, for this library; errors are returned */
   pthread_mutex_t lock;  /* of tables and lists; see sfpmpi_lock */
 } sfpmpi_job_t;
 

@@ -65,65 +65,77 @@ static int prepare(sfpmpi_star_t *star, const sfpmpi_call_t *call, MPI_Request *
 
 /* ---- Entry points ------------------------------------------------------------------------------------------------ */
 
+static sfpmpi_side_t same(const void *buffer, int count, MPI_Datatype type)
+{
+  return (sfpmpi_side_t){.buffer = buffer, .count = count, .type = type};
+}
+
+static sfpmpi_side_t several(const void *buffer, const int counts[], const int displs[], MPI_Datatype type)
+{
+  return (sfpmpi_side_t){.buffer = buffer, .count = -1, .counts = counts, .displs = displs, .type = type};
+}
+
+static sfpmpi_side_t several_types(const void *buffer, const int counts[], const MPI_Aint offsets[],
+                                   const MPI_Datatype types[])
+{
+  return (sfpmpi_side_t){.buffer = buffer, .count = -1, .counts = counts, .offsets = offsets, .types = types};
+}
+
 /* Parameters and arguments of a collective's forms, and what operations know of them. */
 #define SAME_PARAMETERS                                                                                                \
   const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,      \
       MPI_Comm comm
 #define SAME_ARGUMENTS sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm
-#define SAME_CALL                                                                                                      \
-  {.send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                                                  \
-   .receive = {.buffer = recvbuf, .count = recvcount, .type = recvtype}}
+#define SAME_CALL SFPMPI_SAME, same(sendbuf, sendcount, sendtype), same(recvbuf, recvcount, recvtype)
 
 #define GATHERV_PARAMETERS                                                                                             \
   const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],                    \
       const int displs[], MPI_Datatype recvtype, MPI_Comm comm
 #define GATHERV_ARGUMENTS sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm
-#define GATHERV_CALL                                                                                                   \
-  {.send = {.buffer = sendbuf, .count = sendcount, .type = sendtype},                                                  \
-   .receive = {.buffer = recvbuf, .count = -1, .counts = recvcounts, .displs = displs, .type = recvtype}}
+#define GATHERV_CALL SFPMPI_V, same(sendbuf, sendcount, sendtype), several(recvbuf, recvcounts, displs, recvtype)
 
 #define ALLTOALLV_PARAMETERS                                                                                           \
   const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf,              \
       const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm
 #define ALLTOALLV_ARGUMENTS sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm
 #define ALLTOALLV_CALL                                                                                                 \
-  {.send = {.buffer = sendbuf, .count = -1, .counts = sendcounts, .displs = sdispls, .type = sendtype},                             \
-   .receive = {.buffer = recvbuf, .count = -1, .counts = recvcounts, .displs = rdispls, .type = recvtype}}
+  SFPMPI_V, several(sendbuf, sendcounts, sdispls, sendtype), several(recvbuf, recvcounts, rdispls, recvtype)
 
 #define ALLTOALLW_PARAMETERS                                                                                           \
   const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],               \
       void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm
 #define ALLTOALLW_ARGUMENTS sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm
 #define ALLTOALLW_CALL                                                                                                 \
-  {.send = {.buffer = sendbuf, .count = -1, .counts = sendcounts, .offsets = sdispls, .types = sendtypes},                          \
-   .receive = {.buffer = recvbuf, .count = -1, .counts = recvcounts, .offsets = rdispls, .types = recvtypes}}
+  SFPMPI_W, several_types(sendbuf, sendcounts, sdispls, sendtypes),                                                    \
+      several_types(recvbuf, recvcounts, rdispls, recvtypes)
 
 /* The forms of one collective. star: the member of the topology. */
 #define DEFINE(function, star, signature)                                                                              \
-  SFPMPI_EXPORT int MPI_Neighbor_##function(signature##_PARAMETERS)                                                           \
+  SFPMPI_EXPORT int MPI_Neighbor_##function(signature##_PARAMETERS)                                                    \
   {                                                                                                                    \
     sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);                                                          \
     int code = SFPMPI_TO_MPI;                                                                                          \
     if (topology != NULL)                                                                                              \
-      code = block(&topology->star, &(const sfpmpi_call_t)signature##_CALL);                                                \
-    return code != SFPMPI_TO_MPI ? code : sfpmpi_next.Neighbor_##function(signature##_ARGUMENTS);                              \
+      code = block(&topology->star, &(const sfpmpi_call_t){signature##_CALL});                                         \
+    return code != SFPMPI_TO_MPI ? code : sfpmpi_next.Neighbor_##function(signature##_ARGUMENTS);                      \
   }                                                                                                                    \
-  SFPMPI_EXPORT int MPI_Ineighbor_##function(signature##_PARAMETERS, MPI_Request *request)                                    \
+  SFPMPI_EXPORT int MPI_Ineighbor_##function(signature##_PARAMETERS, MPI_Request *request)                             \
   {                                                                                                                    \
     sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);                                                          \
     int code = SFPMPI_TO_MPI;                                                                                          \
     if (topology != NULL)                                                                                              \
-      code = begin(&topology->star, &(const sfpmpi_call_t)signature##_CALL, request);                                       \
-    return code != SFPMPI_TO_MPI ? code : sfpmpi_next.Ineighbor_##function(signature##_ARGUMENTS, request);                    \
+      code = begin(&topology->star, &(const sfpmpi_call_t){signature##_CALL}, request);                                \
+    return code != SFPMPI_TO_MPI ? code : sfpmpi_next.Ineighbor_##function(signature##_ARGUMENTS, request);            \
   }                                                                                                                    \
-  SFPMPI_EXPORT int SFPMPI_PERSISTENT(Neighbor_##function##_init)(signature##_PARAMETERS, MPI_Info info,                      \
-                                                          MPI_Request * request)                                       \
+  SFPMPI_EXPORT int SFPMPI_PERSISTENT(Neighbor_##function##_init)(signature##_PARAMETERS, MPI_Info info,               \
+                                                                  MPI_Request * request)                               \
   {                                                                                                                    \
     sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);                                                          \
     int code = SFPMPI_TO_MPI;                                                                                          \
     if (topology != NULL)                                                                                              \
-      code = prepare(&topology->star, &(const sfpmpi_call_t)signature##_CALL, request);                                     \
-    return code != SFPMPI_TO_MPI ? code : sfpmpi_next.Neighbor_##function##_init(signature##_ARGUMENTS, info, request);        \
+      code = prepare(&topology->star, &(const sfpmpi_call_t){signature##_CALL}, request);                              \
+    return code != SFPMPI_TO_MPI ? code                                                                                \
+                                 : sfpmpi_next.Neighbor_##function##_init(signature##_ARGUMENTS, info, request);       \
   }
 
 DEFINE(allgather, allgather, SAME)

@@ -45,8 +45,7 @@ static bool find_of_graph(MPI_Comm comm, sfpmpi_neighbors_t *neighbors)
 static bool find_of_dist_graph(MPI_Comm comm, sfpmpi_neighbors_t *neighbors)
 {
   int nin, nout, weighted;
-  if (PMPI_Dist_graph_neighbors_count(comm, &nin, &nout, &weighted) != MPI_SUCCESS ||
-      !allocate(neighbors, nin, nout))
+  if (PMPI_Dist_graph_neighbors_count(comm, &nin, &nout, &weighted) != MPI_SUCCESS || !allocate(neighbors, nin, nout))
     return false;
   int *weights = calloc((size_t)nin + (size_t)nout + 1, sizeof *weights);
   bool found = weights != NULL && PMPI_Dist_graph_neighbors(comm, nin, neighbors->in, weights, nout, neighbors->out,
@@ -81,37 +80,57 @@ void sfpmpi_neighbors_free(sfpmpi_neighbors_t *neighbors)
   free(neighbors->out);
 }
 
-/* ---- What this MPI does with both neighbours the same ------------------------------------------------------------ */
+/* ---- The order of blocks between two processes ------------------------------------------------------------------ */
 
-static void exchange_with_itself(sfpmpi_form_t form, MPI_Comm comm, const int *to, int *from)
+sfpmpi_order_t sfpmpi_neighbors_order[SFPMPI_FORMS][SFPMPI_KINDS];
+
+#define NBLOCKS 4
+
+/* The forms of a function, with arguments in parentheses. */
+#define CALL(form, function, ...)                                                                                      \
+  ((form) == SFPMPI_BLOCKING ? PMPI_Neighbor_##function(__VA_ARGS__)                                                   \
+   : (form) == SFPMPI_NONBLOCKING                                                                                      \
+       ? PMPI_Ineighbor_##function(__VA_ARGS__, &request)                                                              \
+       : SFPMPI_PERSISTENT_P(Neighbor_##function##_init)(__VA_ARGS__, MPI_INFO_NULL, &request))
+
+static void exchange_with_itself(sfpmpi_form_t form, sfpmpi_kind_t kind, MPI_Comm comm, const int *to, int *from)
 {
+  const int counts[NBLOCKS] = {1, 1, 1, 1}, places[NBLOCKS] = {0, 1, 2, 3};
+  const MPI_Aint offsets[NBLOCKS] = {0, sizeof(int), 2 * sizeof(int), 3 * sizeof(int)};
+  const MPI_Datatype types[NBLOCKS] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
   MPI_Request request = MPI_REQUEST_NULL;
-  if (form == SFPMPI_BLOCKING) {
-    (void)PMPI_Neighbor_alltoall(to, 1, MPI_INT, from, 1, MPI_INT, comm);
-  } else if (form == SFPMPI_NONBLOCKING) {
-    (void)PMPI_Ineighbor_alltoall(to, 1, MPI_INT, from, 1, MPI_INT, comm, &request);
-    (void)PMPI_Wait(&request, MPI_STATUS_IGNORE);
-  } else {
-    (void)SFPMPI_PERSISTENT_P(Neighbor_alltoall_init)(to, 1, MPI_INT, from, 1, MPI_INT, comm, MPI_INFO_NULL, &request);
+  if (kind == SFPMPI_SAME)
+    (void)CALL(form, alltoall, to, 1, MPI_INT, from, 1, MPI_INT, comm);
+  else if (kind == SFPMPI_V)
+    (void)CALL(form, alltoallv, to, counts, places, MPI_INT, from, counts, places, MPI_INT, comm);
+  else
+    (void)CALL(form, alltoallw, to, counts, offsets, types, from, counts, offsets, types, comm);
+  if (form == SFPMPI_PERSISTENT_FORM)
     (void)PMPI_Start(&request);
+  if (form != SFPMPI_BLOCKING)
     (void)PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (form == SFPMPI_PERSISTENT_FORM)
     (void)PMPI_Request_free(&request);
-  }
 }
 
-/* Whether the block in the negative direction arrives as the one from the positive direction. */
-static bool crosses(sfpmpi_form_t form)
+/* Calls each function once, in two periodic dimensions of this process alone. */
+static void try_all(void)
 {
-  static int known[SFPMPI_FORMS]; /* 1 + result */
-  const int one = 1, to[2] = {1, 2};
-  int from[2] = {2, 1};
+  static bool tried;
+  const int ones[2] = {1, 1}, to[NBLOCKS] = {0, 1, 2, 3};
   MPI_Comm comm;
-  if (known[form] == 0 && PMPI_Cart_create(MPI_COMM_SELF, 1, &one, &one, 0, &comm) == MPI_SUCCESS) {
-    exchange_with_itself(form, comm, to, from);
-    known[form] = 1 + (from[0] == 2);
-    (void)PMPI_Comm_free(&comm);
-  }
-  return known[form] != 1;
+  if (tried || PMPI_Cart_create(MPI_COMM_SELF, 2, ones, ones, 0, &comm) != MPI_SUCCESS)
+    return;
+  tried = true;
+  for (sfpmpi_form_t form = SFPMPI_BLOCKING; form < SFPMPI_FORMS; form++)
+    for (sfpmpi_kind_t kind = SFPMPI_SAME; kind < SFPMPI_KINDS; kind++) {
+      int from[NBLOCKS] = {1, 0, 3, 2};
+      exchange_with_itself(form, kind, comm, to, from);
+      sfpmpi_neighbors_order[form][kind] = from[0] == 0             ? SFPMPI_AS_SENT
+                                           : from[0] == NBLOCKS - 1 ? SFPMPI_REVERSED
+                                                                    : SFPMPI_STANDARD;
+    }
+  (void)PMPI_Comm_free(&comm);
 }
 
 /* ---- Numbers of blocks ------------------------------------------------------------------------------------------- */
@@ -127,12 +146,19 @@ int sfpmpi_neighbors_number_out(const sfpmpi_neighbors_t *neighbors, int *number
   return n;
 }
 
-/* As the standard has it: in Cartesian topologies the pairs of a dimension are exchanged. */
-static int number_crossed(const sfpmpi_neighbors_t *neighbors, int *number, int *ranks)
+/* Place i among the blocks to be received, in that order. */
+static int place(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t order, int i)
+{
+  if (order == SFPMPI_REVERSED)
+    return neighbors->nin - 1 - i;
+  return order == SFPMPI_STANDARD && neighbors->cartesian ? i ^ 1 : i;
+}
+
+static int number_by_standard(const sfpmpi_neighbors_t *neighbors, int *number, int *ranks)
 {
   int n = 0;
   for (int i = 0; i < neighbors->nin; i++) {
-    int block = neighbors->cartesian ? i ^ 1 : i, rank = neighbors->in[block];
+    int block = place(neighbors, SFPMPI_STANDARD, i), rank = neighbors->in[block];
     number[block] = rank == MPI_PROC_NULL ? -1 : n;
     if (rank != MPI_PROC_NULL)
       ranks[n++] = rank;
@@ -140,38 +166,33 @@ static int number_crossed(const sfpmpi_neighbors_t *neighbors, int *number, int 
   return n;
 }
 
-/* The k-th block from a rank is the k-th time that ranks has it. */
-static void number_in_order(const sfpmpi_neighbors_t *neighbors, int *number, const int *ranks)
+/* The k-th block from a rank, in that order, is the k-th time that ranks has it. Returns whether a rank is there
+ * several times. */
+static bool number_otherwise(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t order, int *number, const int *ranks)
 {
+  bool several = false;
   for (int i = 0; i < neighbors->nin; i++) {
-    int rank = neighbors->in[i], earlier = 0, leaf = 0;
-    number[i] = -1;
+    int block = place(neighbors, order, i), rank = neighbors->in[block], earlier = 0, leaf = 0;
+    number[block] = -1;
     if (rank == MPI_PROC_NULL)
       continue;
     for (int k = 0; k < i; k++)
-      earlier += neighbors->in[k] == rank;
+      earlier += neighbors->in[place(neighbors, order, k)] == rank;
+    several = several || earlier > 0;
     while (ranks[leaf] != rank || earlier-- > 0)
       leaf++;
-    number[i] = leaf;
+    number[block] = leaf;
   }
+  return several;
 }
 
-static bool has_equal_pairs(const sfpmpi_neighbors_t *neighbors)
+int sfpmpi_neighbors_number_in(const sfpmpi_neighbors_t *neighbors, int *const number[SFPMPI_ORDERS], int *ranks)
 {
-  for (int i = 0; i < neighbors->nin; i += 2)
-    if (neighbors->in[i] == neighbors->in[i + 1] && neighbors->in[i] != MPI_PROC_NULL)
-      return true;
-  return false;
-}
-
-int sfpmpi_neighbors_number_in(const sfpmpi_neighbors_t *neighbors, int *const number[SFPMPI_FORMS], int *ranks)
-{
-  int n = 0;
-  bool matters = neighbors->cartesian && has_equal_pairs(neighbors);
-  for (sfpmpi_form_t form = SFPMPI_BLOCKING; form < SFPMPI_FORMS; form++) {
-    n = number_crossed(neighbors, number[form], ranks);
-    if (matters && !crosses(form))
-      number_in_order(neighbors, number[form], ranks);
-  }
+  int n = number_by_standard(neighbors, number[SFPMPI_STANDARD], ranks);
+  bool several = false;
+  for (sfpmpi_order_t order = SFPMPI_AS_SENT; order < SFPMPI_ORDERS; order++)
+    several = number_otherwise(neighbors, order, number[order], ranks);
+  if (several)
+    try_all();
   return n;
 }

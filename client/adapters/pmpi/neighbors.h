@@ -5,8 +5,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* Forms of calls. */
+/* Forms of calls, and kinds: of arguments. */
 typedef enum sfpmpi_form { SFPMPI_BLOCKING, SFPMPI_NONBLOCKING, SFPMPI_PERSISTENT_FORM, SFPMPI_FORMS } sfpmpi_form_t;
+typedef enum sfpmpi_kind { SFPMPI_SAME, SFPMPI_V, SFPMPI_W, SFPMPI_KINDS } sfpmpi_kind_t;
 
 /* Ranks of the communicator, or MPI_PROC_NULL. */
 typedef struct sfpmpi_neighbors {
@@ -23,12 +24,21 @@ void sfpmpi_neighbors_free(sfpmpi_neighbors_t *neighbors);
 /* Numbers the blocks to be sent, MPI_PROC_NULL left out: -1. Writes the neighbours to ranks, and returns how many. */
 int sfpmpi_neighbors_number_out(const sfpmpi_neighbors_t *neighbors, int *number, int *ranks);
 
-/* The same for the blocks to be received, so that the k-th block that a process sends to another is the k-th that the
- * other has among ranks from the process.
- *
- * In a periodic dimension of one or two processes both neighbours are the same process. By the standard a block sent in
- * the negative direction arrives as the one from the positive direction. For some forms of calls Open MPI 4 delivers
- * such blocks in the order in which they are sent instead, which programs must find here, too: the first use tries. */
-int sfpmpi_neighbors_number_in(const sfpmpi_neighbors_t *neighbors, int *const number[SFPMPI_FORMS], int *ranks);
+/* Which of several blocks from a process belongs to which of several blocks to this one. The standard says: the k-th
+ * that is sent is the k-th that is received, but in a periodic dimension of one or two processes, where both neighbours
+ * are the same process, a block sent in the negative direction arrives as the one from the positive direction. Not all
+ * functions of MPI libraries do so; programs must get here what they get from their MPI. */
+typedef enum sfpmpi_order {
+  SFPMPI_STANDARD,
+  SFPMPI_AS_SENT,  /* the k-th is the k-th in Cartesian topologies, too: Open MPI 4, but for blocking functions */
+  SFPMPI_REVERSED, /* the k-th is the k-th from the end: some functions of MPICH 4 */
+  SFPMPI_ORDERS
+} sfpmpi_order_t;
+
+/* Numbers the blocks to be received, for each order; otherwise as sfpmpi_neighbors_number_out. */
+int sfpmpi_neighbors_number_in(const sfpmpi_neighbors_t *neighbors, int *const number[SFPMPI_ORDERS], int *ranks);
+
+/* The order of this MPI. Tried when it matters first. */
+extern sfpmpi_order_t sfpmpi_neighbors_order[SFPMPI_FORMS][SFPMPI_KINDS];
 
 #endif

@@ -39,8 +39,8 @@ static int new_operation(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
   operation->moves = calloc(nroots + nleaves + 1, sizeof *operation->moves);
   int code = MPI_ERR_NO_MEM;
   if (operation->root != NULL && operation->leaf != NULL && operation->leaf_bytes != NULL && operation->moves != NULL)
-    code = sfpmpi_error_code(sf_exchange_init(star->graph, operation->root, operation->leaf, operation->leaf_bytes,
-                                              &operation->request));
+    code = sfpmpi_error_code(
+        sf_exchange_init(star->graph, operation->root, operation->leaf, operation->leaf_bytes, &operation->request));
   if (code == MPI_SUCCESS)
     *operation_p = operation;
   else
@@ -158,7 +158,8 @@ static int fill(sfpmpi_operation_t *operation, const sfpmpi_call_t *call, sfpmpi
   if (!fill_side(operation, &call->send, star->nout, star->root, operation->root, &scratch))
     return SFPMPI_TO_MPI;
   operation->npacked = operation->nmoves;
-  if (!fill_side(operation, &call->receive, star->nin, star->leaf[form], operation->leaf, &scratch))
+  const int *leaves = star->leaf[sfpmpi_neighbors_order[form][call->kind]];
+  if (!fill_side(operation, &call->receive, star->nin, leaves, operation->leaf, &scratch))
     return SFPMPI_TO_MPI;
   return operation->nmoves == 0 || place_moves(operation, scratch) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }

@@ -24,6 +24,7 @@ typedef struct sfpmpi_side {
 } sfpmpi_side_t;
 
 typedef struct sfpmpi_call {
+  sfpmpi_kind_t kind;
   sfpmpi_side_t send;
   sfpmpi_side_t receive;
 } sfpmpi_call_t;
@@ -32,8 +33,8 @@ typedef struct sfpmpi_call {
 typedef struct sfpmpi_move {
   const sfpmpi_datatype_t *datatype; /* held */
   char *memory;
-  size_t count;    /* values */
-  size_t offset;   /* in the scratch memory */
+  size_t count;      /* values */
+  size_t offset;     /* in the scratch memory */
   sf_block_t *block; /* of root or leaf */
 } sfpmpi_move_t;
 
@@ -42,8 +43,8 @@ typedef struct sfpmpi_operation {
   sfpmpi_star_t *star;
   struct sfpmpi_operation *next; /* idle ones */
   sf_request_t *request;
-  sf_block_t *root;     /* by number of root */
-  sf_block_t *leaf;     /* by number of leaf */
+  sf_block_t *root; /* by number of root */
+  sf_block_t *leaf; /* by number of leaf */
   size_t *leaf_bytes;
   sfpmpi_move_t *moves; /* first npacked of root, then of leaf */
   int npacked, nmoves;
@@ -59,7 +60,8 @@ typedef struct sfpmpi_operation {
 /* Instead of a code of MPI: MPI must carry the call, because it will refuse its arguments. */
 #define SFPMPI_TO_MPI (-1)
 
-/* Makes an operation with the arguments of a call; it does not begin. Returns an error code of MPI, or SFPMPI_TO_MPI. */
+/* Makes an operation with the arguments of a call; it does not begin. Returns an error code of MPI, or SFPMPI_TO_MPI.
+ */
 int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form,
                           sfpmpi_operation_t **operation_p);
 

@@ -61,13 +61,23 @@ static int cancel(void *extra, int complete)
   return MPI_SUCCESS;
 }
 
+/* ---- Persistent ones ----------------------------------------------------------------------------------------------
+ */
+
+/* From where a persistent request receives. MPICH does not count requests with MPI_PROC_NULL among the active ones. */
+#if defined(OPEN_MPI)
+#define TOKEN_SOURCE MPI_PROC_NULL
+#else
+#define TOKEN_SOURCE 0
+#endif
+
 /* ---- Lifetime ---------------------------------------------------------------------------------------------------- */
 
 int sfpmpi_request_make(sfpmpi_operation_t *operation, MPI_Request *request_p)
 {
   int code;
   if (operation->persistent)
-    code = PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &operation->token);
+    code = PMPI_Recv_init(NULL, 0, MPI_BYTE, TOKEN_SOURCE, 0, sfpmpi_job.self, &operation->token);
   else
     code = PMPI_Grequest_start(query, end, cancel, operation, &operation->token);
   if (code != MPI_SUCCESS)
@@ -85,9 +95,11 @@ int sfpmpi_request_make(sfpmpi_operation_t *operation, MPI_Request *request_p)
 
 void sfpmpi_request_complete(sfpmpi_operation_t *operation)
 {
-  if (operation->persistent)
-    (void)PMPI_Start(&operation->token); /* and it is complete */
-  else
+  if (operation->persistent) {
+    (void)PMPI_Start(&operation->token);
+    if (TOKEN_SOURCE != MPI_PROC_NULL)
+      (void)PMPI_Send(NULL, 0, MPI_BYTE, 0, 0, sfpmpi_job.self);
+  } else
     (void)PMPI_Grequest_complete(operation->token);
 }
 

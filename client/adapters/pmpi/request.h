@@ -1,6 +1,7 @@
 /* Requests that the program has for operations of this library. They are requests of MPI's own, so that they can stand
- * in its arrays and be completed by it: generalised ones for nonblocking calls; sends to MPI_PROC_NULL for persistent
- * ones, which are inactive until the operation has ended. A table leads from them to the operations. */
+ * in its arrays and be completed by it: generalised ones for nonblocking calls; persistent receives for persistent
+ * ones, which start when the operation has ended, and are complete at once. A table leads from them to the operations.
+ */
 #ifndef SFC_ADAPTERS_PMPI_REQUEST_H
 #define SFC_ADAPTERS_PMPI_REQUEST_H
 

@@ -137,7 +137,7 @@ static bool number_blocks(making_t *making)
   sfpmpi_topology_t *topology = making->topology;
   sfpmpi_star_t *alltoall = &topology->alltoall, *allgather = &topology->allgather;
   size_t nin = (size_t)neighbors->nin, nout = (size_t)neighbors->nout;
-  int *next = topology->numbers = calloc(SFPMPI_FORMS * nin + nout + 2, sizeof *next);
+  int *next = topology->numbers = calloc(SFPMPI_ORDERS * nin + nout + 2, sizeof *next);
   making->in = calloc(nin + 1, sizeof *making->in);
   making->out = calloc(nout + 1, sizeof *making->out);
   if (next == NULL || making->in == NULL || making->out == NULL)
@@ -147,8 +147,8 @@ static bool number_blocks(making_t *making)
   allgather->root = next++; /* number 0 */
   alltoall->root = next;
   next += nout;
-  for (int form = 0; form < SFPMPI_FORMS; form++, next += nin)
-    alltoall->leaf[form] = allgather->leaf[form] = next;
+  for (int order = 0; order < SFPMPI_ORDERS; order++, next += nin)
+    alltoall->leaf[order] = allgather->leaf[order] = next;
   alltoall->nroots = sfpmpi_neighbors_number_out(neighbors, alltoall->root, making->out);
   alltoall->nleaves = allgather->nleaves = sfpmpi_neighbors_number_in(neighbors, alltoall->leaf, making->in);
   allgather->nroots = alltoall->nroots > 0;

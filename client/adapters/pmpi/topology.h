@@ -19,7 +19,7 @@ typedef struct sfpmpi_star {
   int nroots, nleaves;           /* both 0: this process never takes part */
   int nout, nin;                 /* blocks sent and received by a call, those of MPI_PROC_NULL included */
   int *root;                     /* nout numbers of roots; negative: MPI_PROC_NULL */
-  int *leaf[SFPMPI_FORMS];       /* nin numbers of leaves; negative: MPI_PROC_NULL */
+  int *leaf[SFPMPI_ORDERS];      /* nin numbers of leaves; negative: MPI_PROC_NULL */
   struct sfpmpi_operation *idle; /* operations for reuse */
 } sfpmpi_star_t;
 
