@@ -82,7 +82,8 @@ static bool is_predefined(MPI_Datatype handle)
 /* Whether MPI accepts the datatype in communication: that it was committed only MPI knows. */
 static bool is_committed(MPI_Datatype handle)
 {
-  return PMPI_Send(NULL, 0, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
+  char nothing;
+  return PMPI_Send(&nothing, 1, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
 }
 
 static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
