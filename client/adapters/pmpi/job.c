@@ -8,7 +8,10 @@
 
 #include "client/adapters/pmpi/topology.h"
 
-sfpmpi_job_t sfpmpi_job = {.group = MPI_GROUP_NULL, .self = MPI_COMM_NULL, .lock = PTHREAD_MUTEX_INITIALIZER};
+sfpmpi_job_t sfpmpi_job = {
+    .group = MPI_GROUP_NULL, .self = MPI_COMM_NULL, .pending = MPI_REQUEST_NULL, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+#define LEAVING_TAG 1 /* of a message of the process to itself; requests have 0 */
 
 /* ---- Joining and leaving ----------------------------------------------------------------------------------------- */
 
@@ -59,6 +62,7 @@ void sfpmpi_job_join(int level)
   (void)PMPI_Comm_group(MPI_COMM_WORLD, &sfpmpi_job.group);
   (void)PMPI_Comm_dup(MPI_COMM_SELF, &sfpmpi_job.self);
   (void)PMPI_Comm_set_errhandler(sfpmpi_job.self, MPI_ERRORS_RETURN);
+  (void)PMPI_Irecv(NULL, 0, MPI_BYTE, 0, LEAVING_TAG, sfpmpi_job.self, &sfpmpi_job.pending);
 }
 
 void sfpmpi_job_leave(void)
@@ -69,6 +73,8 @@ void sfpmpi_job_leave(void)
   (void)sf_finalize(sfpmpi_job.context); /* of a job that has failed: others have said so */
   sfpmpi_job.context = NULL;
   (void)PMPI_Group_free(&sfpmpi_job.group);
+  (void)PMPI_Send(NULL, 0, MPI_BYTE, 0, LEAVING_TAG, sfpmpi_job.self);
+  (void)PMPI_Wait(&sfpmpi_job.pending, MPI_STATUS_IGNORE);
   (void)PMPI_Comm_free(&sfpmpi_job.self);
 }
 

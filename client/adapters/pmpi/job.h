@@ -14,6 +14,7 @@ typedef struct sfpmpi_job {
   bool shared;           /* several threads may call MPI at the same time */
   MPI_Group group;       /* the processes in the job's order */
   MPI_Comm self;         /* this process alone, for this library; errors are returned */
+  MPI_Request pending;   /* completes when the process leaves; looking at it lets MPI make progress */
   pthread_mutex_t lock;  /* of tables and lists; see sfpmpi_lock */
 } sfpmpi_job_t;
 
