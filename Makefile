@@ -118,8 +118,6 @@ merge_objects := $(call objects,$(wildcard shm/trunk/merge/*.c))
 report_objects := $(call objects,$(call find_sources,proto/report))
 client_objects := $(shared_objects) $(call objects,$(filter-out client/adapters/%,$(call find_sources,client)))
 adapter_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/mpi/*.c)))
-# What MPI programs preload.
-pmpi_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/pmpi/*.c)))
 # What PETSc loads: where PETSc and its private headers are.
 petsc_objects := $(if $(petsc_sfimpl),$(call with_mpi_only,$(call objects,$(wildcard client/adapters/petsc/*.c))))
 petsc_test_objects := $(if $(petsc_objects),$(call objects,$(wildcard tests/petsc/*.c)))
@@ -185,9 +183,9 @@ cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
 real_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libsftest_cuda.so)
 device_mpi := $(if $(cuda_objects),$(call with_mpi_only,$(BUILD)/tests/cuda/libsftest_device_mpi.so))
-pmpi_library := $(if $(pmpi_objects),$(BUILD)/libsfclient_pmpi.so)
 petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
+include client/adapters/pmpi/pmpi.mk
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
 tools_library := $(BUILD)/libsftools.a
@@ -311,12 +309,6 @@ $(petsc_library): $(petsc_objects) $(call objects,shm/kernels/unit.c) client/lib
 	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_petsc.map \
 		-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient_mpi -lsfclient \
 		$(PETSC_LIBS)
-
-# In front of MPI's own functions, which it finds by the loader.
-$(pmpi_library): $(pmpi_objects) $(adapter_objects) client/libsfclient_pmpi.map $(shared_libraries) $(BUILD)/link.stamp \
-		$(BUILD)/mpi.stamp
-	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_pmpi.map \
-		-Wl,-z,defs -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient -ldl
 
 # Its own copy of shm/base/error.c: nothing needs to be exported by sfd.
 $(mpi_plugin): $(plugin_objects) $(call objects,shm/base/error.c shm/base/thread.c) daemon/net/fabric/mpi/libsfd_mpi.map $(BUILD)/link.stamp \

@@ -16,7 +16,8 @@ void sfpmpi_call_site_find(char *text, size_t size, const char *called, const vo
   if (info.dli_sname != NULL)
     snprintf(text, size, "%s in %s (%s)", called, info.dli_sname, file);
   else
-    snprintf(text, size, "%s in %s+0x%zx", called, file, (size_t)((const char *)caller - 1 - (const char *)info.dli_fbase));
+    snprintf(text, size, "%s in %s+0x%zx", called, file,
+             (size_t)((const char *)caller - 1 - (const char *)info.dli_fbase));
 }
 
 const char *sfpmpi_call_site_text(char *text, const char *name, const char *what, const char *made)
