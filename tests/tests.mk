@@ -91,8 +91,9 @@ tsan: deps
 run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
+# Beside a second MPI, too, if it is installed.
 bench: deps
-	@$(SUBMAKE) all $(petsc_bench)
+	@$(SUBMAKE) all $(petsc_bench) $(if $(shell command -v mpicc.mpich),$(BUILD)/mpich/sfperf)
 	BUILD='$(BUILD)' tests/bench/run
 
 # The build without counters is of no other use.
