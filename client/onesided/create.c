@@ -58,20 +58,17 @@ static const sfc_attachment_ops_t array_ops = {.free = free_array};
 /* Other ranks unmap the own part when the daemon tells them of the removal. */
 static void remove_segment(sf_array_t *array)
 {
-  Sfproto__SegmentRemove remove = SFPROTO__SEGMENT_REMOVE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_REMOVE, segment_remove, &remove);
-  remove.segment = sfshm_array_segment(array->graph->number);
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(SEGMENT_REMOVE, segment_remove, .segment = sfshm_array_segment(array->graph->number));
   if (array->is_known)
     (void)sfc_daemon_tell(&array->context->control, &message, NULL, 0); /* a lost daemon has no segments */
 }
 
 static sf_status_t add_segment(sf_array_t *array)
 {
-  Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(SEGMENT_ADD, segment_add, &add);
-  add.segment = sfshm_array_segment(array->graph->number);
-  add.length = array->region.length_bytes;
-  add.has_array = add.array = true;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(SEGMENT_ADD, segment_add, .segment = sfshm_array_segment(array->graph->number),
+                         .length = array->region.length_bytes, SFPROTO_HAS(array, true));
   sf_status_t status = sfc_daemon_tell(&array->context->control, &message, &array->region.fd, 1);
   array->is_known = status == SF_OK;
   close(array->region.fd);
@@ -85,15 +82,11 @@ static sf_status_t open_at_daemon(const sf_array_t *array)
   const sfshm_array_t *shape = &array->shape;
   int64_t extents[SFSHM_ARRAY_DIMS], blocks[SFSHM_ARRAY_DIMS];
   int32_t grid[SFSHM_ARRAY_DIMS];
-  Sfproto__ArrayOpen open = SFPROTO__ARRAY_OPEN__INIT;
+  size_t ndims = (size_t)shape->ndims;
+  Sfproto__ArrayOpen open = SFPROTO_BODY(array_open, .graph = array->graph->number, .unit = shape->base,
+                                         .n_extents = ndims, .extents = extents, .n_grid = ndims, .grid = grid,
+                                         .n_blocks = ndims, .blocks = blocks, .bounds = array->bounds);
   Sfproto__Message message = SFPROTO_MESSAGE(ARRAY_OPEN, array_open, &open);
-  open.graph = array->graph->number;
-  open.unit = shape->base;
-  open.n_extents = open.n_blocks = open.n_grid = (size_t)shape->ndims;
-  open.extents = extents;
-  open.blocks = blocks;
-  open.grid = grid;
-  open.bounds = array->bounds;
   for (int32_t d = 0; d < shape->ndims; d++) {
     const sfshm_array_dim_t *dim = &shape->dims[d];
     extents[d] = dim->extent;

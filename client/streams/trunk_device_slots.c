@@ -30,18 +30,12 @@ static sf_status_t tell_ask(const sfc_stream_nodes_t *nodes, size_t unit_bytes, 
 {
   const sfc_streams_t *streams = nodes->streams;
   sfshm_device_identity_t identity;
-  Sfproto__TrunkAsk body = SFPROTO__TRUNK_ASK__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_ASK, trunk_ask, &body);
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(
+      TRUNK_ASK, trunk_ask, .device = {sizeof identity.bytes, identity.bytes}, .graph = nodes->copy->number,
+      .class_bytes = sfshm_exchange_class(unit_bytes), .roots = sides.roots_on_device, .leaves = sides.leaves_on_device,
+      .sees_adapters = streams->ops->sees_adapters(streams->device));
   sf_status_t status = streams->plugin->identify(streams->ops->device(streams->device), &identity);
-  if (status != SF_OK)
-    return status;
-  body.device = (ProtobufCBinaryData){sizeof identity.bytes, identity.bytes};
-  body.graph = nodes->copy->number;
-  body.class_bytes = sfshm_exchange_class(unit_bytes);
-  body.roots = sides.roots_on_device;
-  body.leaves = sides.leaves_on_device;
-  body.sees_adapters = streams->ops->sees_adapters(streams->device);
-  return tell(nodes, &message);
+  return status == SF_OK ? tell(nodes, &message) : status;
 }
 
 void sfc_streams_node_slots_ask(sfc_stream_nodes_t *nodes, size_t unit_bytes, sfc_stream_sides_t sides)
@@ -108,9 +102,7 @@ static sf_status_t open_told(sfc_stream_nodes_t *nodes, const sfproto_incoming_t
 static sf_status_t get(sfc_stream_nodes_t *nodes)
 {
   sfproto_incoming_t incoming;
-  Sfproto__TrunkGet get = SFPROTO__TRUNK_GET__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_GET, trunk_get, &get);
-  get.graph = nodes->copy->number;
+  Sfproto__Message message = SFPROTO_MESSAGE_OF(TRUNK_GET, trunk_get, .graph = nodes->copy->number);
   sf_status_t status =
       sfc_daemon_call(&nodes->copy->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_TRUNK_SLOTS, &incoming);
   if (status != SF_OK)
@@ -122,10 +114,8 @@ static sf_status_t get(sfc_stream_nodes_t *nodes)
 
 static sf_status_t tell_have(const sfc_stream_nodes_t *nodes, bool closed)
 {
-  Sfproto__TrunkHave have = SFPROTO__TRUNK_HAVE__INIT;
-  Sfproto__Message message = SFPROTO_MESSAGE(TRUNK_HAVE, trunk_have, &have);
-  have.graph = nodes->copy->number;
-  have.has_closed = have.closed = closed;
+  Sfproto__Message message =
+      SFPROTO_MESSAGE_OF(TRUNK_HAVE, trunk_have, .graph = nodes->copy->number, .has_closed = closed, .closed = closed);
   return tell(nodes, &message);
 }
 
