@@ -1,6 +1,6 @@
-/* What an operation sends of a device's data through cells, slots and trunks: the values for all neighbours are brought
- * to the host by one kernel, and waited for once; lanes then pack from there as from any memory of the host. The thread
- * that uses the graph. */
+/* Staging of device data in host memory: for cells, slots and trunks one kernel brings the values for all neighbours to
+ * the host and is waited for once; lanes then pack from there as from any memory of the host. The thread that uses the
+ * graph. */
 #ifndef SFC_ENGINE_DEVICE_STAGING_H
 #define SFC_ENGINE_DEVICE_STAGING_H
 

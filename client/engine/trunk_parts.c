@@ -43,11 +43,23 @@ static bool find_received(const sfc_trunk_t *trunk, const sf_request_t *request,
 uint32_t sfc_trunk_parts_find(const sfc_trunk_t *trunk, const sf_request_t *request, const sfc_trunk_side_t *side)
 {
   share_t share;
-  if (request->nfields > 1 ||
-      (request->operation == SFSHM_REDUCE &&
-       (side->told->nmembers > 1 || request->devices != NULL || !find_sent(trunk, request, &share))))
+  if (request->operation == SFSHM_REDUCE &&
+      (side->told->nmembers > 1 || side->told->send_units > side->told->send_values || request->devices != NULL ||
+       !find_sent(trunk, request, &share)))
     return 1;
   return sfshm_trunk_parts(side->told->send_values, request->value_bytes);
+}
+
+/* Parts divide the bytes of a message, in which the values of one field follow those of another. Returns how many of a
+ * field's values are, or have begun, in the bytes of the first values of all fields; all: number of values of a field.
+ */
+static int64_t field_values(const sf_request_t *request, const sfc_field_t *field, int64_t all, int64_t values,
+                            bool begun)
+{
+  int64_t unit_bytes = (int64_t)field->combine.unit_bytes;
+  int64_t bytes = values * (int64_t)request->value_bytes - all * (int64_t)field->before_bytes;
+  int64_t n = (bytes + (begun ? unit_bytes - 1 : 0)) / unit_bytes;
+  return bytes <= 0 ? 0 : n < all ? n : all;
 }
 
 /* The share's values at positions from lo up to hi: *first_p is counted from the beginning of the share. */
@@ -61,15 +73,19 @@ static int64_t clip(const share_t *share, int64_t lo, int64_t hi, int64_t *first
 
 void sfc_trunk_parts_pack(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts)
 {
-  const sfc_field_t *field = &request->first;
-  int64_t values = sfc_trunk_sending(lane->trunk, request->operation)->told->send_values, first, n;
+  int64_t values = sfc_trunk_sending(lane->trunk, request->operation)->told->send_values;
+  int64_t from = sfshm_trunk_part_first(values, parts, part), until = sfshm_trunk_part_first(values, parts, part + 1);
   share_t share;
   (void)find_sent(lane->trunk, request, &share);
-  n = clip(&share, sfshm_trunk_part_first(values, parts, part), sfshm_trunk_part_first(values, parts, part + 1),
-           &first);
-  if (n > 0)
-    field->move->pack(field->combine.unit, share.vertex, first, n, field->source,
-                      slot + (size_t)(share.first + first) * field->combine.unit_bytes);
+  for (int32_t k = 0; k < request->nfields; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    int64_t first, n = clip(&share, field_values(request, field, values, from, true),
+                            field_values(request, field, values, until, true), &first);
+    char *section = slot + (size_t)values * field->before_bytes;
+    if (n > 0)
+      field->move->pack(field->combine.unit, share.vertex, first, n, field->source,
+                        section + (size_t)(share.first + first) * field->combine.unit_bytes);
+  }
 }
 
 int64_t sfc_trunk_parts_arrived(const sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side)
@@ -85,13 +101,18 @@ int64_t sfc_trunk_parts_arrived(const sfc_lane_t *lane, const sf_request_t *requ
 
 void sfc_trunk_parts_unpack(sfc_lane_t *lane, const sf_request_t *request, const char *slot, int64_t until)
 {
-  const sfc_field_t *field = &request->first;
-  int64_t first, n = 0;
+  int64_t values = sfc_trunk_receiving(lane->trunk, request->operation)->told->receive_values;
   share_t share;
-  if (find_received(lane->trunk, request, &share))
-    n = clip(&share, lane->rx_cursor.value, until, &first);
-  if (n > 0)
-    field->combine.kernels->unpack(field->combine.unit, share.vertex, first, n,
-                                   slot + (size_t)(share.first + first) * field->combine.unit_bytes, field->target);
+  bool found = find_received(lane->trunk, request, &share);
+  for (int32_t k = 0; k < request->nfields && found; k++) {
+    const sfc_field_t *field = &request->fields[k];
+    int64_t first, n = clip(&share, field_values(request, field, values, lane->rx_cursor.value, false),
+                            field_values(request, field, values, until, false), &first);
+    const char *section = slot + (size_t)values * field->before_bytes;
+    if (n > 0)
+      field->combine.kernels->unpack(field->combine.unit, share.vertex, first, n,
+                                     section + (size_t)(share.first + first) * field->combine.unit_bytes,
+                                     field->target);
+  }
   lane->rx_cursor.value = until;
 }
