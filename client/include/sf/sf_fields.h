@@ -31,7 +31,8 @@ typedef struct sf_field {
  * the rule of operations in flight at the same time: no field may update memory that another field reads or updates.
  * All kinds of host memory may be mixed. Large payloads are zero-copy if all buffers that a rank sends are in sf_alloc
  * memory, or all are registered. The daemon's workers do not copy for such an operation. Buffers of devices are packed
- * by kernels and staged in host memory.
+ * by kernels and staged in host memory. Small payloads of fields with one unit and op take as long as one field of the
+ * same size if the request is persistent, or if the graph's last call in this direction had the same arguments.
  *
  * Errors of sf_bcast_begin, with the number of the field in the detail. SF_ERR_ARG: n is out of range, or the units
  * together exceed 2^40 bytes. SF_ERR_MISMATCH: ranks called with different n, units or ops; these are compared by a
