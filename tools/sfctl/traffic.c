@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/report/arrays.h"
 #include "proto/report/counters.h"
+#include "shm/array/layout.h"
 #include "shm/base/error.h"
 #include "shm/base/room.h"
 #include "shm/lane/message.h"
@@ -183,11 +185,43 @@ static sf_status_t take_rank(void *context, const Sfproto__Message *message, int
   return counting->status;
 }
 
+/* ---- Arrays ------------------------------------------------------------------------------------------------------ */
+
+/* Counts requests of a node's ranks to other nodes. The counters of arrays do not tell nodes apart. */
+static void count_array(counting_t *counting, const Sfproto__Message *message)
+{
+  const Sfproto__ArrayInfo *info = message->array_info;
+  int32_t node = message->has_told_by ? message->told_by : counting->node; /* one node answers: that of the ranks */
+  const sfctl_party_t here = {SFCTL_PARTY_NODE, node}, others = {SFCTL_PARTY_OTHERS, 1};
+  uint64_t graph = counting->question->graph;
+  if (info->job_id != counting->traffic.job_id || (graph != 0 && info->graph != graph))
+    return;
+  for (int access = 0; access < SFREPORT_ARRAY_ACCESSES; access++) {
+    bool is_get = access == SFSHM_ARRAY_GET;
+    sfctl_flow_t flow = {.from = is_get ? others : here, .to = is_get ? here : others};
+    flow.messages = sfreport_array_count(info->operations, info->n_operations, SFSHM_ARRAY_DAEMON, access);
+    flow.bytes = sfreport_array_count(info->bytes, info->n_bytes, SFSHM_ARRAY_DAEMON, access);
+    add_flow(counting, &flow);
+  }
+}
+
+static sf_status_t count_arrays(counting_t *counting, sfctl_connection_t *connection)
+{
+  sfreport_list_t list = {0};
+  sf_status_t status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__ARRAYS, counting->question->job, &list);
+  for (size_t i = 0; i < list.count; i++)
+    count_array(counting, list.items[i].message);
+  sfreport_list_clear(&list);
+  return status == SF_OK ? counting->status : status;
+}
+
 sf_status_t sfctl_traffic_ask(sfctl_connection_t *connection, const sfctl_traffic_question_t *question,
                               sfctl_traffic_t *traffic_p)
 {
   counting_t counting = {.question = question};
   sf_status_t status = sfctl_collect_ranks(connection, question->job, take_rank, &counting);
+  if (status == SF_OK && question->by == SFCTL_BY_NODES)
+    status = count_arrays(&counting, connection);
   if (status == SF_OK && question->graph != 0 && !counting.found_graph)
     status = sfshm_error(SF_ERR_NOT_FOUND, "no rank here counts for a graph %" PRIu64, question->graph);
   if (status != SF_OK) {

@@ -34,7 +34,7 @@ typedef struct sfctl_traffic {
 
 typedef enum sfctl_by {
   SFCTL_BY_RANKS, /* sent by ranks: to ranks of the node, and to other nodes */
-  SFCTL_BY_NODES, /* sent by daemons to other nodes */
+  SFCTL_BY_NODES, /* sent by daemons to other nodes; of arrays that exist, the elements of requests to other nodes */
   SFCTL_BY_PAIRS, /* from rank to rank: on one node as sent, else the payload that the pair needs, without messages */
 } sfctl_by_t;
 

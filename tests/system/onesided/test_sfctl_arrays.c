@@ -47,7 +47,7 @@ static int work(sftest_rank_t *self)
 }
 
 /* After the operations of the ranks. */
-static void look_at_arrays(const char *socket)
+static void look_at_arrays(const char *socket, const char *other_socket)
 {
   sftest_sfctl(socket, WORDS("arrays", "--wide"), 0);
   sftest_expect_in(sftest_sfctl_out, "40 x 6");
@@ -64,6 +64,11 @@ static void look_at_arrays(const char *socket)
   sftest_expect_in(sftest_sfctl_out, "\n1 array:  0 OPS/s");
   sftest_sfctl(socket, WORDS("top", "-n", "1", "-d", "0.02", "--json", "arrays"), 0);
   sftest_expect_in(sftest_sfctl_out, "\"in_flight_requests\":0,\"part_bytes\":960");
+  sftest_sfctl(socket, WORDS("matrix", "--all-nodes", "--by", "nodes", "--format", "csv"), 0);
+  sftest_expect_in(sftest_sfctl_out, "\nnode 0,other nodes,6,288\n");
+  sftest_expect_in(sftest_sfctl_out, "\nnode 1,other nodes,6,288\n");
+  sftest_sfctl(other_socket, WORDS("matrix", "--by", "nodes", "--format", "csv"), 0);
+  sftest_expect_in(sftest_sfctl_out, "\nnode 1,other nodes,6,288\n");
   sftest_sfctl(socket, WORDS("trace", "dump"), 0);
   sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array put\"");
   sftest_expect_in(sftest_sfctl_out, "\"cat\":\"array\",\"name\":\"array get\"");
@@ -87,7 +92,7 @@ START_TEST(arrays)
   sftest_sfctl(socket, WORDS("trace", "start"), 0);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
   sftest_await(&scene->nready, RANKS);
-  look_at_arrays(socket);
+  look_at_arrays(socket, cluster.nodes[1].socket);
   sftest_sfctl(socket, WORDS("stuck", "--threshold", "3600"), 0);
   kill(cluster.nodes[1].pid, SIGSTOP);
   scene->stopped = true;
