@@ -16,7 +16,7 @@
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------- */
 
-static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exchange_t **exchange_p)
+static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, int64_t side, sfc_exchange_t **exchange_p)
 {
   sfc_trunks_t *trunks = graph->trunks;
   uint32_t nsides = trunks->map->nsides;
@@ -25,10 +25,11 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
   if (exchange == NULL)
     return sfshm_error(SF_ERR_NOMEM, "exchange of %u sides", nsides);
   exchange->class_bytes = class_bytes;
-  sf_status_t status =
-      sfshm_exchange_layout(trunks->map->sides, nsides, class_bytes, SFC_EXCHANGE_MAX_BYTES, exchange->slots, &length);
+  exchange->side = side;
+  sf_status_t status = sfshm_side_layout(trunks->map->sides, nsides, side, class_bytes, SFC_EXCHANGE_MAX_BYTES,
+                                         exchange->slots, &length);
   if (status == SF_OK)
-    status = sfc_trunk_exchange_map(graph, class_bytes, &exchange->region);
+    status = sfc_trunk_exchange_map(graph, class_bytes, side, &exchange->region);
   if (status == SF_OK && exchange->region.length_bytes < length) {
     status = sfshm_error(SF_ERR_PROTO, "exchange of %zu bytes, %llu expected", exchange->region.length_bytes,
                          (unsigned long long)length);
@@ -44,21 +45,39 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, sfc_exc
   return SF_OK;
 }
 
-sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p)
+static sf_status_t find_exchange(sf_graph_t *graph, size_t unit_bytes, int64_t side, sfc_exchange_t **exchange_p)
 {
   uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
   sfc_exchange_t *exchange = graph->trunks->exchanges;
-  while (exchange != NULL && exchange->class_bytes != class_bytes)
+  while (exchange != NULL && (exchange->class_bytes != class_bytes || exchange->side != side))
     exchange = exchange->next;
   *exchange_p = exchange;
   if (exchange != NULL)
     return SF_OK;
-  return class_bytes != 0 ? add_exchange(graph, class_bytes, exchange_p)
+  return class_bytes != 0 ? add_exchange(graph, class_bytes, side, exchange_p)
                           : sfshm_error(SF_ERR_LIMIT, "unit of %zu bytes", unit_bytes);
 }
 
-const sfc_exchange_t *sfc_trunks_need_exchange(sf_graph_t *graph, size_t unit_bytes)
+sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p)
 {
+  return find_exchange(graph, unit_bytes, SFSHM_ALL_SIDES, exchange_p);
+}
+
+sf_status_t sfc_trunks_exchange_of_blocks(sf_graph_t *graph, size_t unit_bytes, const sfc_trunk_side_t *side,
+                                          sfc_exchange_t **exchange_p)
+{
+  sfc_trunks_t *trunks = graph->trunks;
+  if (trunks->own_class == 0)
+    trunks->own_class = sfshm_own_class(trunks->map->sides, trunks->map->nsides);
+  bool shared = sfshm_exchange_class(unit_bytes) < trunks->own_class;
+  return find_exchange(graph, unit_bytes, shared ? SFSHM_ALL_SIDES : (int64_t)side->number, exchange_p);
+}
+
+/* The exchange for the request's units; NULL: the graph has failed. */
+static const sfc_exchange_t *need_exchange(const sf_request_t *request)
+{
+  sf_graph_t *graph = request->graph;
+  size_t unit_bytes = request->value_bytes;
   sfc_exchange_t *exchange;
   sf_status_t status = sfc_trunks_exchange(graph, unit_bytes, &exchange);
   if (status == SF_OK)
@@ -188,27 +207,6 @@ static sf_status_t combine_staged(const sfc_trunk_t *trunk, const sf_request_t *
   return status;
 }
 
-void sfc_trunk_submit(sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side, uint64_t unit_bytes,
-                      uint32_t word)
-{
-  sf_graph_t *graph = lane->graph;
-  const sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND,
-                                    .graph = graph->number,
-                                    .message = side->sent + 1,
-                                    .desc = request->match,
-                                    .a = side->number,
-                                    .b = word,
-                                    .size = unit_bytes};
-  sfc_submit_ring_write(&graph->context->submit_ring, &entry, false);
-}
-
-void sfc_trunk_count_sent(const sfc_lane_t *lane, const sfc_trunk_side_t *side, uint64_t unit_bytes)
-{
-  sfshm_count(&lane->counts->node_messages_sent, 1);
-  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
-  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * unit_bytes);
-}
-
 /* Counts this rank's share of a part as written. The last member submits the part, and completes the message if it goes
  * whole. */
 static void post(sfc_lane_t *lane, const sf_request_t *request, char *slot, uint32_t part, uint32_t parts)
@@ -261,7 +259,7 @@ static bool send_message(sfc_lane_t *lane, sf_request_t *request)
   if (atomic_load_explicit(&side->flow->granted, memory_order_acquire) <
       sfc_trunk_send_needs(side, request->value_bytes, side->sent + 1))
     return false;
-  const sfc_exchange_t *exchange = sfc_trunks_need_exchange(request->graph, request->value_bytes);
+  const sfc_exchange_t *exchange = need_exchange(request);
   if (exchange == NULL)
     return false;
   char *slot = send_slot(exchange, side, side->sent + 1);
@@ -394,7 +392,7 @@ static sfc_taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trun
     return request->payload->take_from_node(lane, request);
   if (request->ordered && !sfc_request_is_turn(request, lane))
     return SFC_TAKING_WAITS;
-  const sfc_exchange_t *exchange = sfc_trunks_need_exchange(request->graph, request->value_bytes);
+  const sfc_exchange_t *exchange = need_exchange(request);
   if (exchange == NULL)
     return SFC_TAKING_FAILED;
   if (__builtin_expect(request->trace != 0, false))

@@ -13,8 +13,9 @@
 /* Finds the exchange for that unit size; the daemon creates it at first use of its class. */
 sf_status_t sfc_trunks_exchange(sf_graph_t *graph, size_t unit_bytes, sfc_exchange_t **exchange_p);
 
-/* The same; fails the graph and returns NULL if there is none. */
-const sfc_exchange_t *sfc_trunks_need_exchange(sf_graph_t *graph, size_t unit_bytes);
+/* The same for messages of blocks (shm/trunk/blocks.h) on a side. */
+sf_status_t sfc_trunks_exchange_of_blocks(sf_graph_t *graph, size_t unit_bytes, const sfc_trunk_side_t *side,
+                                          sfc_exchange_t **exchange_p);
 
 /* Offset of a message's slot in the exchange. */
 static inline uint64_t sfc_trunk_send_slot(const sfc_exchange_t *exchange, const sfc_trunk_side_t *side,

@@ -1,7 +1,30 @@
-/* Messages to and from other nodes in parts: see trunk.h. */
+/* Submission of messages to other nodes, and messages in parts: see trunk.h. */
 #include "client/engine/trunk.h"
 
 #include <stdatomic.h>
+
+#include "client/core.h"
+
+void sfc_trunk_submit(sfc_lane_t *lane, const sf_request_t *request, const sfc_trunk_side_t *side, uint64_t unit_bytes,
+                      uint32_t word)
+{
+  sf_graph_t *graph = lane->graph;
+  const sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_SEND,
+                                    .graph = graph->number,
+                                    .message = side->sent + 1,
+                                    .desc = request->match,
+                                    .a = side->number,
+                                    .b = word,
+                                    .size = unit_bytes};
+  sfc_submit_ring_write(&graph->context->submit_ring, &entry, false);
+}
+
+void sfc_trunk_count_sent(const sfc_lane_t *lane, const sfc_trunk_side_t *side, uint64_t unit_bytes)
+{
+  sfshm_count(&lane->counts->node_messages_sent, 1);
+  sfshm_count(&lane->counts->node_values_sent, (uint64_t)side->told->send_values);
+  sfshm_count(&lane->counts->node_bytes_sent, (uint64_t)side->told->send_values * unit_bytes);
+}
 
 /* What a rank sends or receives of a message, if it is consecutive there. */
 typedef struct share {

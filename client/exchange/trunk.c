@@ -20,8 +20,12 @@ static void fail(sf_graph_t *graph, sf_status_t status)
 /* Slot of the message in the exchange of a class; NULL: the graph has failed. */
 static char *find_slot(sf_graph_t *graph, const sfc_trunk_side_t *side, uint32_t class, uint64_t message)
 {
-  const sfc_exchange_t *exchange = sfc_trunks_need_exchange(graph, (size_t)1 << class);
-  return exchange != NULL ? (char *)exchange->region.base + sfc_trunk_send_slot(exchange, side, message) : NULL;
+  sfc_exchange_t *exchange;
+  sf_status_t status = sfc_trunks_exchange_of_blocks(graph, (size_t)1 << class, side, &exchange);
+  if (status == SF_OK)
+    return (char *)exchange->region.base + sfc_trunk_send_slot(exchange, side, message);
+  fail(graph, status);
+  return NULL;
 }
 
 static uint64_t sum_blocks(const sfc_trunk_t *trunk, const sf_block_t root[])
@@ -153,7 +157,7 @@ static sf_status_t find_arrived(const sfc_lane_t *lane, arrived_t *arrived)
   if (unit_bytes < sizeof(sfshm_block_entry_t))
     return sfshm_error(SF_ERR_PROTO, "exchange: a message of node %d has units of %llu bytes", lane->trunk->node,
                        (unsigned long long)unit_bytes);
-  sf_status_t status = sfc_trunks_exchange(lane->graph, unit_bytes, &exchange);
+  sf_status_t status = sfc_trunks_exchange_of_blocks(lane->graph, unit_bytes, side, &exchange);
   if (status == SF_OK)
     *arrived =
         (arrived_t){.slot = (const char *)exchange->region.base + sfc_trunk_receive_slot(exchange, side, message),

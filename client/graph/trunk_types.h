@@ -60,6 +60,7 @@ typedef struct sfc_trunk {
 typedef struct sfc_exchange {
   struct sfc_exchange *next;
   uint64_t class_bytes;
+  int64_t side; /* that has slots here, or SFSHM_ALL_SIDES */
   sfshm_region_t region;
   sfshm_side_slots_t slots[]; /* by side of the map */
 } sfc_exchange_t;
@@ -74,6 +75,7 @@ typedef struct sfc_trunks {
   sfc_trunk_region_t *board_region;
   sfshm_trunk_board_t *board;
   sfc_exchange_t *exchanges;
+  uint64_t own_class;  /* sfshm_own_class; 0: not computed yet */
   sfc_trunk_t *trunks; /* by node */
   int32_t ntrunks;
 } sfc_trunks_t;

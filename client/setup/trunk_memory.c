@@ -56,10 +56,11 @@ sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_
 /* ---- Board and exchanges ----------------------------------------------------------------------------------------- */
 
 /* Asks the daemon for the slots of a class of units; 0: for the region of the board. */
-static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, sfproto_incoming_t *incoming)
+static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, int64_t side, sfproto_incoming_t *incoming)
 {
   Sfproto__Message message =
-      SFPROTO_MESSAGE_OF(EXCHANGE_GET, exchange_get, .graph = graph->number, .class_bytes = class_bytes);
+      SFPROTO_MESSAGE_OF(EXCHANGE_GET, exchange_get, .graph = graph->number, .class_bytes = class_bytes,
+                         .has_side = side != SFSHM_ALL_SIDES, .side = side != SFSHM_ALL_SIDES ? (uint32_t)side : 0);
   sf_status_t status =
       sfc_daemon_call(&graph->context->control, &message, NULL, 0, SFPROTO__MESSAGE__BODY_EXCHANGE, incoming);
   if (status != SF_OK || incoming->nfds == 1)
@@ -72,7 +73,7 @@ static sf_status_t get_region(sf_graph_t *graph, uint64_t class_bytes, sfproto_i
 static sf_status_t map_board_region(sf_graph_t *graph, uint64_t number, sfc_trunk_region_t **region_p)
 {
   sfproto_incoming_t incoming;
-  sf_status_t status = get_region(graph, 0, &incoming);
+  sf_status_t status = get_region(graph, 0, SFSHM_ALL_SIDES, &incoming);
   if (status != SF_OK)
     return status;
   status = sfc_trunk_regions_take_boards(&graph->context->trunk_regions, number, incoming.fds[0], region_p);
@@ -96,10 +97,10 @@ sf_status_t sfc_trunk_board_open(sf_graph_t *graph, uint64_t number, uint64_t of
   return SF_OK;
 }
 
-sf_status_t sfc_trunk_exchange_map(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p)
+sf_status_t sfc_trunk_exchange_map(sf_graph_t *graph, uint64_t class_bytes, int64_t side, sfshm_region_t *region_p)
 {
   sfproto_incoming_t incoming;
-  sf_status_t status = get_region(graph, class_bytes, &incoming);
+  sf_status_t status = get_region(graph, class_bytes, side, &incoming);
   if (status != SF_OK)
     return status;
   status = sfshm_region_map(incoming.fds[0], SFSHM_REGION_EXCHANGE, SFC_EXCHANGE_MAX_BYTES, SFSHM_READ_WRITE, region_p);

@@ -23,6 +23,6 @@ sf_status_t sfc_trunk_map_open(sf_context_t *context, sfc_trunks_t *trunks, sfc_
 sf_status_t sfc_trunk_board_open(sf_graph_t *graph, uint64_t number, uint64_t offset);
 
 /* Maps the slots for a class of units. Blocks. */
-sf_status_t sfc_trunk_exchange_map(sf_graph_t *graph, uint64_t class_bytes, sfshm_region_t *region_p);
+sf_status_t sfc_trunk_exchange_map(sf_graph_t *graph, uint64_t class_bytes, int64_t side, sfshm_region_t *region_p);
 
 #endif

@@ -84,7 +84,10 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
   uint32_t number = (uint32_t)(side - trunks->sides);
   char *on_device = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_RECEIVE, unit_bytes, message);
   if (on_device == NULL) {
-    sf_status_t status = sfd_trunks_exchange(trunks, sfshm_exchange_class(unit_bytes), &exchange);
+    uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
+    sf_status_t status = (head->flags & SFD_FLAG_BLOCKS) != 0
+                             ? sfd_trunks_exchange_of_blocks(trunks, class_bytes, number, &exchange)
+                             : sfd_trunks_exchange(trunks, class_bytes, SFSHM_ALL_SIDES, &exchange);
     if (status != SF_OK) {
       sfd_trunks_fail(trunks, status, sfshm_error_detail());
       return SFD_PLACE_NOWHERE;

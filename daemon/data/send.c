@@ -48,7 +48,8 @@ static void send_part(sfd_trunks_t *trunks, uint32_t number, sfd_submitted_t *su
   int64_t end = sfshm_trunk_part_first(side->told.send_values, submitted->parts, part + 1);
   sfd_message_head_t head = {
       .kind = SFD_PEER_DATA,
-      .flags = sfd_part_flags(sfd_other_role(side->told.role), part, submitted->parts),
+      .flags = sfd_part_flags(sfd_other_role(side->told.role), part, submitted->parts) |
+               (submitted->class != 0 ? SFD_FLAG_BLOCKS : 0),
       .number = (uint32_t)message,
       .payload_bytes = (uint64_t)(end - first) * submitted->unit_bytes,
       .job = trunks->graph->group->job->id,
@@ -79,7 +80,8 @@ static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, const sfd_su
       return SF_OK;
     class_bytes = sfshm_exchange_class((size_t)unit_bytes);
   }
-  sf_status_t status = sfd_trunks_exchange(trunks, class_bytes, &exchange);
+  sf_status_t status = submitted->class != 0 ? sfd_trunks_exchange_of_blocks(trunks, class_bytes, number, &exchange)
+                                             : sfd_trunks_exchange(trunks, class_bytes, SFSHM_ALL_SIDES, &exchange);
   if (status != SF_OK)
     return status;
   *slot_p = (const char *)exchange->region.base + sfshm_send_slot(&exchange->slots[number], message);

@@ -95,7 +95,7 @@ err_account:
   return status;
 }
 
-static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
+static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, int64_t side, sfd_exchange_t **exchange_p)
 {
   sfd_exchange_t *exchange = calloc(1, sizeof *exchange + trunks->nsides * sizeof exchange->slots[0]);
   const sfshm_trunk_map_t *map = trunks->plan->map.base;
@@ -103,8 +103,9 @@ static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd
   if (exchange == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for an exchange of %u sides", trunks->nsides);
   exchange->class_bytes = class_bytes;
+  exchange->side = side;
   sf_status_t status =
-      sfshm_exchange_layout(map->sides, trunks->nsides, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
+      sfshm_side_layout(map->sides, trunks->nsides, side, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
   if (status == SF_OK)
     status = make_region(exchange, trunks->graph->group->job, length);
   if (status != SF_OK) {
@@ -136,14 +137,29 @@ void sfd_trunk_exchanges_free(sfd_trunks_t *trunks)
   }
 }
 
-sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p)
+static uint64_t own_class_of(sfd_trunks_t *trunks)
+{
+  const sfshm_trunk_map_t *map = trunks->plan->map.base;
+  if (trunks->own_class == 0)
+    trunks->own_class = sfshm_own_class(map->sides, trunks->nsides);
+  return trunks->own_class;
+}
+
+sf_status_t sfd_trunks_exchange_of_blocks(sfd_trunks_t *trunks, uint64_t class_bytes, uint32_t side,
+                                          sfd_exchange_t **exchange_p)
+{
+  return sfd_trunks_exchange(trunks, class_bytes, class_bytes < own_class_of(trunks) ? SFSHM_ALL_SIDES : (int64_t)side,
+                             exchange_p);
+}
+
+sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, int64_t side, sfd_exchange_t **exchange_p)
 {
   for (sfd_exchange_t *exchange = trunks->exchanges; exchange != NULL; exchange = exchange->next)
-    if (exchange->class_bytes == class_bytes) {
+    if (exchange->class_bytes == class_bytes && exchange->side == side) {
       *exchange_p = exchange;
       return SF_OK;
     }
-  return make_exchange(trunks, class_bytes, exchange_p);
+  return make_exchange(trunks, class_bytes, side, exchange_p);
 }
 
 static bool is_class(uint64_t class_bytes)
@@ -152,10 +168,10 @@ static bool is_class(uint64_t class_bytes)
 }
 
 /* Descriptor of the exchange. */
-static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int *fd_p)
+static sf_status_t find_fd(sfd_trunks_t *trunks, uint64_t class_bytes, int64_t side, int *fd_p)
 {
   sfd_exchange_t *exchange = NULL;
-  sf_status_t status = class_bytes != 0 ? sfd_trunks_exchange(trunks, class_bytes, &exchange) : SF_OK;
+  sf_status_t status = class_bytes != 0 ? sfd_trunks_exchange(trunks, class_bytes, side, &exchange) : SF_OK;
   if (status == SF_OK)
     *fd_p = exchange != NULL ? exchange->region.fd : sfd_trunk_memory_fd(&trunks->board);
   return status;
@@ -176,7 +192,13 @@ void sfd_trunks_handle_exchange_get(sfd_session_t *session, const Sfproto__Messa
                        get->class_bytes);
     return;
   }
-  sf_status_t status = find_fd(graph->trunks, get->class_bytes, &fd);
+  if (get->has_side && (get->side >= graph->trunks->nsides || get->class_bytes < own_class_of(graph->trunks))) {
+    sfd_session_refuse(session, message->request, SF_ERR_PROTO,
+                       "ExchangeGet for side %" PRIu32 " and units of %" PRIu64 " bytes", get->side, get->class_bytes);
+    return;
+  }
+  int64_t side = get->has_side ? (int64_t)get->side : SFSHM_ALL_SIDES;
+  sf_status_t status = find_fd(graph->trunks, get->class_bytes, side, &fd);
   if (status != SF_OK) {
     sfd_session_send_errorf(session, message->request, status, "%s", sfshm_error_detail());
     return;

@@ -54,6 +54,7 @@ typedef struct sfd_trunk_side {
 typedef struct sfd_exchange {
   struct sfd_exchange *next;
   uint64_t class_bytes;
+  int64_t side; /* that has slots here, or SFSHM_ALL_SIDES */
   sfshm_region_t region;
   struct sfd_account *account; /* of the user; counts: */
   uint64_t taken_bytes;
@@ -68,6 +69,7 @@ struct sfd_trunks {
   sfd_trunk_plan_t *plan;
   sfd_trunk_memory_t board;
   sfd_exchange_t *exchanges;
+  uint64_t own_class;                /* sfshm_own_class; 0: not computed yet */
   struct sfd_trunk_devices *devices; /* NULL: no slots on devices */
   sfd_departure_t *departures;       /* by side */
   uint32_t nsides;
@@ -84,8 +86,12 @@ static inline uint64_t sfd_trunk_side_granted(const sfd_trunk_side_t *side)
   return (side->done < side->credited ? side->done : side->credited) + SFSHM_TRUNK_SLOTS;
 }
 
-/* The exchange of a class, created at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
-sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, sfd_exchange_t **exchange_p);
+/* The exchange of a class, of all sides or one, created at first use. SF_ERR_LIMIT, SF_ERR_NOMEM. */
+sf_status_t sfd_trunks_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, int64_t side, sfd_exchange_t **exchange_p);
+
+/* The exchange for messages of blocks of a side. */
+sf_status_t sfd_trunks_exchange_of_blocks(sfd_trunks_t *trunks, uint64_t class_bytes, uint32_t side,
+                                          sfd_exchange_t **exchange_p);
 
 /* One more message under way, or one less: the last frees retired trunks. */
 void sfd_trunks_hold(sfd_trunks_t *trunks);
@@ -110,6 +116,8 @@ static inline uint16_t sfd_part_flags(uint16_t role, uint32_t part, uint32_t par
 {
   return (uint16_t)(role | part << 4 | (parts - 1) << 8);
 }
+
+#define SFD_FLAG_BLOCKS (1u << 12) /* a message of blocks */
 
 static inline uint32_t sfd_flags_role(uint16_t flags)
 {

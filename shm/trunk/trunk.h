@@ -394,6 +394,18 @@ static inline uint64_t sfshm_receive_slot(const sfshm_side_slots_t *slots, uint6
 sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
                                   uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
 
+/* Exchanges for blocks (blocks.h), of a class from this one on, have the slots of one side only: its slots of bcasts.
+ * All sides together would take more than SFSHM_SHARED_SLOTS bytes, and while one has long messages, others may have
+ * many short ones. Blocks of lower classes use the exchanges of all sides. */
+#define SFSHM_SHARED_SLOTS ((uint64_t)64 << 20)
+uint64_t sfshm_own_class(const sfshm_trunk_side_t sides[], uint32_t nsides);
+
+/* As sfshm_exchange_layout, for an exchange of that side only; slots of other sides have no room. side:
+ * SFSHM_ALL_SIDES: the same as sfshm_exchange_layout. */
+#define SFSHM_ALL_SIDES (-1)
+sf_status_t sfshm_side_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, int64_t side, uint64_t class_bytes,
+                              uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
+
 /* ---- Slots on devices --------------------------------------------------------------------------------------------
  * If the fabric accepts device memory the daemon may allocate slots there in addition to the exchanges: for some sides,
  * and for large messages. */
@@ -409,7 +421,8 @@ sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsi
  * the one in its slot has completed. */
 static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
 {
-  return unit_bytes > 0 && unit_bytes <= class_bytes && (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes &&
+  return unit_bytes > 0 && unit_bytes <= sfshm_class_room(class_bytes) &&
+         (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes &&
          sfshm_trunk_slots(values, sfshm_exchange_class(unit_bytes)) == SFSHM_TRUNK_LARGE_SLOTS;
 }
 

@@ -1,8 +1,7 @@
 /* Exchanges of blocks between nodes: random graphs against a serial model, with lengths that change at any call on some
- * ranks; what travels; and what becomes of an exchange if a rank calls something else, dies, or writes nonsense into
+ * ranks; what becomes of an exchange if a rank calls something else, dies, or writes nonsense into
  * what the ranks of its node share. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,7 +12,6 @@
 #include "shm/trunk/blocks.h"
 #include "tests/system/cluster.h"
 #include "tests/system/model/blocks.h"
-#include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -114,107 +112,6 @@ END_TEST
 START_TEST(long_blocks)
 {
   play_over_nodes(GRAPHS / 4, 6, (size_t)1 << 20);
-}
-END_TEST
-
-/* ---- What travels ------------------------------------------------------------------------------------------------ */
-
-/* Each rank has one block that all others get; the block of rank 0 has other lengths. */
-typedef struct counted {
-  int calls;
-  size_t first_bytes; /* of rank 0, in all calls but the first and the last */
-} counted_t;
-
-static int send_to_all(sftest_rank_t *self)
-{
-  const counted_t *counted = self->argument;
-  sftest_forest_t forest;
-  sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  sftest_forest_init(&forest, self->size);
-  for (int32_t r = 0; r < self->size; r++) {
-    forest.nroots[r] = 1;
-    for (int32_t s = 0; s < self->size; s++)
-      sftest_forest_add(&forest, r, s, s, 0);
-  }
-  sftest_forest_create(self, &forest, sf_group_world(context), &graph);
-  char *root = calloc(1, counted->first_bytes + 8), *leaves = calloc((size_t)self->size, counted->first_bytes + 8);
-  sf_block_t *rooms = calloc((size_t)self->size, sizeof *rooms);
-  size_t *bytes = calloc((size_t)self->size, sizeof *bytes);
-  memset(root, self->rank + 1, counted->first_bytes + 8);
-  for (int32_t r = 0; r < self->size; r++)
-    rooms[r] = (sf_block_t){leaves + (size_t)r * (counted->first_bytes + 8), counted->first_bytes + 8};
-  for (int call = 0; call < counted->calls; call++) {
-    size_t first = call > 0 && call < counted->calls - 1 ? counted->first_bytes : 8;
-    sf_block_t block = {root, self->rank == 0 ? first : 8};
-    sftest_at(self, "call %d", call);
-    SFTEST_OK(self, sf_exchange(graph, &block, rooms, bytes));
-    for (int32_t r = 0; r < self->size; r++) {
-      SFTEST_REQUIRE(self, bytes[r] == (r == 0 ? first : 8));
-      SFTEST_REQUIRE(self, bytes[r] == 0 || ((char *)rooms[r].data)[bytes[r] - 1] == r + 1);
-    }
-  }
-  free(root);
-  free(leaves);
-  free(rooms);
-  free(bytes);
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_forest_free(&forest);
-  sftest_leave(self, context);
-  return 0;
-}
-
-typedef struct traffic {
-  uint64_t messages;
-  uint64_t bytes;
-} traffic_t;
-
-/* What the nodes have sent to each other since they started, headers and credits apart. */
-static traffic_t count_traffic(void)
-{
-  traffic_t sum = {0, 0};
-  for (int32_t node = 0; node < cluster.nnodes; node++) {
-    sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
-    const char *at = sftest_sfctl_out;
-    while ((at = strstr(at, "\"kind\":\"data\"")) != NULL) {
-      unsigned long long messages, bytes;
-      const char *m = strstr(at, "\"messages_sent\":"), *p = strstr(at, "\"payload_sent\":");
-      ck_assert(m != NULL && sscanf(m, "\"messages_sent\":%llu", &messages) == 1);
-      ck_assert(p != NULL && sscanf(p, "\"payload_sent\":%llu", &bytes) == 1);
-      sum.messages += messages;
-      sum.bytes += bytes;
-      at++;
-    }
-  }
-  return sum;
-}
-
-/* Bytes of a message of n blocks. */
-static uint64_t message_bytes(uint64_t n, uint64_t bytes)
-{
-  return n * (16 + (bytes + n - 1) / n);
-}
-
-static void expect_traffic(int32_t per_node, size_t first_bytes)
-{
-  int32_t places[SFTEST_GROUP_MAX], n = cluster.nnodes;
-  counted_t counted = {10, first_bytes};
-  uint64_t pairs = (uint64_t)(n * (n - 1)), ranks = (uint64_t)per_node;
-  uint64_t others = message_bytes(ranks, ranks * 8), first = message_bytes(ranks, ranks * 8 - 8 + first_bytes);
-  sftest_places_block(places, per_node * n, n);
-  traffic_t before = count_traffic();
-  sftest_cluster_run(&cluster, places, per_node * n, send_to_all, &counted);
-  traffic_t after = count_traffic();
-  ck_assert_uint_eq(after.messages - before.messages, 10 * pairs);
-  ck_assert_uint_eq(after.bytes - before.bytes, 10 * pairs * others + 8 * (uint64_t)(n - 1) * (first - others));
-}
-
-/* One message between two nodes in each direction, whatever the sizes, and what is in it only once. */
-START_TEST(counts)
-{
-  static const size_t sizes[] = {0, 8, 1000, 100000, (size_t)5 << 20};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-    expect_traffic(cluster.nnodes == 2 ? 4 : 2, sizes[i]);
 }
 END_TEST
 
@@ -333,6 +230,8 @@ static void write_tables(const sf_graph_t *graph, uint64_t *random)
   for (sfc_exchange_t *exchange = graph->trunks->exchanges; exchange != NULL; exchange = exchange->next)
     for (uint32_t side = 0; side < graph->trunks->map->nsides; side++) {
       const sfshm_side_slots_t *slots = &exchange->slots[side];
+      if (slots->send_stride == 0 || slots->receive_stride == 0)
+        continue;
       uint64_t slot = sftest_below(random, 2) == 0 ? sfshm_send_slot(slots, (uint64_t)sftest_below(random, 8))
                                                    : sfshm_receive_slot(slots, (uint64_t)sftest_below(random, 8));
       sfshm_block_entry_t *entry = (void *)((char *)exchange->region.base + slot);
@@ -423,13 +322,11 @@ int main(void)
   tcase_set_timeout(three, 180);
   tcase_add_test(two, random_graphs);
   tcase_add_test(two, long_blocks);
-  tcase_add_test(two, counts);
   tcase_add_test(two, mismatch);
   tcase_add_test(two, too_much);
   tcase_add_test(two, deaths);
   tcase_add_test(two, hostile_members);
   tcase_add_test(three, random_graphs);
-  tcase_add_test(three, counts);
   suite_add_tcase(suite, two);
   suite_add_tcase(suite, three);
   return sftest_run(suite);

@@ -129,6 +129,32 @@ START_TEST(slots_stand_behind_each_other)
 }
 END_TEST
 
+/* Long blocks: memory of one side does not depend on the number of positions of others. */
+START_TEST(slots_of_one_side)
+{
+  enum { MANY = 100000 };
+  sfshm_trunk_side_t sides[] = {{.role = SFSHM_AS_ROOT, .send_values = 2, .send_units = 2, .receive_values = MANY},
+                                {.role = SFSHM_AS_LEAF, .send_values = MANY, .send_units = MANY, .receive_values = 3},
+                                {.role = SFSHM_AS_ROOT, .send_values = MANY, .send_units = MANY, .receive_values = 1}};
+  const uint64_t class_bytes = sfshm_own_class(sides, 3), room = sfshm_class_room(class_bytes);
+  sfshm_side_slots_t slots[3];
+  uint64_t length;
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, class_bytes, SFSHM_SHARED_SLOTS, slots, &length), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, class_bytes / 2, SFSHM_SHARED_SLOTS, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_side_layout(sides, 3, 0, class_bytes, 1 << 20, slots, &length), SF_OK);
+  ck_assert_uint_ge(slots[0].send_stride, 2 * room);
+  ck_assert_uint_eq(slots[0].receive_stride, 0);
+  ck_assert_uint_eq(slots[1].receive_stride, 0);
+  ck_assert_uint_eq(slots[2].send_stride, 0);
+  ck_assert_uint_eq(length, slots[0].send + slots[0].nsend * slots[0].send_stride);
+  ck_assert_int_eq(sfshm_side_layout(sides, 3, 1, class_bytes, 1 << 20, slots, &length), SF_OK);
+  ck_assert_uint_eq(slots[1].send_stride, 0);
+  ck_assert_uint_ge(slots[1].receive_stride, 3 * room);
+  ck_assert_int_eq(sfshm_side_layout(sides, 3, 2, class_bytes, 1 << 20, slots, &length), SF_ERR_LIMIT);
+  ck_assert_uint_eq(sfshm_own_class(sides, 0), (uint64_t)1 << 40);
+}
+END_TEST
+
 START_TEST(large_messages_have_fewer_slots)
 {
   enum { SMALL = SFSHM_TRUNK_LARGE / 16 };
@@ -223,6 +249,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, large_messages_have_fewer_slots);
+  tcase_add_test(others, slots_of_one_side);
   tcase_add_test(others, slots_on_devices_are_granted_as_those_of_exchanges);
   tcase_add_test(others, slots_that_no_memory_can_hold);
   tcase_add_test(others, slots_on_a_device);
