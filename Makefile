@@ -199,9 +199,10 @@ TESTS = $(tests) $(fuzzers) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(w
 	run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
-		$(pmpi_library) $(examples)
+		$(pmpi_libraries) $(examples)
 	@$(if $(munge_plugin),:,echo "note: the tcp fabric does not know MUNGE: libmunge-dev is not installed")
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
+	@$(or $(pmpi_note),:)
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
 examples: deps
@@ -216,14 +217,14 @@ mpi_objects := $(adapter_objects) $(pmpi_objects) $(petsc_objects) $(petsc_test_
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))
-all_objects := $(sort $(munge_objects) $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
+all_objects := $(sort $(pmpi_mpich_objects) $(munge_objects) $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call objects,tests/bench/operations.c) \
 	$(call help_objects_of,unit) $(call help_objects_of,system) $(call help_objects_of,fabric) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
 stamp_link = $(LDFLAGS) $(all_objects:$(BUILD)/%=%)
-stamp_mpi = $(MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
+stamp_mpi = $(MPICC) $(MPICH_MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
 $(BUILD)/%.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
@@ -409,7 +410,7 @@ fill_in = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VE
 install: all docs
 	install -d '$(bin)' '$(lib)/pkgconfig' '$(cmake)' '$(include)/sf' '$(units)' '$(doc)' $(if $(plugin_files),'$(plugins)')
 	install $(tools) '$(bin)'
-	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) $(pmpi_library) '$(lib)'
+	install -m 644 $(libraries) $(shared_libraries) $(petsc_library) $(pmpi_libraries) '$(lib)'
 	$(if $(plugin_files),install -m 644 $(plugin_files) '$(plugins)')
 	for name in $(library_names); do \
 		ln -sf $$name.so.$(VERSION) '$(lib)'/$$name.so.$(SOVERSION) && \
@@ -436,7 +437,7 @@ install: all docs
 uninstall:
 	rm -f $(patsubst %,'$(bin)/%',$(notdir $(tools)))
 	rm -f $(foreach name,$(library_names),$(patsubst %,'$(lib)/$(name).%',a so so.$(SOVERSION) so.$(VERSION)))
-	rm -f '$(lib)/libsfclient_petsc.so' '$(lib)/libsfclient_pmpi.so' $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
+	rm -f $(patsubst %,'$(lib)/libsfclient_%.so',petsc pmpi pmpi_mpich) $(patsubst lib%,'$(lib)/pkgconfig/%.pc',$(library_names))
 	rm -f $(patsubst %,'$(include)/sf/%',$(notdir $(public_headers)))
 	rm -f $(foreach page,$(man_pages),'$(call installed_man,$(page))')
 	rm -f '$(units)/sfd.service' '$(units)/sfd.socket' '$(units)/sfd-peers.socket' '$(tmpfiles)/sfd.conf' $(completed:%='$(completions)/%')

@@ -44,6 +44,8 @@ $(fake_cuda): $(wildcard tests/cuda/fake_*) tests/cuda/virtual_memory.h shm/cuda
 		$(wildcard tests/cuda/fake_*.c) -x c -include tests/cuda/fake_kernel.h shm/cuda/kernels.cu \
 		docs/examples/cuda/async_cg_kernels.cu
 
+include tests/neighbors/neighbors.mk
+
 # ---- Running ----
 
 check: deps
@@ -63,7 +65,6 @@ GPU_PROGRAMS = sfd sfrun sfctl libsf_cuda.so examples/async_cg tests/cuda/awake 
 empty :=
 finds_libraries = LDFLAGS='$(LDFLAGS) -Wl,--disable-new-dtags,-rpath,$(subst $(empty) ,:,$(foreach up,.. ../.. \
 	../../.. ../../../..,\$$$$ORIGIN/$(up)/lib))'
-MPICH_MPICC := $(firstword $(shell command -v mpicc.mpich) $(if $(findstring MPICH,$(shell $(MPICC) -v 2>&1)),$(MPICC)))
 MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
 $(BUILD)/mpich/sfperf: FORCE
 	@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
@@ -88,7 +89,7 @@ asan: deps
 tsan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
 
-run-tests: all $(tests) $(mpi_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
+run-tests: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 # Beside a second MPI, too, if it is installed.

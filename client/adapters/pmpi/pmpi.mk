@@ -1,10 +1,26 @@
-# Builds the library that MPI programs preload, for the MPI of MPICC. Part of the Makefile.
+# Builds the libraries that MPI programs preload, for Open MPI and for MPICH, as far as their compilers are here. Part of
+# the Makefile.
 
-pmpi_objects := $(call with_mpi_only,$(call objects,$(wildcard client/adapters/pmpi/*.c)))
-pmpi_library := $(if $(pmpi_objects),$(BUILD)/libsfclient_pmpi.so)
+is_open_mpi := $(findstring Open MPI,$(shell $(MPICC) --showme:version 2>&1))
+MPICH_MPICC := $(firstword $(shell command -v mpicc.mpich) $(if $(findstring MPICH,$(shell $(MPICC) -v 2>&1)),$(MPICC)))
 
-# In front of MPI's own functions, which it finds by the loader.
-$(pmpi_library): $(pmpi_objects) $(adapter_objects) client/libsfclient_pmpi.map $(shared_libraries) $(BUILD)/link.stamp \
-		$(BUILD)/mpi.stamp
-	$(call show,LINK)$(MPICC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_pmpi.map \
+pmpi_objects := $(call with_mpi_only,$(if $(is_open_mpi),$(call objects,$(wildcard client/adapters/pmpi/*.c))))
+pmpi_mpich_objects := $(call with_mpi_only,$(if $(MPICH_MPICC),$(patsubst %.c,$(BUILD)/obj/mpich/%.o,\
+	$(wildcard client/adapters/mpi/*.c client/adapters/pmpi/*.c))))
+pmpi_libraries := $(if $(pmpi_objects),$(BUILD)/libsfclient_pmpi.so) \
+	$(if $(pmpi_mpich_objects),$(BUILD)/libsfclient_pmpi_mpich.so)
+pmpi_note := $(call with_mpi_only,$(if $(MPICH_MPICC),,echo "note: sfrun --neighbors is for Open MPI only: libmpich-dev is not installed"))
+
+# Those of Open MPI are made as all others of MPICC.
+$(BUILD)/obj/mpich/%.o: %.c $(BUILD)/compile.stamp $(BUILD)/mpi.stamp | $(generated)
+	@mkdir -p $(@D)
+	$(call show,CC)$(MPICH_MPICC) $(COMPILE_FLAGS) -DSF_NO_PLACES -MMD -MP -c -o $@ $<
+
+# In front of MPI's own functions, which they find by the loader.
+$(BUILD)/libsfclient_pmpi.so: $(pmpi_objects) $(adapter_objects)
+$(BUILD)/libsfclient_pmpi.so: private LINKER = $(MPICC)
+$(BUILD)/libsfclient_pmpi_mpich.so: $(pmpi_mpich_objects)
+$(BUILD)/libsfclient_pmpi_mpich.so: private LINKER = $(MPICH_MPICC)
+$(pmpi_libraries): client/libsfclient_pmpi.map $(shared_libraries) $(BUILD)/link.stamp $(BUILD)/mpi.stamp
+	$(call show,LINK)$(LINKER) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/libsfclient_pmpi.map \
 		-Wl,-z,defs -Wl,-rpath,'$$ORIGIN' -o $@ $(filter %.o,$^) -L$(BUILD) -lsfclient -ldl

@@ -1,0 +1,29 @@
+# Programs of plain MPI that know nothing of sfd, for Open MPI and for MPICH, as far as their compilers are here. Part of
+# the Makefile.
+
+mpicc_of_openmpi := $(call with_mpi_only,$(if $(is_open_mpi),$(MPICC)))
+mpicc_of_mpich := $(call with_mpi_only,$(MPICH_MPICC))
+mpifort_of = $(if $(mpicc_of_$(1)),$(shell command -v $(subst mpicc,mpifort,$(mpicc_of_$(1)))))
+gfortran := $(shell command -v gfortran)
+neighbor_test_of = $(if $(mpicc_of_$(1)),$(addprefix $(BUILD)/tests/neighbors/$(1)/,differential bench profiler.so \
+	$(if $(and $(gfortran),$(call mpifort_of,$(1))),fortran fortran08)))
+neighbor_tests := $(call neighbor_test_of,openmpi) $(call neighbor_test_of,mpich)
+
+# The headers of MPICH have pointers to nothing, such as MPI_STATUSES_IGNORE, in the place of arrays.
+neighbor_flags = $(COMPILE_FLAGS) -Wno-stringop-overflow -Wno-stringop-overread
+
+$(neighbor_tests): $(BUILD)/compile.stamp $(BUILD)/mpi.stamp
+$(BUILD)/tests/neighbors/%/differential: $(wildcard tests/neighbors/*.[ch])
+	@mkdir -p $(@D)
+	$(call show,LINK)$(mpicc_of_$*) $(neighbor_flags) -o $@ $(filter %.c,$^)
+$(BUILD)/tests/neighbors/%/bench: tests/neighbors/bench/neighbors.c
+	@mkdir -p $(@D)
+	$(call show,LINK)$(mpicc_of_$*) $(neighbor_flags) -o $@ $<
+$(BUILD)/tests/neighbors/%/profiler.so: tests/neighbors/profiler/profiler.c
+	@mkdir -p $(@D)
+	$(call show,LINK)$(mpicc_of_$*) $(COMPILE_FLAGS) -shared -o $@ $<
+$(BUILD)/tests/neighbors/%/fortran $(BUILD)/tests/neighbors/%/fortran08: tests/neighbors/fortran.f90 tests/neighbors/fortran08.f90
+	@mkdir -p $(@D)
+	$(call show,LINK)$(call mpifort_of,$*) -O1 -g -Wall -o $(@D)/fortran tests/neighbors/fortran.f90
+	$(call show,LINK)$(call mpifort_of,$*) -O1 -g -Wall -o $(@D)/fortran08 tests/neighbors/fortran08.f90
+
