@@ -83,6 +83,10 @@ static sf_status_t build_words(const sfrun_launch_t *launch, const sfrun_daemons
   for (int i = 0; i < options->nmpirun_args; i++)
     sfrun_words_add(words, "%s", options->mpirun_args[i]);
   sf_status_t status = add_wrapper(launch, daemons, words);
+  if (*launch->preload) {
+    sfrun_words_add(words, "env");
+    sfrun_words_add(words, "%s", launch->preload);
+  }
   for (char **word = options->program; *word; word++)
     sfrun_words_add(words, "%s", *word);
   return status ? status : sfrun_words_check(words);
@@ -125,12 +129,14 @@ static sf_status_t prepare_mpirun(const sfrun_options_t *options, sfrun_launch_t
     return status;
   sfrun_cpus_t cpus = sfrun_cpus_count();
   launch->additions = sfrun_mpi_additions(launch->mpi, options, geteuid() == 0, cpus);
+  if (options->neighbors)
+    status = sfrun_neighbors_preload(launch->mpi, launch->preload);
   if (launch->mpi == SFRUN_MPI_UNKNOWN && !options->quiet)
     fprintf(stderr, "sfrun: %s: which MPI this is can't be told from its --version; adding nothing\n",
             launch->mpirun_path);
   if (!options->quiet)
     say_what_is_added(launch, cpus);
-  return SF_OK;
+  return status;
 }
 
 bool sfrun_launch_has_remote_daemons(const sfrun_launch_t *launch)

@@ -10,6 +10,7 @@
 #include "tools/sfrun/daemon.h"
 #include "tools/sfrun/hosts/hosts.h"
 #include "tools/sfrun/mpi/mpi.h"
+#include "tools/sfrun/mpi/neighbors.h"
 #include "tools/sfrun/options.h"
 #include "tools/sfrun/process/supervise.h"
 
@@ -21,6 +22,7 @@ typedef struct sfrun_launch {
   char mpirun_path[PATH_MAX];  /* this and the following: if mpirun is used */
   sfrun_mpi_t mpi;
   sfrun_mpi_additions_t additions;
+  char preload[SFRUN_PRELOAD_BYTES]; /* variable for the program only; empty: none */
 } sfrun_launch_t;
 
 /* List of hosts in the private directory. */

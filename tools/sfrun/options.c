@@ -28,6 +28,7 @@ static const sftool_option_t rows[] = {
      .parse = take_job},
     {"launcher", "mpirun|local", "mpirun (default), or local: sfrun starts the ranks itself, without MPI",
      SFTOOL_CHOICE, FIELD(launcher)},
+    {"neighbors", NULL, "have sfd carry the program's MPI_Neighbor_* functions", SFTOOL_FLAG, FIELD(neighbors)},
     {"nodes", "N", "start N daemons on this host, and deal the ranks to them; default 1", SFTOOL_INT, FIELD(nnodes),
      .min = 1, .max = SFRUN_MAX_NODES},
     {"distribution", "block|cyclic", "how ranks are dealt to nodes; default block", SFTOOL_CHOICE, FIELD(distribution)},
@@ -211,12 +212,26 @@ static sf_status_t check_nodes(const parser_t *parser)
   return SF_OK;
 }
 
+/* A library is preloaded into the program, not into mpirun or a second program. */
+static sf_status_t check_neighbors(const parser_t *parser)
+{
+  const sfrun_options_t *options = &parser->options;
+  if (options->neighbors && options->launcher == SFRUN_LAUNCHER_LOCAL)
+    return sfshm_error(SF_ERR_ARG, "--neighbors: --launcher local is for programs without MPI");
+  for (int i = parser->at; options->neighbors && i < parser->argc; i++)
+    if (strcmp(parser->argv[i], ":") == 0)
+      return sfshm_error(SF_ERR_ARG, "--neighbors with several programs (\":\") is not supported");
+  return SF_OK;
+}
+
 static sf_status_t check_complete(const parser_t *parser)
 {
   const sfrun_options_t *options = &parser->options;
   if (parser->at == parser->argc)
     return sfshm_error(SF_ERR_ARG, "no program given; usage: sfrun -n RANKS [options] [--] program [arguments]");
   sf_status_t status = check_nodes(parser);
+  if (!status)
+    status = check_neighbors(parser);
   if (status)
     return status;
   if (options->launcher != SFRUN_LAUNCHER_LOCAL)

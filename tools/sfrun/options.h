@@ -24,6 +24,7 @@ typedef enum sfrun_fabric {
 /* Texts point into argv. */
 typedef struct sfrun_options {
   bool help, version, quiet;
+  bool neighbors; /* sfd carries the neighborhood collectives of MPI */
   sfrun_launcher_t launcher;
   int32_t nnodes; /* --nodes; 0: not given */
   sfrun_distribution_t distribution;
