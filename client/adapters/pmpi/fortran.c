@@ -1,9 +1,7 @@
-/* Fortran programs. Open MPI's functions for Fortran (mpif.h, mpi, mpi_f08) convert their arguments and call PMPI_X, so
- * PMPI_X is defined here as well: calls from the library with those functions go to MPI_X of this library, all others
- * to MPI's own PMPI_X. MPICH's functions for Fortran call MPI_X. Any thread that may call MPI. */
+/* Fortran programs. MPI's functions for Fortran convert their arguments and call PMPI_X: those of Open MPI always,
+ * those of MPICH for mpi_f08 without buffers. So PMPI_X is defined here as well: calls from the library with those
+ * functions go to MPI_X of this library, all others to MPI's own PMPI_X. Any thread that may call MPI. */
 #include "client/adapters/pmpi/functions.h"
-
-#if defined(OPEN_MPI)
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,7 +12,11 @@
 
 /* ---- The library with MPI's functions for Fortran ---------------------------------------------------------------- */
 
+#if defined(OPEN_MPI)
 #define FORTRAN_LIBRARY "/libmpi_mpifh.so"
+#else
+#define FORTRAN_LIBRARY "/libmpichfort.so"
+#endif
 
 /* Where its code is; both 0 while it isn't loaded. The end is written first. */
 static _Atomic uintptr_t first, end;
@@ -65,7 +67,7 @@ __attribute__((constructor)) static void find_all(void)
 #define FIND(name) find("PMPI_" #name, &own.name);
   SFPMPI_FUNCTIONS(FIND)
 #undef FIND
-#define FIND(name) find("PMPIX_" #name, &own.name);
+#define FIND(name) find("P" SFPMPI_PERSISTENT_NAME(name), &own.name);
   SFPMPI_PERSISTENT_FUNCTIONS(FIND)
 #undef FIND
   (void)dl_iterate_phdr(look_at, NULL);
@@ -75,13 +77,16 @@ __attribute__((constructor)) static void find_all(void)
 
 #define CALLER __builtin_return_address(0)
 
-#define DEFINE(prefix, name, is_from_fortran, parameters, arguments)                                                   \
-  SFPMPI_EXPORT int P##prefix##_##name parameters                                                                      \
+#define DEFINE(entry, name, target, is_from_fortran, parameters, arguments)                                            \
+  SFPMPI_EXPORT int entry parameters                                                                                   \
   {                                                                                                                    \
-    return (is_from_fortran(CALLER) ? prefix##_##name : own.name)arguments;                                            \
+    return (is_from_fortran(CALLER) ? target : own.name)arguments;                                                     \
   }
-#define FORWARD(name, parameters, arguments) DEFINE(MPI, name, is_fortran, parameters, arguments)
-#define FORWARD_RARE(name, parameters, arguments) DEFINE(MPI, name, is_fortran_now, parameters, arguments)
+#define FORWARD(name, parameters, arguments) DEFINE(PMPI_##name, name, MPI_##name, is_fortran, parameters, arguments)
+#define FORWARD_RARE(name, parameters, arguments)                                                                      \
+  DEFINE(PMPI_##name, name, MPI_##name, is_fortran_now, parameters, arguments)
+#define FORWARD_PERSISTENT(name, parameters, arguments)                                                                \
+  DEFINE(SFPMPI_PERSISTENT_P(name), name, SFPMPI_PERSISTENT(name), is_fortran, parameters, arguments)
 
 FORWARD_RARE(Init, (int *argc, char ***argv), (argc, argv))
 FORWARD_RARE(Init_thread, (int *argc, char ***argv, int required, int *provided), (argc, argv, required, provided))
@@ -141,13 +146,11 @@ FORWARD(Cancel, (MPI_Request * request), (request))
 #define FORWARD_COLLECTIVE(name, signature)                                                                            \
   FORWARD(Neighbor_##name, (signature##_PARAMETERS), (signature##_ARGUMENTS))                                          \
   FORWARD(Ineighbor_##name, (signature##_PARAMETERS, MPI_Request * request), (signature##_ARGUMENTS, request))         \
-  DEFINE(MPIX, Neighbor_##name##_init, is_fortran, (signature##_PARAMETERS, MPI_Info info, MPI_Request * request),     \
-         (signature##_ARGUMENTS, info, request))
+  FORWARD_PERSISTENT(Neighbor_##name##_init, (signature##_PARAMETERS, MPI_Info info, MPI_Request * request),           \
+                     (signature##_ARGUMENTS, info, request))
 
 FORWARD_COLLECTIVE(allgather, SAME)
 FORWARD_COLLECTIVE(allgatherv, GATHERV)
 FORWARD_COLLECTIVE(alltoall, SAME)
 FORWARD_COLLECTIVE(alltoallv, ALLTOALLV)
 FORWARD_COLLECTIVE(alltoallw, ALLTOALLW)
-
-#endif
