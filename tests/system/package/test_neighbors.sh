@@ -76,6 +76,24 @@ check_without() {
   expect_err "$mpi, required without a daemon" "SF_MPI_NEIGHBORS=require, but MPI would carry"
 }
 
+# PETSc's own star forests by MPI's functions. The program ends where Open MPI refuses a communicator that PETSc makes.
+check_petsc() {
+  local cases=$BUILD/tests/petsc/cases status
+  if [ ! -x "$cases" ]; then
+    echo "part skipped: PETSc with -sf_type neighbor: $cases is not built"
+    return
+  fi
+  try timeout 60 "$sfrun" --quiet -n 4 -- "$cases" -sf_type neighbor
+  status=$rc
+  grep -v ' us an iteration' "$work/out" >"$work/expected"
+  [ "$(wc -l <"$work/expected")" -gt 80 ] || fail "PETSc: the program said too little"
+  SF_MPI_NEIGHBORS=require SF_TEST_PROFILER=1 LD_PRELOAD=$programs/profiler.so \
+    with_neighbors -n 4 -- "$cases" -sf_type neighbor
+  [ "$rc" -eq "$status" ] || fail "PETSc: status $status without sfd"
+  grep -v ' us an iteration' "$work/out" | diff - "$work/expected" || fail "PETSc: other results"
+  expect_calls PETSc none
+}
+
 for mpi in openmpi mpich; do
   programs=$BUILD/tests/neighbors/$mpi
   if [ ! -x "$programs/differential" ] || ! command -v "mpirun.$mpi" >/dev/null; then
@@ -92,6 +110,7 @@ for mpi in openmpi mpich; do
   #  compare 3 8 --nodes 3
   check_fortran
   check_without
+  [ $mpi = mpich ] || check_petsc
 done
 if [ $nmpis -eq 0 ]; then
   echo "skipped: neither Open MPI nor MPICH is installed"
