@@ -187,8 +187,6 @@ static sf_status_t make_graphs(making_t *making)
     status = sf_group_create(sfpmpi_job.context, making->size, making->ranks, GROUP_TAG, &topology->group);
     group = topology->group;
   }
-  if (status == SF_OK && !sfc_group_is_local(group))
-    status = sfshm_error(SF_ERR_UNSUPPORTED, "its processes are on several nodes");
   if (status == SF_OK) {
     sf_at(sfpmpi_call_site_text(text, "", alltoall->what, topology->made));
     status = sf_exchange_graph_create(group, alltoall->nleaves, making->in, alltoall->nroots, making->out, 0,
