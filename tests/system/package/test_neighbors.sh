@@ -106,8 +106,8 @@ for mpi in openmpi mpich; do
   compare 2 10
   compare 5 8
   compare 8 4
-  #compare 4 8 --nodes 2
-  #  compare 3 8 --nodes 3
+  compare 4 8 --nodes 2
+  compare 3 8 --nodes 3
   check_fortran
   check_without
   [ $mpi = mpich ] || check_petsc
