@@ -23,21 +23,21 @@ static void find_next(const char *name, void *function)
   memcpy(function, &next, sizeof next);
 }
 
-#define COUNT(name, parameters, arguments) \
-  int name parameters                      \
-  {                                        \
-    __typeof__(name) *next;                \
-    find_next(#name, &next);               \
-    atomic_fetch_add(&ncalls, 1);          \
-    return next arguments;                 \
+#define COUNT(name, parameters, arguments)                                                                             \
+  int name parameters                                                                                                  \
+  {                                                                                                                    \
+    __typeof__(name) *next;                                                                                            \
+    find_next(#name, &next);                                                                                           \
+    atomic_fetch_add(&ncalls, 1);                                                                                      \
+    return next arguments;                                                                                             \
   }
-#define COUNT_BOTH(name, parameters, arguments) \
-  COUNT(MPI_##name, parameters, arguments)      \
+#define COUNT_BOTH(name, parameters, arguments)                                                                        \
+  COUNT(MPI_##name, parameters, arguments)                                                                             \
   COUNT(PMPI_##name, parameters, arguments)
 
 #define SAME const void *out, int nout, MPI_Datatype out_type, void *in, int nin, MPI_Datatype in_type, MPI_Comm comm
-#define VECTOR                                                                                                 \
-  const void *out, const int nout[], const int out_displs[], MPI_Datatype out_type, void *in, const int nin[], \
+#define VECTOR                                                                                                         \
+  const void *out, const int nout[], const int out_displs[], MPI_Datatype out_type, void *in, const int nin[],         \
       const int in_displs[], MPI_Datatype in_type, MPI_Comm comm
 
 COUNT_BOTH(Neighbor_allgather, (SAME), (out, nout, out_type, in, nin, in_type, comm))

@@ -179,6 +179,20 @@ START_TEST(several_nodes)
 }
 END_TEST
 
+START_TEST(neighbors)
+{
+  sfrun_options_t options = parse_ok(WORDS("-n", "4", "prog", "--neighbors"));
+  ck_assert(!options.neighbors);
+  sfrun_options_free(&options);
+  options = parse_ok(WORDS("--neighbors", "-n", "4", "prog"));
+  ck_assert(options.neighbors);
+  expect_words(options.mpirun_args, options.nmpirun_args, WORDS("-n", "4"));
+  sfrun_options_free(&options);
+  expect_error(WORDS("--neighbors", "--launcher", "local", "-n", "1", "prog"), "for programs without MPI");
+  expect_error(WORDS("--neighbors", "-n", "1", "prog", ":", "-n", "1", "prog"), "--neighbors with several programs");
+}
+END_TEST
+
 START_TEST(bad_nodes)
 {
   expect_error(WORDS("--nodes", "0", "prog"), "--nodes \"0\"");
@@ -345,6 +359,7 @@ static Suite *sfrun_options_suite(void)
   tcase_add_test(tcase, bad_own_options);
   tcase_add_test(tcase, several_nodes);
   tcase_add_test(tcase, bad_nodes);
+  tcase_add_test(tcase, neighbors);
   tcase_add_test(tcase, job_names);
   tcase_add_test(tcase, mistyped_options);
   tcase_add_test(tcase, no_program);
