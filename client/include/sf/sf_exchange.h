@@ -21,7 +21,7 @@ extern "C" {
 
 /* A block. Of a root: the bytes to send. Of a leaf: room for bytes to be received. data NULL: 0 bytes. */
 typedef struct sf_block {
-  void *data;
+  void *data;   /* first byte */
   size_t bytes; /* at most 2^40 */
 } sf_block_t;
 
