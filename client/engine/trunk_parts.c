@@ -116,7 +116,7 @@ int64_t sfc_trunk_parts_arrived(const sfc_lane_t *lane, const sf_request_t *requ
   share_t share;
   uint64_t partial = atomic_load_explicit(&side->flow->partial, memory_order_acquire);
   uint32_t parts = partial >> 4 & 15, arrived = partial & 15;
-  if (partial >> 8 != side->received + 1 || arrived >= parts || request->nfields != 1 || request->devices != NULL ||
+  if (partial >> 8 != side->received + 1 || arrived >= parts || request->payload != NULL || request->devices != NULL ||
       !find_received(lane->trunk, request, &share))
     return 0;
   return sfshm_trunk_part_first(side->told->receive_values, parts, arrived);
