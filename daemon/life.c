@@ -89,6 +89,15 @@ const sfd_life_t sfd_life = {
             [SFPEER__ARRIVE__KIND__GRAPH_LANES] = &sfd_setup_lanes_agreement,
             [SFPEER__ARRIVE__KIND__GRAPH_AGAIN] = &sfd_setup_vote_agreement,
         },
+    .submitted =
+        {
+            [SFSHM_SUBMIT_SEND] = sfd_trunks_submit,
+            [SFSHM_SUBMIT_CREDIT] = sfd_trunks_submit,
+            [SFSHM_SUBMIT_AWAIT] = sfd_trunks_submit,
+            [SFSHM_SUBMIT_SOURCE] = sfd_offers_submit,
+            [SFSHM_SUBMIT_TARGET] = sfd_offers_submit,
+            [SFSHM_SUBMIT_ARRAY] = sfd_window_submit,
+        },
     .rank_lost =
         {
             sfd_segments_free, /* memory that others have mapped */

@@ -9,9 +9,7 @@
 
 #include "daemon/base.h"
 #include "daemon/data/data.h"
-#include "daemon/data/match_offers.h"
 #include "daemon/jobs.h"
-#include "daemon/onesided.h"
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 
@@ -92,14 +90,12 @@ void sfd_submit_ring_handle_open(sfd_session_t *session, const Sfproto__Message 
   sfd_session_send(session, &answer, &rank->submit_ring->doorbell, 1);
 }
 
+/* Trunks fail the graph that an entry of an unknown kind names. */
 static void carry_out(sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
-  if (entry->kind == SFSHM_SUBMIT_SOURCE || entry->kind == SFSHM_SUBMIT_TARGET)
-    sfd_offers_submit(rank, entry);
-  else if (entry->kind == SFSHM_SUBMIT_ARRAY)
-    sfd_window_submit(rank, entry);
-  else
-    sfd_trunks_submit(rank, entry);
+  const sfd_life_t *life = rank->job->server->life;
+  bool known = entry->kind < SFSHM_SUBMIT_KINDS && life->submitted[entry->kind] != NULL;
+  (known ? life->submitted[entry->kind] : sfd_trunks_submit)(rank, entry);
 }
 
 void sfd_submit_ring_take_all(sfd_submit_ring_t *submit_ring)

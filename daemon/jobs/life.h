@@ -7,11 +7,16 @@
 #include "daemon/jobs/group.h"
 #include "daemon/jobs/job.h"
 #include "daemon/net.h"
+#include "shm/lane/ring.h"
+#include "shm/trunk/trunk.h"
 
 #define SFD_LISTENERS 8 /* per list, with the final NULL */
 
 typedef struct sfd_life {
   const sfd_agreement_ops_t *agreements[SFD_AGREEMENT_KINDS];
+
+  /* A rank has submitted an entry of its ring, of that kind. NULL: there is no such kind. */
+  void (*submitted[SFSHM_SUBMIT_KINDS])(sfd_rank_t *rank, const sfshm_ring_entry_t *entry);
 
   /* The rank's session ended without Goodbye; no rank has been told. */
   void (*rank_lost[SFD_LISTENERS])(sfd_rank_t *rank);

@@ -327,6 +327,8 @@ typedef enum sfshm_submission {
    * number of the request, not 0; size: bytes of data sent; more[0]: where in the window they are, or the returned ones
    * are to be; more[1]: bytes returned. */
   SFSHM_SUBMIT_ARRAY = 7,
+
+  SFSHM_SUBMIT_KINDS
 } sfshm_submission_t;
 
 /* History of operations begun on the node: members compare their calls with it; see client/engine/mismatch.c. */
