@@ -86,7 +86,7 @@ struct sf_request {
   sf_graph_t *graph;
   sf_request_t *next; /* in the graph's list of free or of persistent requests */
   const sfc_request_ops_t *ops;
-  const sfc_payload_ops_t *payload; /* of an operation without fields; NULL: it has fields */
+  const sfc_payload_ops_t *payload; /* of an operation without fields, and a request of another room; NULL: fields */
   void *whole;                      /* the operation of which the request is a part; NULL: itself */
   const sf_request_t *awaited;      /* the part with missing messages: itself, unless it has others */
   sf_request_t *carrier;            /* request that is carried out: itself, or the joined one */

@@ -106,8 +106,8 @@ bool sfc_thread_progress(sfc_thread_t *thread)
   return moved;
 }
 
-/* Spins on the lane where the next message is most likely, and takes it if it is on the fast path. Returns whether it
- * did. General progress takes all others and is fair. */
+/* Spins on the lane where the next message is most likely, and takes it if it is on the fast path, or is no message of
+ * fields. Returns whether it did. General progress takes all others and is fair. */
 static bool take_next(sf_graph_t *graph)
 {
   if (graph->progress.nexpecting == 0 || graph->progress.nstalled > 0 || sfc_graph_is_failed(graph))
@@ -121,7 +121,7 @@ static bool take_next(sf_graph_t *graph)
       return false;
     sfshm_cpu_look_again();
   }
-  if (!sfc_fast_path_receive(lane, slot))
+  if (!sfc_fast_path_receive(lane, slot) && (lane->rx_request->payload == NULL || !sfc_lane_receive_shared(lane)))
     return false;
   if (lane->rx_request == NULL)
     graph->progress.expecting[0] = graph->progress.expecting[--graph->progress.nexpecting];

@@ -313,29 +313,18 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p)
   sfc_fast_path_find(request);
   if (call->persistent) {
     sfc_request_flatten(request);
-    sfc_request_persist(request);
+    request->next = graph->requests.persistent;
+    graph->requests.persistent = request;
   }
   *request_p = request;
   return SF_OK;
-}
-
-sf_request_t *sfc_request_take(sf_graph_t *graph)
-{
-  return take_free(graph, 1);
-}
-
-void sfc_request_persist(sf_request_t *request)
-{
-  sf_graph_t *graph = request->graph;
-  request->next = graph->requests.persistent;
-  graph->requests.persistent = request;
 }
 
 /* Keeps a request for the next operation: filled in, unless it is persistent or part of another. */
 void sfc_request_recycle(sf_request_t *request)
 {
   sf_request_t **recent = &request->graph->requests.recent[request->operation], *before = *recent;
-  if (before == request)
+  if (before == request || request->payload != NULL)
     return;
   if (request->persistent || request->whole != NULL || (before != NULL && before->in_flight)) {
     set_free(request);

@@ -68,13 +68,6 @@ sf_status_t sfc_request_make(const sfc_call_t *call, sf_request_t **request_p);
 /* Creates a request with the fields of all parts. The parts are prepared, of one kind, on one graph. */
 sf_status_t sfc_request_join(sf_request_t *const parts[], int32_t n, sf_request_t **request_p);
 
-/* A request without operation, for callers that fill it in; the graph has operations from then on. NULL: there is no
- * memory. */
-sf_request_t *sfc_request_take(sf_graph_t *graph);
-
-/* Adds a request to the graph's list of persistent ones, which sfc_request_free takes it from. */
-void sfc_request_persist(sf_request_t *request);
-
 sf_status_t sfc_request_look_up(sf_request_t *request);
 
 /* Looks up and checks both buffers, unless nothing has changed. */
@@ -90,7 +83,7 @@ sf_status_t sfc_request_begin(sf_request_t *request, sf_request_t **request_p);
 /* Frees a request not in flight; a persistent one leaves its graph's list. */
 void sfc_request_free(sf_request_t *request);
 
-/* Frees a request that is in no list. */
+/* Frees a request that is in no list, unless it is another room's: one with a payload. */
 void sfc_request_recycle(sf_request_t *request);
 
 #endif

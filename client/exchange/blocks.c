@@ -106,7 +106,7 @@ static sf_status_t check_memory(const sf_request_t *request)
                      (unsigned long long)request->sequence, (unsigned long long)request->graph->number);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
 /* What exchanges keep for a graph. */
 typedef struct sfc_exchanges {
@@ -116,11 +116,99 @@ typedef struct sfc_exchanges {
   uint64_t *sizes; /* rx_sizes of all lanes */
 } exchanges_t;
 
+static void give_blocks(sfc_blocks_t *blocks)
+{
+  blocks->next = blocks->owner->unused;
+  blocks->owner->unused = blocks;
+}
+
+/* Reads the arguments anew: those of a persistent request may have changed. */
+static sf_status_t set_leaves(const sf_graph_t *graph, sfc_blocks_t *blocks)
+{
+  blocks->leaf = blocks->given_leaf;
+  blocks->lacks_memory = blocks->leaf == NULL && graph->plan.leaf_max >= 0;
+  blocks->leaf_bytes = blocks->given_bytes;
+  blocks->was_short = false;
+  if (!blocks->lacks_memory || blocks->leaf_bytes != NULL)
+    return SF_OK;
+  if (blocks->own_bytes == NULL)
+    blocks->own_bytes = calloc((size_t)graph->plan.leaf_max + 1, sizeof *blocks->own_bytes);
+  blocks->leaf_bytes = blocks->own_bytes;
+  return blocks->own_bytes != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "exchange: sizes of leaves");
+}
+
+sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool split)
+{
+  sf_graph_t *graph = request->graph;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  sf_status_t status = sfc_graph_prepare(graph, thread, 1);
+  if (status == SF_OK)
+    status = check_roots(graph, blocks->root);
+  if (status == SF_OK)
+    status = check_leaves(graph, blocks->given_leaf);
+  if (status == SF_OK)
+    status = set_leaves(graph, blocks);
+  if (status != SF_OK)
+    return status;
+  blocks->sizes.receives_left = graph->routes.nreceivers[SFSHM_BCAST];
+  sfc_start(request, thread, false);
+  request->receives_left += blocks->lacks_memory;
+  if (split && graph->progress.nstalled > 0)
+    (void)sfc_graph_send_eagerly(graph);
+  return SF_OK;
+}
+
+sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[])
+{
+  sf_graph_t *graph = request->graph;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  sf_status_t status = check_leaves(graph, leaf);
+  if (status != SF_OK || !blocks->lacks_memory)
+    return status;
+  blocks->leaf = leaf;
+  blocks->lacks_memory = false;
+  if (graph->plan.self.nedges > 0)
+    do_self(request);
+  request->receives_left--;
+  return SF_OK;
+}
+
+static sf_status_t begin_split(sf_request_t *request, sfc_thread_t *thread)
+{
+  return sfc_blocks_begin(request, thread, true);
+}
+
+static sf_status_t end(sf_request_t *request, sf_status_t status)
+{
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  if (status == SF_OK && blocks->was_short)
+    status = sfshm_error(SF_ERR_RANGE, "exchange: leaf %lld: %zu bytes arrived, but there is room for %zu",
+                         (long long)blocks->short_leaf, blocks->short_bytes, blocks->short_room);
+  sfc_finish(request);
+  if (!request->persistent)
+    give_blocks(blocks);
+  return status;
+}
+
+static void free_request(sf_request_t *request)
+{
+  give_blocks(sfc_blocks_of(request));
+}
+
+const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take,
+                                              do_self,         sfc_blocks_send_to_node, sfc_blocks_take_from_node};
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+/* Operations of a failed graph may be in flight. */
 static void free_exchanges(sfc_attachment_t *attachment)
 {
   exchanges_t *exchanges = (exchanges_t *)attachment;
+  sfc_in_flight_t *flight = &attachment->graph->flight;
   while (exchanges->all != NULL) {
     sfc_blocks_t *blocks = exchanges->all;
+    if (blocks->request.in_flight)
+      flight->table[blocks->request.sequence & flight->table_mask] = NULL;
     exchanges->all = blocks->sibling;
     free(blocks->own_bytes);
     free(blocks);
@@ -156,8 +244,28 @@ static exchanges_t *find_exchanges(sf_graph_t *graph)
     free(exchanges);
     return NULL;
   }
+  sfc_graph_begin_operations(graph);
   sfc_graph_attach(graph, &exchanges->attachment, &exchanges_ops);
   return exchanges;
+}
+
+static void init_blocks(sf_graph_t *graph, sfc_blocks_t *blocks)
+{
+  static const sfc_request_ops_t ops = {begin_split, end, free_request, check_memory};
+  uint64_t signature = sfshm_desc_of_exchange();
+  sf_request_t *request = &blocks->request;
+  *request = (sf_request_t){.graph = graph,
+                            .ops = &ops,
+                            .payload = &sfc_blocks_payload,
+                            .whole = blocks,
+                            .awaited = request,
+                            .carrier = request,
+                            .kind = (uint8_t)sfshm_desc_kind(signature),
+                            .operation = SFSHM_BCAST,
+                            .signature = signature,
+                            .fields = &request->first,
+                            .first = {.combine = {.unit = SFC_UNIT_OF_SEVERAL}}};
+  blocks->sizes = (sf_request_t){.graph = graph, .awaited = request};
 }
 
 /* NULL: no memory. */
@@ -168,6 +276,7 @@ static sfc_blocks_t *take_blocks(sf_graph_t *graph)
   if (blocks != NULL) {
     exchanges->unused = blocks->next;
   } else if (exchanges != NULL && (blocks = calloc(1, sizeof *blocks)) != NULL) {
+    init_blocks(graph, blocks);
     blocks->owner = exchanges;
     blocks->sibling = exchanges->all;
     exchanges->all = blocks;
@@ -175,123 +284,16 @@ static sfc_blocks_t *take_blocks(sf_graph_t *graph)
   return blocks;
 }
 
-static void give_blocks(sfc_blocks_t *blocks)
-{
-  blocks->next = blocks->owner->unused;
-  blocks->owner->unused = blocks;
-}
-
-/* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
-
-/* Reads the arguments anew: those of a persistent request may have changed. */
-static sf_status_t set_leaves(const sf_graph_t *graph, sfc_blocks_t *blocks)
-{
-  blocks->leaf = blocks->given_leaf;
-  blocks->lacks_memory = blocks->leaf == NULL && graph->plan.leaf_max >= 0;
-  blocks->leaf_bytes = blocks->given_bytes;
-  blocks->was_short = false;
-  if (!blocks->lacks_memory || blocks->leaf_bytes != NULL)
-    return SF_OK;
-  if (blocks->own_bytes == NULL)
-    blocks->own_bytes = calloc((size_t)graph->plan.leaf_max + 1, sizeof *blocks->own_bytes);
-  blocks->leaf_bytes = blocks->own_bytes;
-  return blocks->own_bytes != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "exchange: sizes of leaves");
-}
-
-sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool split)
-{
-  sf_graph_t *graph = request->graph;
-  sfc_blocks_t *blocks = sfc_blocks_of(request);
-  sf_status_t status = sfc_graph_prepare(graph, thread, 1);
-  if (status == SF_OK)
-    status = check_roots(graph, blocks->root);
-  if (status == SF_OK)
-    status = check_leaves(graph, blocks->given_leaf);
-  if (status == SF_OK)
-    status = set_leaves(graph, blocks);
-  if (status != SF_OK)
-    return status;
-  blocks->sizes =
-      (sf_request_t){.graph = graph, .awaited = request, .receives_left = graph->routes.nreceivers[SFSHM_BCAST]};
-  sfc_start(request, thread, false);
-  request->receives_left += blocks->lacks_memory;
-  if (split && graph->progress.nstalled > 0)
-    (void)sfc_graph_send_eagerly(graph);
-  return SF_OK;
-}
-
-sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[])
-{
-  sf_graph_t *graph = request->graph;
-  sfc_blocks_t *blocks = sfc_blocks_of(request);
-  sf_status_t status = check_leaves(graph, leaf);
-  if (status != SF_OK || !blocks->lacks_memory)
-    return status;
-  blocks->leaf = leaf;
-  blocks->lacks_memory = false;
-  if (graph->plan.self.nedges > 0)
-    do_self(request);
-  request->receives_left--;
-  return SF_OK;
-}
-
-static sf_status_t begin_split(sf_request_t *request, sfc_thread_t *thread)
-{
-  return sfc_blocks_begin(request, thread, true);
-}
-
-static sf_status_t end(sf_request_t *request, sf_status_t status)
-{
-  sfc_blocks_t *blocks = sfc_blocks_of(request);
-  if (status == SF_OK && blocks->was_short)
-    status = sfshm_error(SF_ERR_RANGE, "exchange: leaf %lld: %zu bytes arrived, but there is room for %zu",
-                         (long long)blocks->short_leaf, blocks->short_bytes, blocks->short_room);
-  if (!request->persistent)
-    give_blocks(blocks);
-  sfc_finish(request);
-  return status;
-}
-
-static void free_request(sf_request_t *request)
-{
-  give_blocks(sfc_blocks_of(request));
-  sfc_request_free(request);
-}
-
-const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take,
-                                              do_self,         sfc_blocks_send_to_node, sfc_blocks_take_from_node};
-
 sf_status_t sfc_blocks_make(sf_graph_t *graph, const sf_block_t root[], const sf_block_t leaf[], size_t leaf_bytes[],
                             bool persistent, sf_request_t **request_p)
 {
-  static const sfc_request_ops_t ops = {begin_split, end, free_request, check_memory};
-  uint64_t signature = sfshm_desc_of_exchange();
   sfc_blocks_t *blocks = take_blocks(graph);
-  sf_request_t *request = blocks != NULL ? sfc_request_take(graph) : NULL;
-  if (request == NULL) {
-    if (blocks != NULL)
-      give_blocks(blocks);
+  if (blocks == NULL)
     return sfshm_error(SF_ERR_NOMEM, "exchange: request");
-  }
-  *request = (sf_request_t){.graph = graph,
-                            .ops = &ops,
-                            .payload = &sfc_blocks_payload,
-                            .whole = blocks,
-                            .awaited = request,
-                            .carrier = request,
-                            .persistent = persistent,
-                            .kind = (uint8_t)sfshm_desc_kind(signature),
-                            .operation = SFSHM_BCAST,
-                            .signature = signature,
-                            .fields = &request->first,
-                            .first = {.combine = {.unit = SFC_UNIT_OF_SEVERAL}},
-                            .room = request->room,
-                            .nroom = request->nroom};
+  blocks->request.persistent = persistent;
   blocks->root = root;
   blocks->given_leaf = leaf;
   blocks->given_bytes = leaf_bytes;
-  if (persistent)
-    sfc_request_persist(request);
-  *request_p = request;
+  *request_p = &blocks->request;
   return SF_OK;
 }

@@ -29,6 +29,8 @@
 #define SFC_BLOCK_BYTES_MAX ((size_t)1 << 40)
 
 typedef struct sfc_blocks {
+  sf_request_t request; /* of the operation */
+  sf_request_t sizes;   /* stands for the sizes: receives_left is the number of lanes whose sizes are unknown */
   const sf_block_t *root;
   const sf_block_t *leaf;       /* of the operation in flight; NULL: not supplied yet, or no leaves */
   const sf_block_t *given_leaf; /* argument of the call */
@@ -40,7 +42,6 @@ typedef struct sfc_blocks {
   int64_t short_leaf;
   size_t short_bytes;
   size_t short_room;
-  sf_request_t sizes; /* stands for the sizes: receives_left is the number of lanes whose sizes are unknown */
   struct sfc_exchanges *owner;
   struct sfc_blocks *next;    /* in the list of unused ones */
   struct sfc_blocks *sibling; /* in the list of all of the graph */
