@@ -2,6 +2,7 @@
 #include "client/exchange/blocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/core.h"
 #include "client/engine.h"
@@ -31,7 +32,11 @@ void sfc_blocks_put(sfc_blocks_t *blocks, int64_t leaf, uint64_t block_bytes, ui
 {
   size_t some = sfc_blocks_room(blocks, leaf, block_bytes, offset, bytes);
   char *to = some > 0 ? (char *)blocks->leaf[leaf].data + offset : NULL;
-  if (some > 0 && to != from)
+  if (some == 0 || to == from)
+    return;
+  if (some == sizeof(uint64_t))
+    memcpy(to, from, sizeof(uint64_t));
+  else
     sfshm_dense_copy(to, from, some);
 }
 
@@ -74,9 +79,8 @@ static sf_status_t check_block(const char *what, int64_t i, const sf_block_t *bl
   return SF_OK;
 }
 
-static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[])
+static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[], bool devices)
 {
-  bool devices = sfshm_device_loaded() != NULL;
   sf_status_t status = SF_OK;
   if (graph->plan.root_max >= 0 && root == NULL)
     return sfshm_error(SF_ERR_ARG, "exchange: root is NULL, but root %lld has leaves", (long long)graph->plan.root_max);
@@ -86,9 +90,9 @@ static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[])
 }
 
 /* Elements that no leaf uses may be anything, so only devices matter: what has no memory has no room. */
-static sf_status_t check_leaves(const sf_graph_t *graph, const sf_block_t leaf[])
+static sf_status_t check_leaves(const sf_graph_t *graph, const sf_block_t leaf[], bool devices)
 {
-  if (leaf == NULL || sfshm_device_loaded() == NULL)
+  if (leaf == NULL || !devices)
     return SF_OK;
   for (int64_t i = 0; i <= graph->plan.leaf_max; i++)
     if (leaf[i].data != NULL && leaf[i].bytes > 0 && sfc_device_holds(leaf[i].data))
@@ -141,11 +145,12 @@ sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool s
 {
   sf_graph_t *graph = request->graph;
   sfc_blocks_t *blocks = sfc_blocks_of(request);
+  bool devices = sfshm_device_loaded() != NULL;
   sf_status_t status = sfc_graph_prepare(graph, thread, 1);
   if (status == SF_OK)
-    status = check_roots(graph, blocks->root);
+    status = check_roots(graph, blocks->root, devices);
   if (status == SF_OK)
-    status = check_leaves(graph, blocks->given_leaf);
+    status = check_leaves(graph, blocks->given_leaf, devices);
   if (status == SF_OK)
     status = set_leaves(graph, blocks);
   if (status != SF_OK)
@@ -162,7 +167,7 @@ sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[])
 {
   sf_graph_t *graph = request->graph;
   sfc_blocks_t *blocks = sfc_blocks_of(request);
-  sf_status_t status = check_leaves(graph, leaf);
+  sf_status_t status = check_leaves(graph, leaf, sfshm_device_loaded() != NULL);
   if (status != SF_OK || !blocks->lacks_memory)
     return status;
   blocks->leaf = leaf;
@@ -188,6 +193,11 @@ static sf_status_t end(sf_request_t *request, sf_status_t status)
   if (!request->persistent)
     give_blocks(blocks);
   return status;
+}
+
+sf_status_t sfc_blocks_wait(sf_request_t *request, sfc_thread_t *thread)
+{
+  return end(request, sfc_thread_wait(thread, request, -1));
 }
 
 static void free_request(sf_request_t *request)

@@ -64,6 +64,9 @@ sf_status_t sfc_blocks_make(sf_graph_t *graph, const sf_block_t root[], const sf
 /* Begins it; the caller flushes wakes. split: another call will end it, so everything is handed over at once. */
 sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool split);
 
+/* Waits for its end, and ends it. */
+sf_status_t sfc_blocks_wait(sf_request_t *request, sfc_thread_t *thread);
+
 /* Supplies the leaves' memory. */
 sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[]);
 

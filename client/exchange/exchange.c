@@ -43,7 +43,7 @@ sf_status_t sf_exchange(sf_graph_t *graph, const sf_block_t root[], const sf_blo
     request->ops->free(request);
     return status;
   }
-  return sf_wait(&request);
+  return sfc_blocks_wait(request, thread);
 }
 
 sf_status_t sf_exchange_init(sf_graph_t *graph, const sf_block_t root[], const sf_block_t leaf[], size_t leaf_bytes[],

@@ -89,7 +89,9 @@ static void write_short(const outgoing_t *out, uint8_t *payload)
   for (int64_t i = 0; i < out->n; i++) {
     const sf_block_t *block = block_at(out, i);
     payload[i] = (uint8_t)block->bytes;
-    if (block->bytes > 0)
+    if (block->bytes == sizeof(uint64_t))
+      memcpy(to, block->data, sizeof(uint64_t));
+    else if (block->bytes > 0)
       memcpy(to, block->data, block->bytes);
     to += block->bytes;
   }

@@ -50,7 +50,8 @@ static void tell_sizes(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t
 
 /* ---- Data -------------------------------------------------------------------------------------------------------- */
 
-/* Leaf number i of a value: its own first, then extra ones; -1: there are no more. *extra_p: keeps the position. */
+/* A leaf of a value, of which i is the first (0), the second (1), or a later one (2); -1: there are no more. *extra_p:
+ * keeps the position. */
 static int64_t leaf_of(const sfc_link_t *link, int64_t value, int i, int64_t *extra_p)
 {
   if (i == 0)
@@ -65,8 +66,11 @@ static int64_t leaf_of(const sfc_link_t *link, int64_t value, int i, int64_t *ex
 /* Copies a part of a block to all its leaves. */
 static void deliver(const arriving_t *in, int64_t value, uint64_t offset, const void *from, size_t bytes)
 {
-  int64_t extra = 0, leaf;
-  for (int i = 0; (leaf = leaf_of(in->link, value, i < 2 ? i : 2, &extra)) >= 0; i++)
+  int64_t extra = 0, leaf = sfshm_pattern_at(&in->link->leaf, value);
+  sfc_blocks_put(in->blocks, leaf, in->sizes[value], offset, from, bytes);
+  if (in->link->extra_value.n == 0)
+    return;
+  for (int i = 1; (leaf = leaf_of(in->link, value, i, &extra)) >= 0; i = 2)
     sfc_blocks_put(in->blocks, leaf, in->sizes[value], offset, from, bytes);
 }
 
@@ -238,7 +242,7 @@ static sf_status_t read_private(const arriving_t *in, const char *list)
     sfshm_block_vm_read_t entry;
     int64_t extra = 0, leaf;
     memcpy(&entry, list + (size_t)value * sizeof entry, sizeof entry);
-    for (int i = 0; status == SF_OK && (leaf = leaf_of(in->link, value, i < 2 ? i : 2, &extra)) >= 0; i++) {
+    for (int i = 0; status == SF_OK && (leaf = leaf_of(in->link, value, i, &extra)) >= 0; i = i < 2 ? i + 1 : i) {
       size_t bytes = sfc_blocks_room(in->blocks, leaf, in->sizes[value], 0, in->sizes[value]);
       if (bytes == 0)
         continue;
