@@ -52,7 +52,7 @@ void sftest_node_remove(sftest_node_t *node);
 int sftest_node_rest(const sftest_node_t *node, int32_t npeers);
 long sftest_node_resident_kib(const sftest_node_t *node);
 
-/* Waits until the daemon has that many descriptors; fails the test if it has others after 15 s. */
+/* Waits until the daemon has at most that many descriptors; fails the test if it has more after 15 s. */
 void sftest_node_settle(const sftest_node_t *node, int fds);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
