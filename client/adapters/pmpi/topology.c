@@ -11,8 +11,6 @@
 #include "client/adapters/pmpi/job.h"
 #include "client/adapters/pmpi/operation.h"
 #include "client/adapters/pmpi/table.h"
-#include "client/core.h"
-#include "shm/base/error.h"
 
 /* Tag of groups of this library. */
 #define GROUP_TAG (-0x504d5049)
