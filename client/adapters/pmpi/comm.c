@@ -80,6 +80,14 @@ SFPMPI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm 
   return attach(sfpmpi_next.Comm_dup_with_info(comm, info, created), created, "MPI_Comm_dup_with_info", CALLER);
 }
 
+/* Graphs can't be made before the communicator is complete, and then not collectively: MPI carries it. */
+SFPMPI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *created, MPI_Request *request)
+{
+  if (sfpmpi_topology_find(comm) != NULL)
+    sfpmpi_job_fall_back("the communicator of MPI_Comm_idup", "it does not exist yet when the call returns");
+  return sfpmpi_next.Comm_idup(comm, created, request);
+}
+
 SFPMPI_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
   int code = sfpmpi_next.Comm_set_name(comm, name);

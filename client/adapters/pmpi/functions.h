@@ -20,6 +20,7 @@
   X(Dist_graph_create_adjacent)                                                                                        \
   X(Comm_dup)                                                                                                          \
   X(Comm_dup_with_info)                                                                                                \
+  X(Comm_idup)                                                                                                         \
   X(Comm_set_name)                                                                                                     \
   X(Neighbor_allgather)                                                                                                \
   X(Neighbor_allgatherv)                                                                                               \
