@@ -94,7 +94,7 @@ run-tests: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_be
 
 # Beside a second MPI, too, if it is installed.
 bench: deps
-	@$(SUBMAKE) all $(petsc_bench) $(if $(shell command -v mpicc.mpich),$(BUILD)/mpich/sfperf)
+	@$(SUBMAKE) all $(petsc_bench) $(neighbor_tests) $(if $(shell command -v mpicc.mpich),$(BUILD)/mpich/sfperf)
 	BUILD='$(BUILD)' tests/bench/run
 
 # The build without counters is of no other use.

@@ -145,8 +145,8 @@ static void measure(const char *name, exchange_t *exchange, int bytes)
   int ncalls[NCONTENDERS];
   set_sizes(exchange, bytes);
   for (contender_t contender = SFD; contender < NCONTENDERS; contender++) {
-    double us = run(exchange, contender, 20);
-    us = run(exchange, contender, 20);
+    double us = run(exchange, contender, 5);
+    us = run(exchange, contender, 10);
     ncalls[contender] = 1 + (int)(sample_ms * 1000 / us);
   }
   for (int i = 0; i < reps; i++)
