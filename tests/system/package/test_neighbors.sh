@@ -76,6 +76,32 @@ check_without() {
   expect_err "$mpi, required without a daemon" "SF_MPI_NEIGHBORS=require, but MPI would carry"
 }
 
+# One of four processes is killed; launchers would end the others as well.
+check_death() {
+  local option=--enable-recovery rank
+  [ $mpi = openmpi ] || option=-disable-auto-cleanup
+  SF_MPI_NEIGHBORS=require with_neighbors "$option" -n 4 -- "$programs/doomed"
+  for rank in 0 2 3; do
+    [[ $out == *"rank $rank: handled, rank 1"* ]] || fail "$mpi, death of a process: rank $rank"
+  done
+}
+
+# A Python program, by the MPI that its mpi4py has been built for.
+check_python() {
+  local python=/usr/bin/python3 name='Open MPI'
+  [ $mpi = openmpi ] || name=MPICH
+  if ! "$python" -c 'import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI
+print(MPI.Get_library_version())' 2>/dev/null | grep -q "^$name"; then
+    echo "part skipped: mpi4py with $name: it is not installed for $python"
+    return
+  fi
+  SF_MPI_NEIGHBORS=require SF_TEST_PROFILER=1 LD_PRELOAD=$programs/profiler.so \
+    with_neighbors -n 3 -- "$python" tests/neighbors/ring.py
+  expect_rc "$mpi, mpi4py" 0
+  expect_out "$mpi, mpi4py" ok
+  expect_calls "$mpi, mpi4py" none
+}
+
 # PETSc's own star forests by MPI's functions.
 check_petsc() {
   local program=$BUILD/examples/petsc_cg options=(-points 8 -sf_type neighbor)
@@ -110,6 +136,8 @@ for mpi in openmpi mpich; do
   compare 3 8 --nodes 3
   check_fortran
   check_without
+  check_death
+  check_python
   [ $mpi = mpich ] || check_petsc
 done
 if [ $nmpis -eq 0 ]; then
