@@ -1,6 +1,8 @@
 /* Counters of a rank: see counters.h. One thread. */
 #include "proto/report/counters.h"
 
+#include <string.h>
+
 #include "proto/report/counters_pack.h"
 #include "shm/base/error.h"
 #include "shm/observe/counters_read.h"
@@ -83,6 +85,7 @@ static void load_all(const sfshm_counters_t *copy, sfreport_rank_counts_t *count
                                        .multi_of = load(&graph->multi_of),
                                        .oldest_wait_ns = sfshm_counters_graph_wait(graph, copy->copied_ns),
                                        .counts = load_set(&sum)};
+    memcpy(entry->call_site, graph->place, sizeof entry->call_site - 1);
     load_latency(graph, &entry->latency);
     entry->degrees = sfreport_degrees_of(copy, graph);
   }

@@ -31,8 +31,9 @@ typedef struct sfreport_latency {
 
 typedef struct sfreport_graph_counts {
   uint64_t graph;
-  uint64_t multi_of;       /* graph of which this is the multi-graph; 0: none */
-  uint64_t oldest_wait_ns; /* how long the rank had waited when read; 0: it does not wait */
+  uint64_t multi_of;                 /* graph of which this is the multi-graph; 0: none */
+  uint64_t oldest_wait_ns;           /* how long the rank had waited when read; 0: it does not wait */
+  char call_site[SFSHM_PLACE_BYTES]; /* of its creation; "": unknown */
   sfreport_counts_t counts;
   sfreport_latency_t latency;
   sfreport_degrees_t degrees;

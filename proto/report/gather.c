@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "shm/base/error.h"
 #include "shm/base/room.h"
@@ -160,6 +161,7 @@ void sfreport_gather_count(sfreport_gather_t *gather, const Sfproto__Message *ra
     sfreport_latency_add(&item->latency, &entry->latency);
     sfreport_shape_add(&item->shape, &entry->degrees);
     item->multi_of = entry->multi_of;
+    memcpy(item->call_site, entry->call_site, sizeof item->call_site);
     if (entry->oldest_wait_ns > item->oldest_wait_ns)
       item->oldest_wait_ns = entry->oldest_wait_ns;
     item->ncounted++;

@@ -14,14 +14,15 @@ typedef struct sfreport_item {
   /* ranks, graphs: number of ranks in counts; 0: counts and sleeps are unknown */
   int32_t ncounted;
   sfreport_counts_t counts;
-  sfreport_latency_t latency; /* graphs only */
-  uint64_t multi_of;          /* graphs only: graph of which this is the multi-graph; 0: none */
-  sfreport_shape_t shape;     /* graphs only */
-  uint64_t sleeps;            /* ranks only */
-  uint64_t oldest_wait_ns;    /* longest present wait of the rank, or of a rank on the graph; 0: none */
-  uint64_t waited_for_ns;     /* ranks only: how long other ranks of the node have waited for it, */
-  uint64_t waited_far_ns;     /* and its part of waits of other nodes for its node */
-  size_t place;               /* for sorting */
+  sfreport_latency_t latency;        /* graphs only */
+  uint64_t multi_of;                 /* graphs only: graph of which this is the multi-graph; 0: none */
+  sfreport_shape_t shape;            /* graphs only */
+  char call_site[SFSHM_PLACE_BYTES]; /* graphs only: of its creation, as the last counted rank has it; "": unknown */
+  uint64_t sleeps;                   /* ranks only */
+  uint64_t oldest_wait_ns;           /* longest present wait of the rank, or of a rank on the graph; 0: none */
+  uint64_t waited_for_ns;            /* ranks only: how long other ranks of the node have waited for it, */
+  uint64_t waited_far_ns;            /* and its part of waits of other nodes for its node */
+  size_t place;                      /* for sorting */
 } sfreport_item_t;
 
 /* Start with {0}. */

@@ -155,12 +155,14 @@ static void look_at_ranks(const sftest_node_t *node, const sftest_job_t *job)
 static void look_at_graphs(const sftest_node_t *node)
 {
   sftest_sfctl(node->socket, WORDS("graphs"), 0);
-  ck_assert_int_eq(sftest_count_lines(out), 2);
+  ck_assert_int_eq(sftest_count_lines(out), 3);
   sftest_expect_in(out, "ready");
+  sftest_expect_in(out, "made at tests/system/");
   sftest_sfctl(node->socket, WORDS("graphs", "--json"), 0);
   ck_assert_int_eq(sftest_count_lines(out), 3);
   sftest_expect_in(out, "\"size\":2,\"nroots\":200,\"nleaves\":200,\"pairs\":2,\"state\":\"ready\",\"detail\":null,"
-                        "\"multi_of\":null,\"job_ranks\":[0,1],\"counters\":{\"ranks_counted\":2,\"bcasts\":3,"
+                        "\"place\":\"tests/system/");
+  sftest_expect_in(out, "\"multi_of\":null,\"job_ranks\":[0,1],\"counters\":{\"ranks_counted\":2,\"bcasts\":3,"
                         "\"reduces\":2,\"gathers\":0,\"scatters\":0,\"fetch_ops\":0,\"exchanges\":0,\"completed\":5,");
   ck_assert_uint_eq(sent_bytes("\"graph\":"), RANKS * (BCASTS + REDUCES) * UNITS * sizeof(double));
 }
@@ -229,7 +231,7 @@ static void choose_a_job(const sftest_node_t *node, const char *name)
   sftest_sfctl(node->socket, WORDS("jobs", "--json", name), 0);
   snprintf(number, sizeof number, "%llu", (unsigned long long)sftest_sfctl_number(name, "job_id"));
   sftest_sfctl(node->socket, WORDS("graphs", number), 0);
-  ck_assert_int_eq(sftest_count_lines(out), 2);
+  ck_assert_int_eq(sftest_count_lines(out), 3);
   snprintf(wrong, sizeof wrong, "%sx", name);
   sftest_sfctl(node->socket, WORDS("ranks", wrong), 1);
   sftest_expect_in(err, "did you mean ");

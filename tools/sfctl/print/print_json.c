@@ -126,6 +126,7 @@ static void print_graph(sfctl_json_t *json, const sfreport_item_t *item)
   sfctl_json_add(json, SFCTL_FIELD(info, graph), SFCTL_FIELD(info, job_id), SFCTL_FIELD(info, job),
                  SFCTL_FIELD(info, size), SFCTL_FIELD(info, nroots), SFCTL_FIELD(info, nleaves),
                  SFCTL_FIELD(info, pairs), SFCTL_FIELD(info, state), SFCTL_FIELD(info, detail),
+                 SFCTL_MEMBER_IF("place", item->call_site[0] != '\0', (const char *)item->call_site),
                  SFCTL_MEMBER_IF("multi_of", item->multi_of != 0, item->multi_of));
   sfctl_json_put_numbers(json, "job_ranks", info->job_ranks, info->n_job_ranks);
   if (item->ncounted > 0) {

@@ -193,6 +193,8 @@ static void add_graph(sfctl_table_t *table, const sfreport_item_t *item, int dig
   char shape[400];
   sfreport_shape_describe(&item->shape, shape, sizeof shape);
   add_detail(table, shape);
+  if (item->call_site[0] != '\0')
+    sfctl_table_note(table, "made at %s", item->call_site);
   if (item->multi_of != 0)
     sfctl_table_note(table, "the multi-graph of graph %s", sfctl_id_text(item->multi_of, digits, id));
   add_detail(table, info->detail);
