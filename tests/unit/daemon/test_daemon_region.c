@@ -131,7 +131,7 @@ START_TEST(bad_requests)
   send_closed(&clients[1], 0, 1); /* what it does not have */
   sftest_expect_done(&clients[1]);
   send_removal(&clients[0], 1, true);
-  sftest_expect_error(&clients[0], SF_ERR_ARG, "not the daemon's memory");
+  sftest_expect_error(&clients[0], SF_ERR_ARG, "memory of the application, which does not last");
   send_add(&clients[0], 5, 129);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "129 bytes");
 }
