@@ -70,10 +70,15 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
   return MPI_SUCCESS;
 }
 
+static bool create_keyval(void)
+{
+  return keyval != MPI_KEYVAL_INVALID ||
+         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) == MPI_SUCCESS;
+}
+
 static bool enter(MPI_Comm comm, sfpmpi_topology_t *topology)
 {
-  if (keyval == MPI_KEYVAL_INVALID &&
-      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
+  if (!create_keyval())
     return false;
   sfpmpi_lock();
   bool entered = sfpmpi_table_enter(&topologies, (uintptr_t)comm, topology);
@@ -95,6 +100,15 @@ void sfpmpi_topologies_leave(void)
 
 /* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
+/* Tells sfctl what the graphs are. name: of the communicator. */
+static void describe(const sfpmpi_topology_t *topology, const char *name)
+{
+  char text[SFPMPI_CALL_SITE_BYTES];
+  const sfpmpi_star_t *const stars[] = {&topology->alltoall, &topology->allgather};
+  for (int i = 0; i < 2; i++)
+    sf_graph_at(stars[i]->graph, sfpmpi_call_site_text(text, name, stars[i]->what, topology->made));
+}
+
 /* What a new communicator is made of; freed at the end. */
 typedef struct making {
   MPI_Comm comm;
@@ -103,6 +117,7 @@ typedef struct making {
   int32_t *ranks; /* of the job, by rank of the communicator */
   int *in, *out;  /* neighbours of the graph: those that are not MPI_PROC_NULL */
   sfpmpi_topology_t *topology;
+  bool disagree; /* the lists of neighbours of two processes */
 } making_t;
 
 static bool agree(MPI_Comm comm, bool mine)
@@ -196,6 +211,7 @@ static sf_status_t make_graphs(making_t *making)
                              &allgather->graph); /* -1: an error for all */
   }
   free(zeros);
+  describe(topology, ""); /* creation may have made other graphs first */
   return status;
 }
 
@@ -215,11 +231,24 @@ static const char *make(making_t *making, const char *maker, const void *caller)
     return "a process is not of MPI_COMM_WORLD, or has no memory";
   sfpmpi_call_site_find(making->topology->made, sizeof making->topology->made, maker, caller);
   sf_status_t status = make_graphs(making);
+  making->disagree = status == SF_ERR_MISMATCH; /* of all processes, if of one */
   if (!agree(making->comm, status == SF_OK))
     return status != SF_OK ? "" : "another process has an error";
   if (!agree(making->comm, enter(making->comm, making->topology)))
     return "no memory";
   return NULL;
+}
+
+/* Makes an empty graph, by which sfctl shows a communicator that MPI carries. It goes with the communicator. */
+static void show_refused(making_t *making)
+{
+  char text[SFPMPI_CALL_SITE_BYTES];
+  sfpmpi_topology_t *topology = making->topology;
+  sf_group_t *group = topology->group != NULL ? topology->group : sf_group_world(sfpmpi_job.context);
+  sf_at(sfpmpi_call_site_text(text, "", "left to MPI, neighbors disagree", topology->made));
+  if (sf_graph_create(group, 0, 0, NULL, NULL, NULL, 0, &topology->alltoall.graph) != SF_OK || !create_keyval() ||
+      PMPI_Comm_set_attr(making->comm, keyval, topology) != MPI_SUCCESS)
+    free_topology(topology);
 }
 
 void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller)
@@ -234,7 +263,9 @@ void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller
   if (why_not == NULL)
     return;
   sfpmpi_job_fall_back(maker, *why_not != '\0' ? why_not : NULL);
-  if (sfpmpi_topology_find(comm) != NULL)
+  if (making.disagree)
+    show_refused(&making);
+  else if (sfpmpi_topology_find(comm) != NULL)
     (void)PMPI_Comm_delete_attr(comm, keyval);
   else if (making.topology != NULL)
     free_topology(making.topology);
@@ -242,11 +273,7 @@ void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller
 
 void sfpmpi_topology_rename(MPI_Comm comm, const char *name)
 {
-  char text[SFPMPI_CALL_SITE_BYTES];
-  sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);
-  if (topology == NULL)
-    return;
-  sfpmpi_star_t *const stars[] = {&topology->alltoall, &topology->allgather};
-  for (int i = 0; i < 2; i++)
-    sf_graph_at(stars[i]->graph, sfpmpi_call_site_text(text, name, stars[i]->what, topology->made));
+  const sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);
+  if (topology != NULL)
+    describe(topology, name);
 }
