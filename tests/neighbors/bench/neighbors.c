@@ -31,7 +31,7 @@ typedef struct exchange {
   bool gather;
 } exchange_t;
 
-static int rank, size, reps = 15, sample_ms = 3;
+static int rank, size, nnodes, reps = 15, sample_ms = 3;
 static char sizes[256] = "8,512,4096,65536";
 
 static void check(int result)
@@ -131,8 +131,8 @@ static void print(const char *name, const char *op, contender_t contender, int b
   memcpy(sorted, samples, (size_t)reps * sizeof *sorted);
   qsort(sorted, (size_t)reps, sizeof *sorted, by_value);
   printf("{\"bench\":\"neighbors\",\"case\":\"%s-%d\",\"op\":\"%s\",\"contender\":\"%s\",\"bytes\":%d,\"ranks\":%d,"
-         "\"nodes\":1,\"median_us\":%.5g,\"rewrite_us\":0,\"net_median_us\":%.5g,\"reps\":%d,\"samples_us\":[",
-         name, bytes, op, names[contender], bytes, size, sorted[reps / 2], sorted[reps / 2], reps);
+         "\"nodes\":%d,\"median_us\":%.5g,\"rewrite_us\":0,\"net_median_us\":%.5g,\"reps\":%d,\"samples_us\":[",
+         name, bytes, op, names[contender], bytes, size, nnodes, sorted[reps / 2], sorted[reps / 2], reps);
   for (int i = 0; i < reps; i++)
     printf("%s%.5g", i > 0 ? "," : "", samples[i]);
   printf("]}\n");
@@ -173,11 +173,25 @@ static void measure_all(const char *name, bool grid, bool gather)
   check(MPI_Comm_free(&exchange.comm));
 }
 
+/* As MPI sees them: processes with common memory. */
+static int count_nodes(void)
+{
+  MPI_Comm node;
+  int place, first, nfirst;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  check(MPI_Comm_rank(node, &place));
+  first = place == 0;
+  check(MPI_Allreduce(&first, &nfirst, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  check(MPI_Comm_free(&node));
+  return nfirst;
+}
+
 int main(int argc, char *argv[])
 {
   check(MPI_Init(&argc, &argv));
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   check(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  nnodes = count_nodes();
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--reps") == 0)
       reps = atoi(argv[i + 1]) < MAX_REPS ? atoi(argv[i + 1]) : MAX_REPS;
