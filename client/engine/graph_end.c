@@ -7,12 +7,14 @@
 #include "client/engine/eager.h"
 #include "client/engine/lane_ops.h"
 #include "client/engine/offload.h"
+#include "client/engine/request.h"
 
 static void free_request(sf_request_t *request)
 {
   if (request == NULL)
     return;
   sfc_staging_free(request);
+  sfc_request_unflatten(request);
   free(request->room);
   free(request);
 }
