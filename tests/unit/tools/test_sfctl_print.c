@@ -301,7 +301,7 @@ START_TEST(graphs)
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__GRAPHS,
       "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-      "\"state\":\"ready\",\"detail\":null,\"multi_of\":null,\"job_ranks\":[2,0],\"counters\":"
+      "\"state\":\"ready\",\"detail\":null,\"place\":null,\"multi_of\":null,\"job_ranks\":[2,0],\"counters\":"
       "{\"ranks_"
       "counted\":2," COUNTS ",\"latency\":[{\"kind\":\"reduce\",\"from_ns\":1024,\"operations\":7}],"
       "\"most_on_roots\":{\"rank\":0,\"edges\":0,\"all_edges\":0},"
@@ -326,7 +326,7 @@ START_TEST(graphs_that_failed)
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__GRAPHS,
       "[\n{\"graph\":9,\"job_id\":7,\"job\":\"cg\",\"size\":2,\"nroots\":5000000000,\"nleaves\":6,\"pairs\":2,"
-      "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"multi_of\":3,\"job_ranks\":[2,0],"
+      "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"place\":null,\"multi_of\":3,\"job_ranks\":[2,0],"
       "\"counters\":null}\n]\n");
 }
 END_TEST
