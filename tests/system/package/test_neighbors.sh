@@ -11,7 +11,8 @@ here=$(dirname "$(dirname "$(realpath "$0")")")
 unset "${!SF_MPI_@}" LD_PRELOAD
 # Its component treematch hangs now and then in MPI_Dist_graph_create, without sfd as well.
 export OMPI_MCA_topo=basic
-seed=${SF_TEST_SEED-$RANDOM}
+# A fixed one as a rule, because MPIs' own functions, with which results are compared, have faults, too.
+seed=${SF_TEST_SEED-1000}
 nmpis=0
 
 # with_neighbors OPTION... PROGRAM ARGUMENT...
