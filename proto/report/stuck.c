@@ -99,20 +99,21 @@ static int culprits_first(const void *a, const void *b)
   return (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
 }
 
-/* Finds the operation of one graph that has been waited for so long; false: none. */
+/* Finds the first operation of one graph that is waited for, if a rank has waited so long for that or a later one;
+ * false: none has. */
 static bool survey(const entry_t entries[], size_t n, uint64_t threshold_ns, sfreport_stall_t *stall)
 {
   bool found = false;
   for (size_t i = 0; i < n; i++) {
     const Sfproto__GraphState *graph = entries[i].graph;
-    if (!graph->has_waiting_ns || graph->waiting_ns < threshold_ns)
+    if (!graph->has_waiting_ns)
       continue;
-    if (!found || graph->wait_sequence < stall->sequence) {
+    if (stall->call == NULL || graph->wait_sequence < stall->sequence) {
       stall->sequence = graph->wait_sequence;
       stall->call = graph->wait_call != NULL ? graph->wait_call : "";
     }
     stall->waiting_ns = graph->waiting_ns > stall->waiting_ns ? graph->waiting_ns : stall->waiting_ns;
-    found = true;
+    found = found || graph->waiting_ns >= threshold_ns;
   }
   return found;
 }
