@@ -1,10 +1,16 @@
 /* A process of a ring is killed: each other one must get an error whose text names it from MPI_Neighbor_alltoall, by
- * the communicator's error handler, and no hang. Needs a launcher that lets the others go on. Plain MPI, one thread. */
+ * the communicator's error handler, and no hang. Needs a launcher that lets the others go on. What process N found is
+ * in DIRECTORY/N, because launchers lose output when processes end in this way. Plain MPI, one thread.
+ *
+ * usage: doomed DIRECTORY */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define DOOMED 1
+#define LIMIT_MS 20000
 
 static int handled;
 
@@ -15,8 +21,25 @@ static void on_error(MPI_Comm *comm, int *code, ...)
   handled++;
 }
 
+/* Writes what this process found, and waits until the others have: the first that ends may take the launcher along. */
+static void write_found(const char *directory, int rank, int size, const char *found)
+{
+  char path[4096], complete[4096];
+  snprintf(path, sizeof path, "%s/%d.part", directory, rank);
+  snprintf(complete, sizeof complete, "%s/%d", directory, rank);
+  FILE *file = fopen(path, "w");
+  if (file == NULL || fprintf(file, "%s\n", found) < 0 || fclose(file) != 0 || rename(path, complete) != 0)
+    perror(complete);
+  for (int other = 0, ms = 0; other < size && ms < LIMIT_MS; other++) {
+    snprintf(complete, sizeof complete, "%s/%d", directory, other);
+    for (; other != DOOMED && access(complete, F_OK) != 0 && ms < LIMIT_MS; ms++)
+      usleep(1000);
+  }
+}
+
 int main(int argc, char *argv[])
 {
+  char found[MPI_MAX_ERROR_STRING + 40];
   char text[MPI_MAX_ERROR_STRING];
   int rank, size, in[2], out[2] = {1, 2}, length, code = MPI_SUCCESS, periodic = 1;
   MPI_Comm ring;
@@ -29,12 +52,13 @@ int main(int argc, char *argv[])
   MPI_Comm_set_errhandler(ring, handler);
   alarm(30);
   for (int i = 0; i < 1000000 && code == MPI_SUCCESS; i++) {
-    if (rank == 1 && i == 100)
+    if (rank == DOOMED && i == 100)
       raise(SIGKILL);
     code = MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, ring);
   }
   MPI_Error_string(code, text, &length);
-  printf("rank %d: %s, %s\n", rank, handled == 1 ? "handled" : "not handled", strstr(text, "rank 1") ? "rank 1" : text);
-  fflush(stdout);
+  snprintf(found, sizeof found, "%s, %s", handled == 1 ? "handled" : "not handled",
+           strstr(text, "rank 1") ? "rank 1" : text);
+  write_found(argc > 1 ? argv[1] : ".", rank, size, found);
   _exit(0); /* MPI can't be finalized without the other process */
 }
