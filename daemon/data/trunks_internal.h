@@ -114,7 +114,7 @@ static inline uint64_t sfd_message_number(uint32_t low, uint64_t near)
 /* Flags of a data message: the role of the side that receives it, and which part of a message it is. */
 static inline uint16_t sfd_part_flags(uint16_t role, uint32_t part, uint32_t parts)
 {
-  return (uint16_t)(role | part << 4 | (parts - 1) << 8);
+  return (uint16_t)(role | part << 4 | (parts - 1) << 8 | (part + 1 < parts ? SFD_MESSAGE_CONTINUES : 0));
 }
 
 #define SFD_FLAG_BLOCKS (1u << 12) /* a message of blocks */

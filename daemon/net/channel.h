@@ -20,8 +20,8 @@
 /* Head of a message. Each kind defines the meaning of its fields; channels use payload_bytes, and count messages by
  * kind. */
 typedef struct sfd_message_head {
-  uint16_t kind; /* below SFD_MESSAGE_KINDS */
-  uint16_t flags;
+  uint16_t kind;  /* below SFD_MESSAGE_KINDS */
+  uint16_t flags; /* the highest bit: SFD_MESSAGE_CONTINUES */
   uint32_t number;
   uint64_t payload_bytes; /* at most SFD_PAYLOAD_MAX */
   uint64_t job;
@@ -33,6 +33,9 @@ _Static_assert(sizeof(sfd_message_head_t) == 40, "frame version 2");
 #define SFD_PAYLOAD_MAX (UINT64_C(1) << 46)
 
 #define SFD_MESSAGE_KINDS 16
+
+/* Flag: a part of a message, of which more parts follow. The parts count as one message. */
+#define SFD_MESSAGE_CONTINUES (1u << 15)
 
 /* Limit of payloads that are received into memory of the channel; see place. */
 #define SFD_CHANNEL_CONTROL_MAX (1u << 20)

@@ -45,7 +45,7 @@ static void deliver(sfd_channel_t *channel)
   sfd_arriving_t *arriving = &channel->receiving.arriving;
   const sfd_message_head_t *head = &arriving->head;
   arriving->active = false;
-  channel->counts.messages_received[head->kind]++;
+  channel->counts.messages_received[head->kind] += (head->flags & SFD_MESSAGE_CONTINUES) == 0;
   channel->counts.payload_received[head->kind] += head->payload_bytes;
   if (head->payload_bytes > 0 && arriving->placing == SFD_PLACE_NOWHERE)
     return;

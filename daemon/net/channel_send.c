@@ -116,7 +116,7 @@ static void count_frame(sfd_channel_counts_t *counts, const sfd_frame_t *frame)
     sfd_message_head_t head;
     memcpy(&head, frame->table + offset, sizeof head);
     offset += sfd_frame_table_bytes(&head);
-    counts->messages_sent[head.kind]++;
+    counts->messages_sent[head.kind] += (head.flags & SFD_MESSAGE_CONTINUES) == 0;
     counts->payload_sent[head.kind] += head.payload_bytes;
   }
   counts->frames_sent++;

@@ -200,6 +200,23 @@ START_TEST(counting)
 }
 END_TEST
 
+/* Parts of a message, of which the last one counts; and the bytes of all. */
+START_TEST(counting_parts)
+{
+  static uint8_t payload[1001];
+  for (int part = 0; part < 3; part++) {
+    const sfd_message_head_t head = {
+        .kind = 1, .flags = part < 2 ? SFD_MESSAGE_CONTINUES : 0, .payload_bytes = sizeof payload};
+    ck_assert_int_eq(sfd_channel_send(cluster.nodes[0].channels, 1, &head, payload, NULL, NULL), SF_OK);
+  }
+  sftest_cluster_run(&cluster);
+  ck_assert_uint_eq(counts(0, 1)->messages_sent[1], 1);
+  ck_assert_uint_eq(counts(0, 1)->payload_sent[1], 3 * sizeof payload);
+  ck_assert_uint_eq(counts(1, 0)->messages_received[1], 1);
+  ck_assert_uint_eq(counts(1, 0)->payload_received[1], 3 * sizeof payload);
+}
+END_TEST
+
 /* Memory is bounded when the other node takes nothing; by the limit nothing is broken. */
 START_TEST(limited)
 {
@@ -296,6 +313,7 @@ static TCase *message_tests(void)
   tcase_add_test(tests, gathering);
   tcase_add_test(tests, frames_are_bounded);
   tcase_add_test(tests, counting);
+  tcase_add_test(tests, counting_parts);
   tcase_add_test(tests, limited);
   tcase_add_test(tests, handlers_may_send);
   tcase_add_test(tests, both_open);
