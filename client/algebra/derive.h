@@ -68,7 +68,7 @@ void *sfc_derive_array(sfc_derive_t *derive, int64_t n, size_t element_bytes);
 /* An array of vertices that are none. */
 sfc_vertex_t *sfc_derive_vertices(sfc_derive_t *derive, int64_t n);
 
-/* Allocates arrays for n edges, and no edge yet. leaves false: edge i is that of leaf i. */
+/* Allocates an edge list with room for n edges; the list is empty. leaves false: edge i belongs to leaf i. */
 sfc_derive_edges_t sfc_derive_new_edges(sfc_derive_t *derive, int64_t n, bool leaves);
 
 /* Reads a graph's edges by ascending leaf; none on error. */

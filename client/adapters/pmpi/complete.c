@@ -1,6 +1,6 @@
-/* Entry points that start, complete and free requests: MPI's own and those of this library in the same arrays. What MPI
- * would do with a request of this library it does when the operation has ended: these functions end it first. Any
- * thread that may call MPI. */
+/* Entry points that start, complete and free requests. An array may have MPI's own requests and those of this library.
+ * These functions end the operation of a request first, and then pass the request to MPI, which treats it as one of its
+ * own. Any thread that may call MPI. */
 #include <stdlib.h>
 
 #include "client/adapters/pmpi/functions.h"
@@ -84,8 +84,9 @@ static errors_t collect_errors(int n, const MPI_Request *requests)
   return errors;
 }
 
-/* Calls the error handler for those of the completed requests: count of them, with these indices (NULL: all). Enters
- * them in the statuses. Returns several ? MPI_ERR_IN_STATUS : the code. */
+/* Calls the error handler for each completed request with an error, and enters the error in its status. indices has the
+ * numbers of the count completed requests; NULL: all have completed. Returns MPI_ERR_IN_STATUS if several, else the
+ * code of the error. */
 static int report(errors_t *errors, const MPI_Request *requests, int count, const int *indices, MPI_Status *statuses,
                   bool several)
 {

@@ -12,7 +12,7 @@
 static sfpmpi_table_t datatypes;
 static int keyval = MPI_KEYVAL_INVALID; /* of the attribute that says so */
 
-/* ---- What is known of a datatype --------------------------------------------------------------------------------- */
+/* ---- Descriptions of datatypes ----------------------------------------------------------------------------------- */
 
 void sfpmpi_datatype_hold(const sfpmpi_datatype_t *datatype)
 {
@@ -53,7 +53,7 @@ static void look_at_runs(sfpmpi_datatype_t *datatype)
       datatype->equal = 0;
 }
 
-/* Fills in what is known. Returns false if MPI must see the datatype itself. */
+/* Fills in the description. Returns false if MPI must see the datatype itself. */
 static bool describe(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
 {
   MPI_Count size;

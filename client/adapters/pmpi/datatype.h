@@ -9,7 +9,8 @@
 
 #include "client/adapters/mpi/layout.h"
 
-/* What is known of a datatype. Kept as long as the datatype exists and operations refer to it. */
+/* Description of a datatype: its size, and where its values lie. The table keeps a description as long as the datatype
+ * exists or an operation refers to it. */
 typedef struct sfpmpi_datatype {
   atomic_int users;    /* the table, and operations */
   bool dense;          /* consecutive values are consecutive bytes */
@@ -22,7 +23,7 @@ typedef struct sfpmpi_datatype {
   MPI_Datatype copy;   /* of an opaque one: exists as long as this */
 } sfpmpi_datatype_t;
 
-/* Returns what is known of a datatype; NULL: MPI would not accept it, or there is no memory. */
+/* Returns the description of a datatype; NULL: MPI would not accept the datatype, or there is no memory. */
 const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype datatype);
 
 /* For operations that outlast the call. */

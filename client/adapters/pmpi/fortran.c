@@ -1,6 +1,7 @@
-/* Fortran programs. MPI's functions for Fortran convert their arguments and call PMPI_X: those of Open MPI always,
- * those of MPICH for mpi_f08 without buffers. So PMPI_X is defined here as well: calls from the library with those
- * functions go to MPI_X of this library, all others to MPI's own PMPI_X. Any thread that may call MPI. */
+/* Fortran programs. The Fortran library of MPI converts arguments and calls PMPI_X: Open MPI's does so in all
+ * functions, MPICH's in functions of mpi_f08 without buffers. Therefore this file defines PMPI_X, too: calls that come
+ * from the Fortran library go to MPI_X of this library, and all other calls to MPI's own PMPI_X. Any thread that may
+ * call MPI. */
 #include "client/adapters/pmpi/functions.h"
 
 #include <dlfcn.h>

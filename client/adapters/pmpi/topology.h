@@ -17,7 +17,7 @@ typedef struct sfpmpi_star {
   const char *what;              /* "alltoall" or "allgather" */
   sf_graph_t *graph;             /* NULL: none */
   int nroots, nleaves;           /* both 0: this process never takes part */
-  int nout, nin;                 /* blocks sent and received by a call, those of MPI_PROC_NULL included */
+  int nout, nin;                 /* blocks that a call sends and receives, with the blocks of MPI_PROC_NULL */
   int *root;                     /* nout numbers of roots; negative: MPI_PROC_NULL */
   int *leaf[SFPMPI_ORDERS];      /* nin numbers of leaves; negative: MPI_PROC_NULL */
   struct sfpmpi_operation *idle; /* operations for reuse */
