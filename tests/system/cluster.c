@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 
 /* ---- Ports ------------------------------------------------------------------------------------------------------- */
@@ -281,4 +282,23 @@ void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[],
   sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
   sftest_job_end_well(&job, sftest_limit_ms(30000));
   sftest_cluster_settle(cluster);
+}
+
+sftest_traffic_t sftest_cluster_traffic(const sftest_cluster_t *cluster)
+{
+  sftest_traffic_t sum = {0, 0};
+  for (int32_t node = 0; node < cluster->nnodes; node++) {
+    sftest_sfctl(cluster->nodes[node].socket, WORDS("peers", "--json"), 0);
+    const char *at = sftest_sfctl_out;
+    while ((at = strstr(at, "\"kind\":\"data\"")) != NULL) {
+      unsigned long long messages, bytes;
+      const char *m = strstr(at, "\"messages_sent\":"), *p = strstr(at, "\"payload_sent\":");
+      ck_assert(m != NULL && sscanf(m, "\"messages_sent\":%llu", &messages) == 1);
+      ck_assert(p != NULL && sscanf(p, "\"payload_sent\":%llu", &bytes) == 1);
+      sum.messages += messages;
+      sum.bytes += bytes;
+      at++;
+    }
+  }
+  return sum;
 }

@@ -39,7 +39,7 @@ void sftest_cluster_stop(sftest_cluster_t *cluster);
  * has to succeed: this is also how a test shows that the cluster serves. */
 void sftest_cluster_warm(sftest_cluster_t *cluster);
 
-/* Waits until the daemons hold what they held then; fails the test if they do not come to that. */
+/* Waits until the daemons hold no more than they held then; fails the test if they do not come to that. */
 void sftest_cluster_settle(const sftest_cluster_t *cluster);
 
 /* A cluster for all tests of a case, of which a program has one: they find it warm. */
@@ -64,5 +64,13 @@ void sftest_places_choose(int32_t places[], int32_t size, int32_t max_nodes, uin
 /* Runs a job, expects success of all ranks, and waits until the daemons have let go of it. */
 void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
                         void *argument);
+
+/* Data messages that all nodes have sent to others since they started, and the bytes in them, headers and credits
+ * apart. */
+typedef struct sftest_traffic {
+  uint64_t messages;
+  uint64_t bytes;
+} sftest_traffic_t;
+sftest_traffic_t sftest_cluster_traffic(const sftest_cluster_t *cluster);
 
 #endif

@@ -1,7 +1,6 @@
 /* Jobs over several nodes: what travels between nodes, counted exactly, and what holds for operations there as it does
  * on one node. Many at a time: test_nodes_many.c; random graphs over nodes: test_properties.c; bad input:
  * test_setup_errors.c. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,37 +95,12 @@ static int exchange_all(sftest_rank_t *self)
   return 0;
 }
 
-typedef struct traffic {
-  uint64_t messages;
-  uint64_t bytes;
-} traffic_t;
-
-/* Data that all nodes have sent to others since they started, headers and credits apart. */
-static traffic_t count_traffic(void)
-{
-  traffic_t sum = {0, 0};
-  for (int32_t node = 0; node < cluster.nnodes; node++) {
-    sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
-    const char *at = sftest_sfctl_out;
-    while ((at = strstr(at, "\"kind\":\"data\"")) != NULL) {
-      unsigned long long messages, bytes;
-      const char *m = strstr(at, "\"messages_sent\":"), *p = strstr(at, "\"payload_sent\":");
-      ck_assert(m != NULL && sscanf(m, "\"messages_sent\":%llu", &messages) == 1);
-      ck_assert(p != NULL && sscanf(p, "\"payload_sent\":%llu", &bytes) == 1);
-      sum.messages += messages;
-      sum.bytes += bytes;
-      at++;
-    }
-  }
-  return sum;
-}
-
 /* What each of the calls has sent between nodes. */
 static void expect_traffic(const int32_t places[], int32_t size, exchange_t exchange, uint64_t messages, uint64_t bytes)
 {
-  traffic_t before = count_traffic();
+  sftest_traffic_t before = sftest_cluster_traffic(&cluster);
   sftest_cluster_run(&cluster, places, size, exchange_all, &exchange);
-  traffic_t after = count_traffic();
+  sftest_traffic_t after = sftest_cluster_traffic(&cluster);
   ck_assert_uint_eq(after.messages - before.messages, CALLS * messages);
   ck_assert_uint_eq(after.bytes - before.bytes, CALLS * bytes);
 }

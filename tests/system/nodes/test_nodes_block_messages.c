@@ -1,8 +1,6 @@
 /* Messages of exchanges of blocks between nodes: how many there are and how long, and what memory they take. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/core/context.h"
 #include "client/graph/graph.h"
@@ -78,31 +76,6 @@ static int send_to_all(sftest_rank_t *self)
   return 0;
 }
 
-typedef struct traffic {
-  uint64_t messages;
-  uint64_t bytes;
-} traffic_t;
-
-/* What the nodes have sent to each other since they started, headers and credits apart. */
-static traffic_t count_traffic(void)
-{
-  traffic_t sum = {0, 0};
-  for (int32_t node = 0; node < cluster.nnodes; node++) {
-    sftest_sfctl(cluster.nodes[node].socket, WORDS("peers", "--json"), 0);
-    const char *at = sftest_sfctl_out;
-    while ((at = strstr(at, "\"kind\":\"data\"")) != NULL) {
-      unsigned long long messages, bytes;
-      const char *m = strstr(at, "\"messages_sent\":"), *p = strstr(at, "\"payload_sent\":");
-      ck_assert(m != NULL && sscanf(m, "\"messages_sent\":%llu", &messages) == 1);
-      ck_assert(p != NULL && sscanf(p, "\"payload_sent\":%llu", &bytes) == 1);
-      sum.messages += messages;
-      sum.bytes += bytes;
-      at++;
-    }
-  }
-  return sum;
-}
-
 /* Bytes of a message of n blocks. */
 static uint64_t message_bytes(uint64_t n, uint64_t bytes)
 {
@@ -116,9 +89,9 @@ static void expect_traffic(int32_t per_node, size_t first_bytes)
   uint64_t pairs = (uint64_t)(n * (n - 1)), ranks = (uint64_t)per_node;
   uint64_t others = message_bytes(ranks, ranks * 8), first = message_bytes(ranks, ranks * 8 - 8 + first_bytes);
   sftest_places_block(places, per_node * n, n);
-  traffic_t before = count_traffic();
+  sftest_traffic_t before = sftest_cluster_traffic(&cluster);
   sftest_cluster_run(&cluster, places, per_node * n, send_to_all, &counted);
-  traffic_t after = count_traffic();
+  sftest_traffic_t after = sftest_cluster_traffic(&cluster);
   ck_assert_uint_eq(after.messages - before.messages, 10 * pairs);
   ck_assert_uint_eq(after.bytes - before.bytes, 10 * pairs * others + 8 * (uint64_t)(n - 1) * (first - others));
 }
