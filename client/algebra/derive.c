@@ -26,7 +26,8 @@ static bool same_group(const sf_group_t *a, const sf_group_t *b)
 
 void sfc_derive_begin(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
 {
-  *derive = (sfc_derive_t){.caller = caller, .group = group, .flags = flags, .bad_leaf = -1};
+  *derive = (sfc_derive_t){
+      .caller = caller, .group = group, .flags = flags, .bad_leaf = -1, .call_site = sfc_call_site_next()};
 }
 
 sf_status_t sfc_derive_on(sfc_derive_t *derive, const char *caller, sf_group_t *group, uint32_t flags)
@@ -170,6 +171,7 @@ static sf_status_t make(const sfc_derive_t *derive, int64_t nroots, const sfc_de
   sfc_edge_input_t input = {nroots, edges->n, edges->leaf, edges->root_rank, edges->root, true};
   if (derive->status != SF_OK)
     input = (sfc_edge_input_t){.wide = true};
+  sf_at(derive->call_site); /* again for each helper graph: creation forgets it */
   return sfc_graph_create(derive->group, &input, flags, &finding, graph_p);
 }
 

@@ -29,6 +29,7 @@ _Static_assert(sizeof(sfc_vertex_t) == 2 * sizeof(int64_t), "travels as a block 
 
 typedef struct sfc_derive {
   const char *caller;
+  const char *call_site; /* of the application; NULL: unknown */
   sf_group_t *group;
   uint32_t flags;
   int64_t nroots; /* of the graph to create */

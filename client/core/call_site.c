@@ -12,6 +12,11 @@ void sf_at(const char *place)
   next_place = place;
 }
 
+const char *sfc_call_site_next(void)
+{
+  return next_place;
+}
+
 const char *sfc_call_site_take(void)
 {
   const char *place = next_place;

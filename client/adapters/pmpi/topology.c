@@ -211,7 +211,6 @@ static sf_status_t make_graphs(making_t *making)
                              &allgather->graph); /* -1: an error for all */
   }
   free(zeros);
-  describe(topology, ""); /* creation may have made other graphs first */
   return status;
 }
 

@@ -85,4 +85,9 @@ SF_CHECK_RESULT sf_status_t sf_exchange_graph_create(sf_group_t *group, int32_t 
 }
 #endif
 
+/* Records the call site: see sf_place.h. */
+#ifndef SF_NO_PLACES
+#define sf_exchange_graph_create(...) (sf_at(SF_HERE), (sf_exchange_graph_create)(__VA_ARGS__))
+#endif
+
 #endif

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* Sets the call site of the next graph that this thread creates: a text "file:line". The caller owns the text, which
- * must stay valid until the graph has been created. Of a long text the library keeps the end. place == NULL: no call
- * site. C and C++ programs need not call this: the macros below do. Bindings for other languages call it before they
- * create a graph. Local. */
+/* Sets the call site of the next graph that this thread creates: a text "file:line". Graphs that the library creates on
+ * the way to it have the same. The caller owns the text, which must stay valid until the graph has been created. Of a
+ * long text the library keeps the end. place == NULL: no call site. C and C++ programs need not call this: the macros
+ * below do. Bindings for other languages call it before they create a graph. Local. */
 void sf_at(const char *call_site);
 
 /* Replaces the call site of a graph, for instance when an object of a binding gets a name. The text is copied. graph or

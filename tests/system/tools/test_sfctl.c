@@ -33,6 +33,7 @@ static uint64_t sent_bytes(const char *fragment)
 typedef struct scene {
   _Atomic int32_t nready;
   _Atomic bool over;
+  _Atomic int line; /* at which a graph was created */
 } scene_t;
 
 static void await_the_end(sftest_rank_t *self)
@@ -372,6 +373,39 @@ START_TEST(a_graph_that_is_set_up)
 }
 END_TEST
 
+/* A graph that the library creates by way of another one. */
+static int exchange_with_neighbors(sftest_rank_t *self)
+{
+  const int32_t ranks[RANKS] = {0, 1};
+  sf_graph_t *graph;
+  sf_context_t *context = sftest_join(self);
+  scene_t *scene = self->argument;
+  scene->line = __LINE__ + 1;
+  SFTEST_OK(self, sf_exchange_graph_create(sf_group_world(context), RANKS, ranks, RANKS, ranks, 0, &graph));
+  await_the_end(self);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(the_call_site_of_a_graph)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  char place[128];
+  scene_t *scene = sftest_shared(sizeof *scene);
+  sftest_node_start(&node, NULL);
+  start_job(&job, &node, exchange_with_neighbors, scene, RANKS);
+  sftest_sfctl(node.socket, WORDS("graphs", "--json"), 0);
+  snprintf(place, sizeof place, "\"place\":\"%s:%d\"", __FILE__, (int)scene->line);
+  sftest_expect_in(out, place);
+  end_job(&job, scene);
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+  sftest_shared_free(scene, sizeof *scene);
+}
+END_TEST
+
 static Suite *sfctl_suite(void)
 {
   Suite *suite = suite_create("sfctl");
@@ -381,6 +415,7 @@ static Suite *sfctl_suite(void)
   tcase_add_test(cases, a_job_that_failed);
   tcase_add_test(cases, a_job_that_joins);
   tcase_add_test(cases, a_graph_that_is_set_up);
+  tcase_add_test(cases, the_call_site_of_a_graph);
   suite_add_tcase(suite, cases);
   return suite;
 }
