@@ -85,13 +85,16 @@ void sfc_array_text(const uint64_t words[SFC_ARRAY_WORDS], char *text, size_t te
 
 sf_status_t sfc_array_refuse(const sf_array_t *array, const char *function);
 
+/* Whether the array is one that this process created, and has not failed. */
+static inline bool sfc_array_is_usable(const sf_array_t *array)
+{
+  return array != NULL && array->generation == sfc_process_generation && !sfc_graph_is_failed(array->graph);
+}
+
 /* Refuses NULL, use in a forked child, and arrays that have failed. */
 static inline sf_status_t sfc_array_check(const sf_array_t *array, const char *function)
 {
-  if (__builtin_expect(
-          array == NULL || array->generation != sfc_process_generation || sfc_graph_is_failed(array->graph), false))
-    return sfc_array_refuse(array, function);
-  return SF_OK;
+  return __builtin_expect(sfc_array_is_usable(array), true) ? SF_OK : sfc_array_refuse(array, function);
 }
 
 /* SF_ERR_ARG if the pointer is NULL. Returns an earlier error as it is. */
@@ -151,8 +154,9 @@ void sfc_array_trace_end(const sf_array_t *array, sfshm_trace_call_t call, uint6
 static inline void sfc_array_count(sf_array_t *array, sfshm_array_way_t way, sfshm_array_access_t access,
                                    uint64_t bytes)
 {
-  sfshm_count(&array->counters->operations[way][access], 1);
-  sfshm_count(&array->counters->bytes[way][access], bytes);
+  sfshm_array_counters_t *counters = array->counters;
+  sfshm_count(&counters->operations[way][access], 1);
+  sfshm_count(&counters->bytes[way][access], bytes);
 }
 
 #endif

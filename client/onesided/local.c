@@ -109,9 +109,9 @@ static sf_status_t check_flush(const sf_array_t *array, int32_t rank, const char
   return status;
 }
 
-sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
+static __attribute__((noinline)) sf_status_t flush(sf_array_t *array, int32_t rank, const char *function)
 {
-  sf_status_t status = check_flush(array, rank, __func__);
+  sf_status_t status = check_flush(array, rank, function);
   if (status != SF_OK || array->nodes == NULL || (rank >= 0 && array->parts[rank].node == NULL))
     return status;
   uint64_t begin_ns = sfc_array_trace_begin(array);
@@ -120,6 +120,15 @@ sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
     status = sfc_window_flush(array, rank >= 0 ? array->parts[rank].node->node : -1);
   sfc_array_trace_end(array, SFSHM_TRACE_CALL_FLUSH, begin_ns, 0);
   return status;
+}
+
+/* Within a node there is nothing to wait for. */
+sf_status_t sf_array_flush(sf_array_t *array, int32_t rank)
+{
+  if (!sfc_array_is_usable(array) || array->nodes != NULL || (uint32_t)rank >= (uint32_t)array->shape.nranks)
+    return flush(array, rank, __func__);
+  atomic_thread_fence(memory_order_seq_cst);
+  return SF_OK;
 }
 
 sf_status_t sf_array_flush_local(sf_array_t *array, int32_t rank)

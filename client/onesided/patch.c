@@ -6,25 +6,32 @@
 #include "shm/array/transfer.h"
 #include "shm/base/error.h"
 
-/* One call. */
-typedef struct patch {
-  sf_array_t *array;
+/* Arguments of a call. */
+typedef struct call {
+  sfshm_array_access_t access;
   const int64_t *lo;
   const int64_t *extent;
   char *buffer;
+  const int64_t *ld;
   const void *alpha;
-  sfshm_array_access_t access;
+} call_t;
+
+/* A patch that is split by owner. */
+typedef struct patch {
+  sf_array_t *array;
+  const call_t *call;
   sfshm_array_row_t *row;
   int64_t step[SFSHM_ARRAY_DIMS]; /* of the buffer */
 } patch_t;
 
 /* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
-static sf_status_t refuse_patch(const patch_t *patch, const int64_t ld[], const char *function)
+static sf_status_t refuse_patch(const patch_t *patch, const char *function)
 {
+  const int64_t *ld = patch->call->ld;
   const sfshm_array_t *shape = &patch->array->shape;
   for (int32_t d = 0; d < shape->ndims; d++) {
-    int64_t lo = patch->lo[d], extent = patch->extent[d];
+    int64_t lo = patch->call->lo[d], extent = patch->call->extent[d];
     if (lo < 0 || extent < 0 || lo > shape->dims[d].extent || extent > shape->dims[d].extent - lo)
       return sfshm_error(SF_ERR_RANGE, "%s: dimension %d: lo %lld, extent %lld; the array has %lld indices", function,
                          d, (long long)lo, (long long)extent, (long long)shape->dims[d].extent);
@@ -36,13 +43,14 @@ static sf_status_t refuse_patch(const patch_t *patch, const int64_t ld[], const 
 }
 
 /* Checks the patch against the array, and finds the steps in the buffer. */
-static inline sf_status_t check_patch(patch_t *patch, const int64_t ld[], const char *function)
+static sf_status_t check_patch(patch_t *patch, const char *function)
 {
+  const int64_t *ld = patch->call->ld;
   const sfshm_array_t *shape = &patch->array->shape;
   int64_t step = 1;
   bool fits = true;
   for (int32_t d = shape->ndims - 1; d >= 0; d--) {
-    int64_t lo = patch->lo[d], extent = patch->extent[d], all = shape->dims[d].extent;
+    int64_t lo = patch->call->lo[d], extent = patch->call->extent[d], all = shape->dims[d].extent;
     fits &= (uint64_t)lo <= (uint64_t)all && (uint64_t)extent <= (uint64_t)all - (uint64_t)lo;
     patch->step[d] = step;
     if (d > 0) {
@@ -50,78 +58,135 @@ static inline sf_status_t check_patch(patch_t *patch, const int64_t ld[], const 
       fits &= length >= extent && !__builtin_mul_overflow(step, length, &step) && step <= SFSHM_ARRAY_MAX_BYTES;
     }
   }
-  return __builtin_expect(fits, true) ? SF_OK : refuse_patch(patch, ld, function);
+  return fits ? SF_OK : refuse_patch(patch, function);
 }
 
-/* ---- Moving ------------------------------------------------------------------------------------------------------ */
+/* ---- One block ----------------------------------------------------------------------------------------------------
+ */
 
-/* Moves the rows of a patch within one block. */
-static void move_rows(const patch_t *patch, const sfc_array_part_t *part, int32_t d, char *data, char *buffer)
-{
-  int64_t unit = patch->array->shape.unit_bytes;
-  if (d == patch->array->shape.ndims - 1) {
-    patch->row(data, buffer, patch->extent[d], 1, patch->alpha);
-    return;
-  }
-  for (int64_t i = 0; i < patch->extent[d]; i++)
-    move_rows(patch, part, d + 1, data + i * part->step[d] * unit, buffer + i * patch->step[d] * unit);
-}
+/* Patch within one block of one rank of this node. */
+typedef struct block {
+  const sfc_array_part_t *part;
+  char *data;                     /* first element */
+  int64_t count;                  /* elements */
+  int64_t step[SFSHM_ARRAY_DIMS]; /* of the buffer, in elements */
+} block_t;
 
-/* Moves the patch if it lies within one block of one rank of this node; false: it does not. */
-static inline bool move_block(const patch_t *patch)
+/* Finds the block; false: the patch is not within a block, or not correct. */
+static inline __attribute__((always_inline)) bool find_block(const sf_array_t *array, const int64_t lo[],
+                                                             const int64_t extent[], const int64_t ld[], int32_t ndims,
+                                                             block_t *block)
 {
-  sf_array_t *array = patch->array;
-  int64_t element = 0, count = 1, local[SFSHM_ARRAY_DIMS];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < array->shape.ndims; d++) {
+  const sfshm_array_t *shape = &array->shape;
+  int64_t local[SFSHM_ARRAY_DIMS], step = 1, element = 0;
+  int32_t rank = 0, stride = 1;
+  block->count = 1;
+  for (int32_t d = ndims - 1; d >= 0; d--) {
     sfshm_array_place_t place;
-    if (patch->extent[d] == 0)
-      return true;
-    sfshm_array_find(&array->shape.dims[d], patch->lo[d], &place);
-    if (place.run < patch->extent[d])
+    if ((uint64_t)lo[d] >= (uint64_t)shape->dims[d].extent)
       return false;
-    rank = rank * array->shape.dims[d].procs + place.coordinate;
+    sfshm_array_find(&shape->dims[d], lo[d], &place);
+    if ((uint64_t)extent[d] - 1 >= (uint64_t)place.run)
+      return false;
+    rank += stride * place.coordinate;
+    stride *= shape->dims[d].procs;
     local[d] = place.local;
-    count *= patch->extent[d];
+    block->count *= extent[d];
+    block->step[d] = step;
+    int64_t length = d > 0 && ld != NULL ? ld[d - 1] : extent[d];
+    if (d > 0 && (length < extent[d] || __builtin_mul_overflow(step, length, &step) || step > SFSHM_ARRAY_MAX_BYTES))
+      return false;
   }
-  const sfc_array_part_t *part = &array->parts[rank];
-  if (part->data == NULL)
-    return false;
-  for (int32_t d = 0; d < array->shape.ndims; d++)
-    element += local[d] * part->step[d];
-  char *data = part->data + element * array->shape.unit_bytes;
-  if (count == 1)
-    patch->row(data, patch->buffer, 1, 1, patch->alpha);
+  block->part = &array->parts[rank];
+  for (int32_t d = 0; d < ndims; d++)
+    element += d == ndims - 1 ? local[d] : local[d] * block->part->step[d];
+  block->data = block->part->data + element * shape->unit_bytes;
+  return block->part->data != NULL;
+}
+
+/* Moves the elements of a block, by rows. */
+static inline __attribute__((always_inline)) void move_rows(const sf_array_t *array, sfshm_array_access_t access,
+                                                            const block_t *block, const int64_t extent[], int32_t d,
+                                                            int32_t ndims, char *data, char *buffer, const void *alpha)
+{
+  const int64_t unit = array->shape.unit_bytes, n = extent[ndims - 1], nrows = d < ndims - 1 ? extent[d] : 1;
+  const int64_t step = d < ndims - 1 ? block->part->step[d] * unit : 0, buffer_step = block->step[d] * unit;
+  if (access == SFSHM_ARRAY_PUT)
+    sfshm_array_copy_rows(data, step, buffer, buffer_step, nrows, (size_t)(n * unit));
+  else if (access == SFSHM_ARRAY_GET)
+    sfshm_array_copy_rows(buffer, buffer_step, data, step, nrows, (size_t)(n * unit));
   else
-    move_rows(patch, part, 0, data, patch->buffer);
-  sfc_array_count(array, part->way, patch->access, (uint64_t)count * array->shape.unit_bytes);
+    for (int64_t row = 0; row < nrows; row++)
+      sfshm_array_arithmetic[array->shape.base].accumulate(data + row * step, buffer + row * buffer_step, n, 1, alpha);
+}
+
+static void move_planes(const sf_array_t *array, sfshm_array_access_t access, const block_t *block,
+                        const int64_t extent[], int32_t d, char *data, char *buffer, const void *alpha)
+{
+  int32_t ndims = array->shape.ndims;
+  int64_t unit = array->shape.unit_bytes;
+  if (d == ndims - 2)
+    move_rows(array, access, block, extent, d, ndims, data, buffer, alpha);
+  else
+    for (int64_t i = 0; i < extent[d]; i++)
+      move_planes(array, access, block, extent, d + 1, data + i * block->part->step[d] * unit,
+                  buffer + i * block->step[d] * unit, alpha);
+}
+
+static inline __attribute__((always_inline)) bool move_block_of(sf_array_t *array, const call_t *call, int32_t ndims)
+{
+  block_t block;
+  if (!find_block(array, call->lo, call->extent, call->ld, ndims, &block))
+    return false;
+  if (ndims <= 2)
+    move_rows(array, call->access, &block, call->extent, 0, ndims, block.data, call->buffer, call->alpha);
+  else
+    move_planes(array, call->access, &block, call->extent, 0, block.data, call->buffer, call->alpha);
+  sfc_array_count(array, block.part->way, call->access, (uint64_t)block.count * array->shape.unit_bytes);
   return true;
 }
 
+static __attribute__((noinline)) bool move_deep_block(sf_array_t *array, const call_t *call)
+{
+  return move_block_of(array, call, array->shape.ndims);
+}
+
+/* Moves the patch if it lies within one block of one rank of this node; false: nothing is moved. */
+static inline __attribute__((always_inline)) bool move_block(sf_array_t *array, const call_t *call)
+{
+  return array->shape.ndims == 1   ? move_block_of(array, call, 1)
+         : array->shape.ndims == 2 ? move_block_of(array, call, 2)
+                                   : move_deep_block(array, call);
+}
+
+/* ---- Several blocks -----------------------------------------------------------------------------------------------
+ */
+
 /* Moves the elements of this node, rank by rank. */
-static __attribute__((noinline)) void move_boxes(const patch_t *patch)
+static void move_boxes(const patch_t *patch)
 {
   sf_array_t *array = patch->array;
   const sfshm_array_t *shape = &array->shape;
+  const call_t *call = patch->call;
   sfshm_array_ranks_t ranks;
   sfshm_array_box_t box;
-  sfshm_array_ranks_start(shape, patch->lo, patch->extent, &ranks);
+  sfshm_array_ranks_start(shape, call->lo, call->extent, &ranks);
   for (int32_t rank; (rank = sfshm_array_ranks_next(shape, &ranks)) >= 0;) {
     const sfc_array_part_t *part = &array->parts[rank];
-    if (part->data == NULL || !sfshm_array_box(shape, rank, patch->lo, patch->extent, &box))
+    if (part->data == NULL || !sfshm_array_box(shape, rank, call->lo, call->extent, &box))
       continue;
-    sfshm_array_move(shape, &box, part->data, patch->buffer, patch->step, patch->row, patch->alpha);
-    sfc_array_count(array, part->way, patch->access,
+    sfshm_array_move(shape, &box, part->data, call->buffer, patch->step, patch->row, call->alpha);
+    sfc_array_count(array, part->way, call->access,
                     (uint64_t)sfshm_array_count(shape->ndims, box.extent) * shape->unit_bytes);
   }
 }
 
 /* Submits requests to other nodes first: their daemons work while this rank copies. */
-static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patch, sf_request_t **request_p)
+static sf_status_t move_over_nodes(const patch_t *patch, sf_request_t **request_p)
 {
-  sfc_remote_t remote = {
-      .array = patch->array, .access = patch->access, .buffer = patch->buffer, .alpha = patch->alpha};
-  sfc_remote_patch(&remote, patch->lo, patch->extent, patch->step);
+  const call_t *call = patch->call;
+  sfc_remote_t remote = {.array = patch->array, .access = call->access, .buffer = call->buffer, .alpha = call->alpha};
+  sfc_remote_patch(&remote, call->lo, call->extent, patch->step);
   sf_status_t status = request_p != NULL ? sfc_array_begin(&remote, request_p) : sfc_array_submit_earlier(patch->array);
   if (status != SF_OK)
     return status;
@@ -133,72 +198,87 @@ static __attribute__((noinline)) sf_status_t move_over_nodes(const patch_t *patc
 
 /* ---- Public functions -------------------------------------------------------------------------------------------- */
 
-/* Inlined into each function, so that access is a constant. */
-static inline __attribute__((always_inline)) sf_status_t
-transfer(sf_array_t *array, sfshm_array_access_t access, const int64_t lo[], const int64_t extent[], const void *buffer,
-         const int64_t ld[], const void *alpha, bool is_blocking, sf_request_t **request_p, const char *function)
+/* Checks everything, and moves any patch. request_p: of begin; NULL if the call is blocking. */
+static __attribute__((noinline)) sf_status_t transfer(sf_array_t *array, const call_t *call, bool is_blocking,
+                                                      sf_request_t **request_p, const char *function)
 {
   sf_status_t status = sfc_array_check(array, function);
-  status = sfc_array_require(status, lo, "lo", function);
-  status = sfc_array_require(status, extent, "extent", function);
-  status = sfc_array_require(status, buffer, "buffer", function);
+  status = sfc_array_require(status, call->lo, "lo", function);
+  status = sfc_array_require(status, call->extent, "extent", function);
+  status = sfc_array_require(status, call->buffer, "buffer", function);
   if (!is_blocking)
     status = sfc_array_require(status, request_p, "request_p", function);
   if (status != SF_OK)
     return status;
   uint64_t begin_ns = sfc_array_trace_begin(array);
-  patch_t patch = {.array = array, .lo = lo, .extent = extent, .buffer = (char *)(uintptr_t)buffer, .alpha = alpha};
-  patch.access = access;
-  patch.row = sfc_array_row(array, access);
+  patch_t patch = {.array = array, .call = call, .row = sfc_array_row(array, call->access)};
   if (!is_blocking)
     *request_p = NULL;
-  status = check_patch(&patch, ld, function);
+  status = check_patch(&patch, function);
   if (status != SF_OK)
     return status;
-  if (!move_block(&patch)) {
+  int64_t count = sfshm_array_count(array->shape.ndims, call->extent);
+  if (count > 0 && !move_block(array, call)) {
     if (array->nodes != NULL)
       status = move_over_nodes(&patch, request_p);
     else
       move_boxes(&patch);
   }
-  if (__builtin_expect(begin_ns != 0, false))
-    sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + access), begin_ns,
-                        sfshm_array_count(array->shape.ndims, extent));
+  if (begin_ns != 0)
+    sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + call->access), begin_ns, count);
   return status;
+}
+
+/* Blocking calls. A correct patch within one block takes the short way while no events are collected. Inlined into each
+ * function, so that access is a constant. */
+static inline __attribute__((always_inline)) sf_status_t transfer_now(sf_array_t *array, sfshm_array_access_t access,
+                                                                      const int64_t lo[], const int64_t extent[],
+                                                                      const void *buffer, const int64_t ld[],
+                                                                      const void *alpha, const char *function)
+{
+  call_t call = {access, lo, extent, (char *)(uintptr_t)buffer, ld, alpha};
+  if (sfc_array_is_usable(array) && lo != NULL && extent != NULL && buffer != NULL &&
+      !sfc_trace_is_on(array->context) && move_block(array, &call))
+    return SF_OK;
+  call_t kept = call; /* only this one must be in memory */
+  return transfer(array, &kept, true, NULL, function);
 }
 
 sf_status_t sf_array_put(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[])
 {
-  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, true, NULL, __func__);
+  return transfer_now(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, __func__);
 }
 
 sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                          const int64_t ld[])
 {
-  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, true, NULL, __func__);
+  return transfer_now(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, __func__);
 }
 
 sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                          const int64_t ld[], const void *alpha)
 {
-  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, true, NULL, __func__);
+  return transfer_now(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, __func__);
 }
 
 sf_status_t sf_array_put_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  return transfer(array, SFSHM_ARRAY_PUT, lo, extent, buffer, ld, NULL, false, request_p, __func__);
+  const call_t call = {SFSHM_ARRAY_PUT, lo, extent, (char *)(uintptr_t)buffer, ld, NULL};
+  return transfer(array, &call, false, request_p, __func__);
 }
 
 sf_status_t sf_array_get_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], void *buffer,
                                const int64_t ld[], sf_request_t **request_p)
 {
-  return transfer(array, SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL, false, request_p, __func__);
+  const call_t call = {SFSHM_ARRAY_GET, lo, extent, buffer, ld, NULL};
+  return transfer(array, &call, false, request_p, __func__);
 }
 
 sf_status_t sf_array_acc_begin(sf_array_t *array, const int64_t lo[], const int64_t extent[], const void *buffer,
                                const int64_t ld[], const void *alpha, sf_request_t **request_p)
 {
-  return transfer(array, SFSHM_ARRAY_ACC, lo, extent, buffer, ld, alpha, false, request_p, __func__);
+  const call_t call = {SFSHM_ARRAY_ACC, lo, extent, (char *)(uintptr_t)buffer, ld, alpha};
+  return transfer(array, &call, false, request_p, __func__);
 }

@@ -15,7 +15,7 @@ static sf_status_t check_bounds(const sfshm_array_dim_t *dim, int32_t d)
   return SF_OK;
 }
 
-static sf_status_t check_dim(const sfshm_array_dim_t *dim, int32_t d, int64_t *bytes, int64_t *nranks)
+static sf_status_t check_dim(sfshm_array_dim_t *dim, int32_t d, int64_t *bytes, int64_t *nranks)
 {
   if (dim->extent < 1 || __builtin_mul_overflow(*bytes, dim->extent, bytes) || *bytes > SFSHM_ARRAY_MAX_BYTES)
     return sfshm_error(SF_ERR_ARG, "extent of dimension %d: %lld; at least 1, and at most 2^56 bytes in all, expected",
@@ -28,6 +28,8 @@ static sf_status_t check_dim(const sfshm_array_dim_t *dim, int32_t d, int64_t *b
   if (dim->block < 1 || dim->block > dim->extent)
     return sfshm_error(SF_ERR_ARG, "blocks of %lld indices along dimension %d; 1 to %lld expected",
                        (long long)dim->block, d, (long long)dim->extent);
+  dim->block_inverse = sfshm_array_inverse(dim->block);
+  dim->procs_inverse = sfshm_array_inverse(dim->procs);
   return SF_OK;
 }
 

@@ -20,10 +20,12 @@
 #define SFSHM_ARRAY_MAX_BYTES (INT64_C(1) << 56) /* of all elements */
 
 typedef struct sfshm_array_dim {
-  int64_t extent;        /* indices, > 0 */
-  int64_t block;         /* indices in a block, > 0; unused with bounds */
-  int32_t procs;         /* coordinates of the grid, > 0 */
-  const int64_t *bounds; /* procs + 1 ascending indices from 0 to extent; NULL: by blocks */
+  int64_t extent;         /* indices, > 0 */
+  int64_t block;          /* indices in a block, > 0; unused with bounds */
+  int32_t procs;          /* coordinates of the grid, > 0 */
+  const int64_t *bounds;  /* procs + 1 ascending indices from 0 to extent; NULL: by blocks */
+  uint64_t block_inverse; /* of block and of procs, by which indices are divided; sfshm_array_check sets them */
+  uint64_t procs_inverse;
 } sfshm_array_dim_t;
 
 /* Shape and distribution of an array. Private memory: the same on all ranks and daemons. */
@@ -55,8 +57,8 @@ typedef struct sfshm_array_box {
   int64_t skip[SFSHM_ARRAY_DIMS];
 } sfshm_array_box_t;
 
-/* Checks shape and distribution from an untrusted source, and sets nranks and unit_bytes. SF_ERR_ARG. The bounds, if
- * any, are valid memory. */
+/* Checks shape and distribution from an untrusted source, and sets nranks, unit_bytes and the inverses. SF_ERR_ARG. The
+ * bounds, if any, are valid memory. */
 sf_status_t sfshm_array_check(sfshm_array_t *array);
 
 /* Block size of a regular distribution: as even as blocks of one size can be. */
@@ -67,24 +69,37 @@ static inline int64_t sfshm_array_even_block(int64_t extent, int32_t procs)
 
 void sfshm_array_find_bounded(const sfshm_array_dim_t *dim, int64_t index, sfshm_array_place_t *place_p);
 
-/* Quotient of numbers >= 0. Processors divide short numbers faster. */
-static inline int64_t sfshm_array_quotient(int64_t a, int64_t b)
+/* For sfshm_array_quotient. */
+static inline uint64_t sfshm_array_inverse(int64_t divisor)
 {
-  return ((uint64_t)a | (uint64_t)b) >> 32 == 0 ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
+  return UINT64_MAX / (uint64_t)divisor;
+}
+
+/* Quotient of numbers >= 0. Numbers below 2^32 are multiplied by the inverse i of the divisor b, which takes fewer
+ * cycles than a division. The result is exact: b * i = 2^64 - 1 - r with r < b, so (a + 1) * i / 2^64 is (a + 1) / b,
+ * reduced by (a + 1) * (1 + r) / (b * 2^64), which is positive and at most 1 / b. */
+static inline int64_t sfshm_array_quotient(int64_t a, int64_t b, uint64_t inverse)
+{
+  if (__builtin_expect(((uint64_t)a | (uint64_t)b) >> 32 != 0, false))
+    return a / b;
+  return (int64_t)((unsigned __int128)((uint64_t)a + 1) * inverse >> 64);
 }
 
 /* Place of an index within the dimension's extent. */
 static inline void sfshm_array_find(const sfshm_array_dim_t *dim, int64_t index, sfshm_array_place_t *place_p)
 {
   if (dim->bounds != NULL) {
-    sfshm_array_find_bounded(dim, index, place_p);
+    sfshm_array_place_t place; /* only this one must be in memory */
+    sfshm_array_find_bounded(dim, index, &place);
+    *place_p = place;
     return;
   }
-  int64_t block = sfshm_array_quotient(index, dim->block), in_block = index - block * dim->block;
-  int64_t round = block < dim->procs ? 0 : sfshm_array_quotient(block, dim->procs);
+  int64_t block = sfshm_array_quotient(index, dim->block, dim->block_inverse), in_block = index - block * dim->block;
+  int64_t round = block < dim->procs ? 0 : sfshm_array_quotient(block, dim->procs, dim->procs_inverse);
   place_p->coordinate = (int32_t)(block - round * dim->procs);
   place_p->local = round * dim->block + in_block;
-  place_p->run = dim->procs == 1 ? dim->extent - index : dim->block - in_block;
+  int64_t run = dim->block - in_block, rest = dim->extent - index;
+  place_p->run = run < rest && dim->procs > 1 ? run : rest;
 }
 
 /* Owner of an element, and the number of the element in the owner's part. The index is within the array. */

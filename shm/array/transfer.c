@@ -2,7 +2,10 @@
  */
 #include "shm/array/transfer.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+#include "shm/base/clones.h"
 
 /* ---- Rows of elements -------------------------------------------------------------------------------------------- */
 
@@ -38,6 +41,78 @@ sfshm_array_row_t *sfshm_array_put_row(uint32_t unit_bytes)
 sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes)
 {
   return get_rows[__builtin_ctz(unit_bytes)];
+}
+
+/* ---- Short rows -------------------------------------------------------------------------------------------------- */
+
+/* memcpy is faster for longer rows: it has instructions of the processor for them. */
+#define LONG_ROW 4096
+
+#define CHUNK(bytes) uint8_t __attribute__((vector_size(bytes), aligned(1), may_alias))
+typedef CHUNK(32) chunk32_t;
+typedef CHUNK(16) chunk16_t;
+typedef CHUNK(8) chunk8_t;
+typedef CHUNK(4) chunk4_t;
+
+/* Copies as many bytes as a chunk has, up to twice as many: the first and the last ones, which may overlap. */
+#define COPY_ENDS(chunk)                                                                                               \
+  do {                                                                                                                 \
+    chunk first_ = *(const chunk *)from, last_ = *(const chunk *)(from + bytes - sizeof(chunk));                       \
+    *(chunk *)to = first_;                                                                                             \
+    *(chunk *)(to + bytes - sizeof(chunk)) = last_;                                                                    \
+  } while (0)
+
+/* One to three bytes. */
+static inline void copy_few(char *to, const char *from, size_t bytes)
+{
+  char first = from[0], middle = from[bytes / 2], last = from[bytes - 1];
+  to[0] = first;
+  to[bytes / 2] = middle;
+  to[bytes - 1] = last;
+}
+
+/* More than a chunk: whole chunks, and the last bytes. */
+static inline void copy_chunks(char *to, const char *from, size_t bytes)
+{
+  const char *end = from + bytes;
+  chunk32_t last = *(const chunk32_t *)(end - sizeof last);
+  char *to_last = to + bytes - sizeof last;
+  for (; (size_t)(end - from) >= 4 * sizeof last; from += 4 * sizeof last, to += 4 * sizeof last) {
+    const chunk32_t *source = (const chunk32_t *)from;
+    chunk32_t *target = (chunk32_t *)to, a = source[0], b = source[1], c = source[2], d = source[3];
+    target[0] = a;
+    target[1] = b;
+    target[2] = c;
+    target[3] = d;
+  }
+  for (; (size_t)(end - from) > sizeof last; from += sizeof last, to += sizeof last)
+    *(chunk32_t *)to = *(const chunk32_t *)from;
+  if (from < end)
+    *(chunk32_t *)to_last = last;
+}
+
+/* Rows of one call have the same length: the way to copy them is chosen once. */
+#define COPY_ROWS(copy)                                                                                                \
+  for (; nrows > 0; nrows--, to += to_step, from += from_step)                                                         \
+  copy
+
+SFSHM_CLONES void sfshm_array_copy_rows(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t nrows,
+                                        size_t bytes)
+{
+  if (bytes > LONG_ROW)
+    COPY_ROWS(memcpy(to, from, bytes));
+  else if (bytes > 2 * sizeof(chunk32_t))
+    COPY_ROWS(copy_chunks(to, from, bytes));
+  else if (bytes >= sizeof(chunk32_t))
+    COPY_ROWS(COPY_ENDS(chunk32_t));
+  else if (bytes >= sizeof(chunk16_t))
+    COPY_ROWS(COPY_ENDS(chunk16_t));
+  else if (bytes >= sizeof(chunk8_t))
+    COPY_ROWS(COPY_ENDS(chunk8_t));
+  else if (bytes >= sizeof(chunk4_t))
+    COPY_ROWS(COPY_ENDS(chunk4_t));
+  else if (bytes > 0)
+    COPY_ROWS(copy_few(to, from, bytes));
 }
 
 /* ---- Boxes of rows ----------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef SFSHM_ARRAY_TRANSFER_H
 #define SFSHM_ARRAY_TRANSFER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "shm/array/accumulate.h"
@@ -10,6 +11,9 @@
 /* Functions that copy rows from buffer to part (put) or from part to buffer. unit_bytes: 1, 2, 4, 8 or 16. */
 sfshm_array_row_t *sfshm_array_put_row(uint32_t unit_bytes);
 sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes);
+
+/* Copies rows of so many bytes, whose starts are to_step and from_step bytes apart. */
+void sfshm_array_copy_rows(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t nrows, size_t bytes);
 
 /* part: element 0 of the part. buffer: where the patch begins; step[d]: distance of neighbours along dimension d in the
  * buffer, in elements, step[ndims - 1] being 1. step NULL: the buffer has only the elements of the box, row-major. */
