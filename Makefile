@@ -182,7 +182,6 @@ cuda_plugin := $(if $(cuda_objects),$(BUILD)/libsf_cuda.so)
 # A driver without a device, for tests.
 fake_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libcuda.so.1)
 real_cuda := $(if $(cuda_objects),$(BUILD)/tests/cuda/libsftest_cuda.so)
-device_mpi := $(if $(cuda_objects),$(call with_mpi_only,$(BUILD)/tests/cuda/libsftest_device_mpi.so))
 petsc_library := $(if $(petsc_objects),$(BUILD)/libsfclient_petsc.so)
 shared_libraries := $(patsubst %.a,%.so.$(VERSION),$(client_library) $(adapter_library))
 include client/adapters/pmpi/pmpi.mk
@@ -430,7 +429,7 @@ install: all docs
 	install -m 644 LICENSE README.md '$(doc)'
 	cp -R docs/*.md docs/design docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
 	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) :
-	install -m 644 systemd/sfd.conf systemd/sfd-devices.conf '$(doc)/examples'
+	install -m 644 systemd/sfd.conf '$(doc)/examples'
 	$(foreach name,$(completed),install -D -m 644 tools/$(name)/completion.bash '$(completions)/$(name)' &&) :
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 

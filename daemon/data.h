@@ -3,7 +3,6 @@
 #define SFD_DATA_H
 
 #include "daemon/data/data.h"
-#include "daemon/data/device_slots.h"
 #include "daemon/data/edge_block.h"
 #include "daemon/data/match_offers.h"
 #include "daemon/data/submit_rings.h"

@@ -2,9 +2,7 @@
 #ifndef SFD_MEMORY_H
 #define SFD_MEMORY_H
 
-#include "daemon/memory/device_driver.h"
 #include "daemon/memory/device_region.h"
-#include "daemon/memory/memory.h"
 #include "daemon/memory/segment.h"
 
 #endif

@@ -146,7 +146,6 @@ static void make_workers(sfd_server_t *server)
 static void free_rooms(sfd_server_t *server)
 {
   free(server->jobs);
-  free(server->memory);
   free(server->data);
   free(server->calls);
   free(server->membership);
@@ -157,13 +156,12 @@ static void free_rooms(sfd_server_t *server)
 static sf_status_t create_rooms(sfd_server_t *server)
 {
   server->jobs = calloc(1, sizeof *server->jobs);
-  server->memory = calloc(1, sizeof *server->memory);
   server->data = calloc(1, sizeof *server->data);
   server->calls = calloc(1, sizeof *server->calls);
   server->membership = calloc(1, sizeof *server->membership);
   server->admin = calloc(1, sizeof *server->admin);
-  if (server->jobs == NULL || server->memory == NULL || server->data == NULL || server->calls == NULL ||
-      server->membership == NULL || server->admin == NULL)
+  if (server->jobs == NULL || server->data == NULL || server->calls == NULL || server->membership == NULL ||
+      server->admin == NULL)
     return sfshm_error(SF_ERR_NOMEM, "no memory for the server");
   TAILQ_INIT(&server->jobs->list);
   TAILQ_INIT(&server->data->submit_rings);
@@ -229,7 +227,6 @@ void sfd_server_stop(sfd_server_t *server)
   server->stopping = true;
   SFD_FOREACH_SAFE (sfd_session_t, session, &server->clients->sessions, entry)
     sfd_session_close(session);
-  sfd_devices_stop(server);
   sfd_coordinators_free(server);
   sfd_metrics_http_close(server->admin->metrics);
   server->admin->metrics = NULL;

@@ -1,6 +1,5 @@
 # Included by the Makefile, which has the lists of tests and benchmarks and the recipe that links programs: what these are
-# linked from, stand-ins for the CUDA driver and for an MPI that takes memory of devices, and targets that run tests and
-# benchmarks.
+# linked from, a stand-in for the CUDA driver, and targets that run tests and benchmarks.
 
 # ---- Linking ----
 
@@ -10,7 +9,7 @@ $(petsc_bench): $(petsc_bench_objects) $(tools_library) $(report_objects) $(clie
 $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.
-$(tests): | $(fake_cuda) $(real_cuda) $(device_mpi) $(munge_plugin)
+$(tests): | $(fake_cuda) $(real_cuda) $(munge_plugin)
 $(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(BUILD)/libsftest-fabric.a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
@@ -32,10 +31,6 @@ awake := $(if $(cuda_objects),$(BUILD)/tests/cuda/awake)
 $(awake): tests/cuda/awake.c $(BUILD)/compile.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -o $@ $< $(CUDA_LIBS)
-
-$(device_mpi): tests/cuda/device_mpi.c tests/cuda/device_mpi.h $(BUILD)/compile.stamp $(BUILD)/mpi.stamp
-	@mkdir -p $(@D)
-	$(call show,LINK)$(MPICC) $(COMPILE_FLAGS) $(CUDA_CFLAGS) -shared -o $@ $<
 
 $(fake_cuda): $(wildcard tests/cuda/fake_*) tests/cuda/virtual_memory.h shm/cuda/kernels.cu shm/cuda/kernels.h \
 		$(wildcard docs/examples/cuda/*kernels*) $(BUILD)/compile.stamp

@@ -26,8 +26,8 @@ static sf_status_t add_exchange(sf_graph_t *graph, uint64_t class_bytes, int64_t
     return sfshm_error(SF_ERR_NOMEM, "exchange of %u sides", nsides);
   exchange->class_bytes = class_bytes;
   exchange->side = side;
-  sf_status_t status = sfshm_side_layout(trunks->map->sides, nsides, side, class_bytes, SFC_EXCHANGE_MAX_BYTES,
-                                         exchange->slots, &length);
+  sf_status_t status = sfshm_exchange_layout(trunks->map->sides, nsides, side, class_bytes, SFC_EXCHANGE_MAX_BYTES,
+                                             exchange->slots, &length);
   if (status == SF_OK)
     status = sfc_trunk_exchange_map(graph, class_bytes, side, &exchange->region);
   if (status == SF_OK && exchange->region.length_bytes < length) {

@@ -212,8 +212,7 @@ static sfshm_trace_work_t work_of(const sfc_streams_t *streams, const sf_streame
     int32_t i =
         number_of(streams, is_sent ? graph->routes.senders[operation][k] : graph->routes.receivers[operation][k]);
     const sfc_stream_way_t *way = &streams->room.ways[i];
-    if (is_to_node(streams, i) ? !sfc_streams_nodes_are_on_device(streams->nodes, streamed, i, is_sent)
-                               : (is_sent ? way->peer_device_slots : way->device_slots) == NULL)
+    if (is_to_node(streams, i) || (is_sent ? way->peer_device_slots : way->device_slots) == NULL)
       return is_sent ? SFSHM_TRACE_WORK_TO_HOST : SFSHM_TRACE_WORK_FROM_HOST;
   }
   return SFSHM_TRACE_WORK_WITHIN;
@@ -262,11 +261,7 @@ static sfshm_stream_word_t begin_receive(const sfc_streams_t *streams, const sf_
 static sf_status_t bring(const sfc_streams_t *streams, const sf_streamed_t *streamed, int32_t i)
 {
   const sfc_stream_way_t *way = &streams->room.ways[i];
-  if (!streamed->target_on_host)
-    return SF_OK;
-  if (is_to_node(streams, i))
-    return sfc_streams_nodes_bring(streams->nodes, streamed, i, streams->slots[i]);
-  if (way->device_slots == NULL)
+  if (!streamed->target_on_host || is_to_node(streams, i) || way->device_slots == NULL)
     return SF_OK;
   return copy_message(
       streams, streamed, i, sfc_lane_incoming(lane_of(streams, i), streamed->operation), streams->slots[i].device,

@@ -10,7 +10,7 @@
 #include "client/streams/areas.h"
 #include "client/streams/fetch_op.h"
 #include "client/streams/move.h"
-#include "client/streams/trunk_device_slots.h"
+#include "client/streams/trunk.h"
 #include "shm/base/error.h"
 
 #define PLACE_INTS ((int64_t)(sizeof(sfc_stream_place_t) / sizeof(int64_t)))
@@ -176,8 +176,7 @@ static sf_status_t begin_set_up(sf_status_t before, sf_graph_t *graph, void *str
 }
 
 /* The agreed error of all ranks of several nodes, or what was there before. */
-static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, sfc_stream_sides_t sides,
-                               bool *agreed_p)
+static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t unit_bytes, bool *agreed_p)
 {
   sf_graph_t *copy;
   *agreed_p = false;
@@ -185,11 +184,7 @@ static sf_status_t reach_nodes(sf_graph_t *graph, sf_status_t before, size_t uni
     return before;
   sf_status_t status = sfc_derive_copy("operation on a stream", graph, graph->flags, before, &copy);
   *agreed_p = status != SF_OK;
-  if (status == SF_OK)
-    status = sfc_streams_nodes_open(sfc_streams_of(graph), copy, unit_bytes);
-  if (status == SF_OK)
-    sfc_streams_node_slots_ask(sfc_streams_of(graph)->nodes, unit_bytes, sides);
-  return status;
+  return status == SF_OK ? sfc_streams_nodes_open(sfc_streams_of(graph), copy, unit_bytes) : status;
 }
 
 sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t unit_bytes, sfc_stream_sides_t sides,
@@ -197,7 +192,7 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
 {
   sfc_derive_t derive;
   bool agreed;
-  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, sides, &agreed);
+  sf_status_t status = reach_nodes(graph, begin_set_up(before, graph, stream), unit_bytes, &agreed);
   if (!agreed) {
     sfc_streams_t *streams = sfc_streams_of(graph);
     if (status == SF_OK)
@@ -207,13 +202,9 @@ sf_status_t sfc_streams_set_up(sf_status_t before, sf_graph_t *graph, size_t uni
     sfc_derive_begin(&derive, "operation on a stream", graph->group, SF_GRAPH_DEFAULT);
     sfc_derive_note(&derive, status, -1);
     exchange(&derive, graph, called);
-    if (derive.status == SF_OK && streams->nodes != NULL)
-      sfc_streams_node_slots_open(streams->nodes);
     if (derive.status == SF_OK) /* from now on nothing of the room changes without the guard's lock */
       sfc_derive_note(&derive, sfc_streams_guard(streams), -1);
     status = sfc_derive_agree(&derive);
-    if (status == SF_OK && streams->nodes != NULL)
-      sfc_streams_node_slots_settle(streams->nodes);
     if (status == SF_OK) /* from now on all have streams, also if the graph fails */
       return sfc_streams_room_settle(streams, &streams->room);
   }

@@ -8,7 +8,6 @@
 #include "client/graph.h"
 #include "client/setup.h"
 #include "client/streams/move.h"
-#include "client/streams/trunk_device_slots.h"
 #include "shm/base/error.h"
 
 _Static_assert(SFSHM_TRUNK_LARGE_SLOTS >= SF_STREAMS_IN_FLIGHT, "streams begin so many messages before they end one");
@@ -99,7 +98,6 @@ void sfc_streams_nodes_unpin(sfc_stream_nodes_t *nodes)
   if (nodes == NULL)
     return;
   const sfc_streams_t *streams = nodes->streams;
-  sfc_streams_node_slots_close(nodes);
   while (nodes->nexchanges > 0)
     streams->ops->unpin(streams->device, nodes->slots[--nodes->nexchanges].host);
   if (nodes->board.host != NULL)
@@ -139,13 +137,11 @@ static sfc_stream_pinned_t pinned_slot(const sfc_stream_nodes_t *nodes, const sf
                                                             : sfc_trunk_receive_slot(exchange, side, message));
 }
 
-/* The lower half of a counter of the board. flush: others have written to the device before it gets there. */
-static sfshm_stream_word_t word_of(const sfc_stream_nodes_t *nodes, const _Atomic uint64_t *counter, uint64_t message,
-                                   bool flush)
+/* The lower half of a counter of the board. */
+static sfshm_stream_word_t word_of(const sfc_stream_nodes_t *nodes, const _Atomic uint64_t *counter, uint64_t message)
 {
   return (sfshm_stream_word_t){.seen_at = nodes->board.device + ((const char *)counter - nodes->board.host),
-                               .value = (uint32_t)message,
-                               .flush = flush};
+                               .value = (uint32_t)message};
 }
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
@@ -213,16 +209,6 @@ static sf_status_t pack_extra(const sfc_stream_nodes_t *nodes, const sf_streamed
   return sfc_move(streams, on_host, streamed->unit, trunk->uncombined ? SFSHM_OP_REPLACE : streamed->op, &move);
 }
 
-bool sfc_streams_nodes_are_on_device(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                     bool is_sent)
-{
-  sfc_trunk_t *trunk = trunk_of(nodes, lane);
-  if (is_sent)
-    return sfc_streams_node_slots_send(nodes, sfc_trunk_sending(trunk, streamed->operation), streamed->unit, 0) != NULL;
-  return sfc_streams_node_slots_receive(nodes, sfc_trunk_receiving(trunk, streamed->operation), streamed->unit, 0) !=
-         NULL;
-}
-
 static uint64_t number_send(sfc_stream_nodes_t *nodes, sfc_trunk_side_t *side)
 {
   pthread_mutex_lock(&nodes->lock);
@@ -238,34 +224,16 @@ sfshm_stream_word_t sfc_streams_nodes_begin_send(sfc_stream_nodes_t *nodes, cons
   uint64_t message = number_send(nodes, side);
   *message_p = message;
   *slot_p = pinned_slot(nodes, streamed, side, message, true);
-  char *on_device = sfc_streams_node_slots_send(nodes, side, streamed->unit, message);
-  if (on_device != NULL)
-    slot_p->device = on_device;
-  return word_of(nodes, &side->flow->granted, sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message),
-                 false);
+  return word_of(nodes, &side->flow->granted, sfc_trunk_send_needs(side, sfshm_unit_size(streamed->unit), message));
 }
 
-/* Data of the host have been packed in the exchange. */
-static sf_status_t pass_on(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                           const sfc_trunk_side_t *side, uint64_t message, sfc_stream_pinned_t slot)
-{
-  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, side, message, true);
-  if (!streamed->source_on_host || slot.device == pinned.device)
-    return SF_OK;
-  return sfc_streams_node_slots_bring(nodes, streamed, lane, true, pinned.device, slot.device);
-}
-
-/* Where they have been packed in the exchange. */
-static sf_status_t start(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing,
-                         sfc_stream_pinned_t slot)
+static sf_status_t start(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, passing_t *passing)
 {
   const sfc_trunk_t *trunk = passing->trunk;
   char extreme[2 * sizeof(int64_t)];
   bool combined = streamed->operation == SFSHM_REDUCE && !trunk->uncombined &&
                   (trunk->extra_leaf.n > 0 || trunk->leaf_image.header.nlayers > 0);
-  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, passing->side, passing->message, true);
-  if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme) ||
-      (!streamed->source_on_host && slot.device != pinned.device))
+  if (!combined || !sfshm_op_extreme(passing->op, passing->unit.base, extreme))
     return SF_OK;
   return nodes->streams->ops->call(nodes->streams->device, start_values, passing, sizeof *passing);
 }
@@ -285,11 +253,9 @@ sf_status_t sfc_streams_nodes_end_send(sfc_stream_nodes_t *nodes, const sf_strea
                        .op = streamed->op,
                        .slot = slot.host,
                        .staged = stages};
-  sf_status_t status = start(nodes, streamed, &passing, slot);
+  sf_status_t status = start(nodes, streamed, &passing);
   if (status == SF_OK)
     status = pack_extra(nodes, streamed, lane, slot);
-  if (status == SF_OK)
-    status = pass_on(nodes, streamed, lane, passing.side, message, slot);
   if (status != SF_OK)
     return status;
   sfc_streams_watch_work(streams, streamed, &streams->graph->lanes[lane], SFSHM_TRACE_WORK_CALL);
@@ -351,20 +317,7 @@ sfshm_stream_word_t sfc_streams_nodes_begin_receive(const sfc_stream_nodes_t *no
   const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
   uint64_t message = streamed->messages[lane];
   *slot_p = pinned_slot(nodes, streamed, side, message, false);
-  char *on_device = sfc_streams_node_slots_receive(nodes, side, streamed->unit, message);
-  if (on_device != NULL)
-    slot_p->device = on_device;
-  return word_of(nodes, &side->flow->arrived, message, on_device != NULL);
-}
-
-sf_status_t sfc_streams_nodes_bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                    sfc_stream_pinned_t slot)
-{
-  const sfc_trunk_side_t *side = sfc_trunk_receiving(trunk_of(nodes, lane), streamed->operation);
-  sfc_stream_pinned_t pinned = pinned_slot(nodes, streamed, side, streamed->messages[lane], false);
-  return slot.device == pinned.device
-             ? SF_OK
-             : sfc_streams_node_slots_bring(nodes, streamed, lane, false, slot.device, pinned.device);
+  return word_of(nodes, &side->flow->arrived, message);
 }
 
 sf_status_t sfc_streams_nodes_end_receive(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane)

@@ -26,15 +26,6 @@
 #define SFC_STREAMS_CLASSES 38    /* of exchanges: 8 to 2^40 bytes */
 #define SFC_STREAMS_HISTORY 1024u /* operations that a stream may be behind its host for a difference to be told */
 
-/* Slots on a device: see trunk_device_slots.h. */
-typedef struct sfc_stream_node_slots {
-  char *base;    /* here; NULL: they are not open */
-  bool is_there; /* the daemon has some for this rank, which it frees when nobody has them open */
-  uint64_t class_bytes;
-  uint8_t *where; /* by side of the map */
-  sfshm_side_slots_t *slots;
-} sfc_stream_node_slots_t;
-
 typedef struct sfc_stream_nodes {
   sfc_streams_t *streams;
   sf_graph_t *copy;
@@ -42,8 +33,6 @@ typedef struct sfc_stream_nodes {
   const sfc_exchange_t *exchanges[SFC_STREAMS_CLASSES];
   sfc_stream_pinned_t slots[SFC_STREAMS_CLASSES]; /* where they begin */
   int32_t nexchanges;
-  bool has_asked; /* for: */
-  sfc_stream_node_slots_t device_slots;
 
   _Atomic uint64_t found; /* on a stream, in place of mine: what another node called; 0: nothing */
   uint64_t mine;          /* written before found */
@@ -77,10 +66,6 @@ sf_status_t sfc_streams_nodes_compare(const sfc_stream_nodes_t *nodes, uint64_t 
 /* Numbers what is received in the operation. */
 void sfc_streams_nodes_expect(sfc_stream_nodes_t *nodes, sf_streamed_t *streamed);
 
-/* Whether the operation's messages over the lane are on a device, those sent or those received. */
-bool sfc_streams_nodes_are_on_device(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                     bool is_sent);
-
 /* Numbers a message; when the word that is returned has been awaited its slot is free. Then come the moves that fill
  * that, and the end. */
 sfshm_stream_word_t sfc_streams_nodes_begin_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
@@ -90,12 +75,9 @@ void sfc_streams_nodes_add_send(const sfc_stream_nodes_t *nodes, const sf_stream
 sf_status_t sfc_streams_nodes_end_send(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
                                        uint64_t message, sfc_stream_pinned_t slot);
 
-/* The same with a message that is received. A host that unpacks has what is on a device brought to pinned memory
- * before. Moves are added, in a reduce, for one turn of the trunk. */
+/* The same with a message that is received. Moves are added, in a reduce, for one turn of the trunk. */
 sfshm_stream_word_t sfc_streams_nodes_begin_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed,
                                                     int32_t lane, sfc_stream_pinned_t *slot_p);
-sf_status_t sfc_streams_nodes_bring(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
-                                    sfc_stream_pinned_t slot);
 void sfc_streams_nodes_add_receive(const sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane,
                                    int32_t turn, const char *slot, sfc_moves_t *moves);
 sf_status_t sfc_streams_nodes_end_receive(sfc_stream_nodes_t *nodes, const sf_streamed_t *streamed, int32_t lane);

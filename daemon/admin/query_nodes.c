@@ -107,15 +107,12 @@ static Sfproto__PlanSide plan_side(const sfd_trunks_t *trunks, uint32_t number)
   sfd_trunk_survey_t survey;
   sfd_trunks_survey(trunks, number, &survey);
   bool as_root = survey.told->role == SFSHM_AS_ROOT;
-  Sfproto__PlanSide side =
-      SFPROTO_BODY(plan_side, .node = survey.told->node, .as_root = as_root, .members = survey.told->nmembers,
-                   .bcast_values = as_root ? survey.told->send_values : survey.told->receive_values,
-                   .reduce_values = as_root ? survey.told->receive_values : survey.told->send_values,
-                   .has_values_before = !as_root, .values_before = survey.values_before,
-                   .contiguous_values = survey.contiguous_values, SFPROTO_HAS(box_values, survey.box_values),
-                   .messages_sent = survey.sent, .messages_received = survey.received, .has_sent_on_device = true,
-                   .has_received_on_device = true, .sent_on_device = (survey.on_device & SFSHM_SLOTS_SEND) != 0,
-                   .received_on_device = (survey.on_device & SFSHM_SLOTS_RECEIVE) != 0);
+  Sfproto__PlanSide side = SFPROTO_BODY(
+      plan_side, .node = survey.told->node, .as_root = as_root, .members = survey.told->nmembers,
+      .bcast_values = as_root ? survey.told->send_values : survey.told->receive_values,
+      .reduce_values = as_root ? survey.told->receive_values : survey.told->send_values, .has_values_before = !as_root,
+      .values_before = survey.values_before, .contiguous_values = survey.contiguous_values,
+      SFPROTO_HAS(box_values, survey.box_values), .messages_sent = survey.sent, .messages_received = survey.received);
   return side;
 }
 

@@ -27,7 +27,6 @@ struct sfd_clients;
 struct sfd_network;
 struct sfd_fabric;
 struct sfd_jobs;
-struct sfd_memory;
 struct sfd_data;
 struct sfd_onesided;
 struct sfd_call_watch;
@@ -69,7 +68,6 @@ typedef struct sfd_server {
   struct sfd_fabric *abandoned; /* a fabric without network; NULL: none */
   uint64_t last_id;             /* of jobs, groups and graphs; ids are never reused */
   struct sfd_jobs *jobs;
-  struct sfd_memory *memory;
   struct sfd_data *data;
   struct sfd_onesided *onesided; /* NULL: alone */
   struct sfd_call_watch *calls;

@@ -52,8 +52,6 @@ static const sfd_option_t table[] = {
      "fabric tcp: address to listen on, if it is not the one in the list of peers"},
     {"fabric-fd", SFD_OPTION_INTEGER, SFD_SOURCE_COMMAND_LINE, NUMBER(fabric_fd), "-1", -1, INT_MAX, "FD",
      "fabric tcp: socket to listen on, bound by the caller; -1: none"},
-    {"device-mpi", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(device_mpi), "yes", 0, 0, "yes|no",
-     "fabric mpi: pass device memory to an MPI that accepts it; no: stage it through pinned host memory"},
     {"plugin-dir", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(plugin_dir), "", 0, 0, "PATH",
      "directory of libsfd_mpi.so and libsfd_munge.so; empty: that of sfd, or ../lib/sfd or ../lib from there"},
     {"cluster", SFD_OPTION_PATH, SFD_SOURCE_FILE, TEXT(cluster), "", 0, 0, "NAME",

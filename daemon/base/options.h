@@ -42,7 +42,7 @@ typedef struct sfd_option {
   const char *help;
 } sfd_option_t;
 
-#define SFD_OPTION_COUNT 33
+#define SFD_OPTION_COUNT 32
 
 /* Source of an effective value. */
 typedef struct sfd_option_origin {
@@ -64,7 +64,6 @@ typedef struct sfd_options {
   char *munge_socket;
   char *bind;
   int64_t fabric_fd; /* -1: none */
-  bool device_mpi;
   char *plugin_dir;
   char *cluster;
   int64_t connect_timeout_ms;

@@ -4,7 +4,6 @@
 
 #include "daemon/base.h"
 #include "daemon/data/data.h"
-#include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs.h"
 #include "daemon/net.h"
@@ -82,23 +81,19 @@ sfd_placing_t sfd_trunks_place(sfd_server_t *server, int32_t node, const sfd_mes
     return SFD_PLACE_REFUSE;
   uint64_t unit_bytes = unit_bytes_of(side, head), message = side->arrived + 1;
   uint32_t number = (uint32_t)(side - trunks->sides);
-  char *on_device = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_RECEIVE, unit_bytes, message);
-  char *slot = on_device;
-  if (slot == NULL) {
-    uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
-    sf_status_t status = (head->flags & SFD_FLAG_BLOCKS) != 0
-                             ? sfd_trunks_exchange_of_blocks(trunks, class_bytes, number, &exchange)
-                             : sfd_trunks_exchange(trunks, class_bytes, SFSHM_ALL_SIDES, &exchange);
-    if (status != SF_OK) {
-      sfd_trunks_fail(trunks, status, sfshm_error_detail());
-      return SFD_PLACE_NOWHERE;
-    }
-    slot = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message);
+  uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
+  sf_status_t status = (head->flags & SFD_FLAG_BLOCKS) != 0
+                           ? sfd_trunks_exchange_of_blocks(trunks, class_bytes, number, &exchange)
+                           : sfd_trunks_exchange(trunks, class_bytes, SFSHM_ALL_SIDES, &exchange);
+  if (status != SF_OK) {
+    sfd_trunks_fail(trunks, status, sfshm_error_detail());
+    return SFD_PLACE_NOWHERE;
   }
-  *buffer_p = slot + first_of(side, head, 0) * unit_bytes;
+  *buffer_p = (char *)exchange->region.base + sfshm_receive_slot(&exchange->slots[number], message) +
+              first_of(side, head, 0) * unit_bytes;
   sfd_trunks_hold(trunks);
   server->data->arriving[node] = trunks;
-  return on_device != NULL ? SFD_PLACE_DEVICE : SFD_PLACE_HERE;
+  return SFD_PLACE_HERE;
 }
 
 static sfd_trunks_t *take_arriving(sfd_server_t *server, int32_t node)

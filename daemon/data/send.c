@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "daemon/base.h"
-#include "daemon/data/device_slots.h"
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs.h"
@@ -68,20 +67,14 @@ static void send_part(sfd_trunks_t *trunks, uint32_t number, sfd_submitted_t *su
                            on_sent, &trunks->departures[number]);
 }
 
-/* The slot of a message, on the host or on a device. */
 static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, const sfd_submitted_t *submitted, uint64_t message,
                              const char **slot_p)
 {
   sfd_exchange_t *exchange;
-  uint64_t unit_bytes = submitted->unit_bytes, class_bytes = UINT64_C(1) << submitted->class;
-  if (submitted->class == 0) {
-    *slot_p = sfd_trunk_devices_slot(trunks, number, SFSHM_SLOTS_SEND, unit_bytes, message);
-    if (*slot_p != NULL)
-      return SF_OK;
-    class_bytes = sfshm_exchange_class((size_t)unit_bytes);
-  }
-  sf_status_t status = submitted->class != 0 ? sfd_trunks_exchange_of_blocks(trunks, class_bytes, number, &exchange)
-                                             : sfd_trunks_exchange(trunks, class_bytes, SFSHM_ALL_SIDES, &exchange);
+  sf_status_t status =
+      submitted->class != 0
+          ? sfd_trunks_exchange_of_blocks(trunks, UINT64_C(1) << submitted->class, number, &exchange)
+          : sfd_trunks_exchange(trunks, sfshm_exchange_class(submitted->unit_bytes), SFSHM_ALL_SIDES, &exchange);
   if (status != SF_OK)
     return status;
   *slot_p = (const char *)exchange->region.base + sfshm_send_slot(&exchange->slots[number], message);

@@ -104,8 +104,8 @@ static sf_status_t make_exchange(sfd_trunks_t *trunks, uint64_t class_bytes, int
     return sfshm_error(SF_ERR_NOMEM, "no memory for an exchange of %u sides", trunks->nsides);
   exchange->class_bytes = class_bytes;
   exchange->side = side;
-  sf_status_t status =
-      sfshm_side_layout(map->sides, trunks->nsides, side, class_bytes, MAX_EXCHANGE_BYTES, exchange->slots, &length);
+  sf_status_t status = sfshm_exchange_layout(map->sides, trunks->nsides, side, class_bytes, MAX_EXCHANGE_BYTES,
+                                             exchange->slots, &length);
   if (status == SF_OK)
     status = make_region(exchange, trunks->graph->group->job, length);
   if (status != SF_OK) {

@@ -2,7 +2,6 @@
  * thread. */
 #include "daemon/data/survey.h"
 
-#include "daemon/data/device_slots.h"
 #include "daemon/data/trunks_internal.h"
 
 static const void *at(const sfd_trunks_t *trunks, uint64_t offset)
@@ -34,10 +33,7 @@ void sfd_trunks_survey(const sfd_trunks_t *trunks, uint32_t side, sfd_trunk_surv
   const sfd_trunk_side_t *from = &trunks->sides[side];
   const sfshm_image_header_t *header = at(trunks, from->told.image);
   uint64_t image = from->told.image, parts = image + header->parts;
-  sfd_trunk_survey_t survey = {.told = &from->told,
-                               .sent = from->sent,
-                               .received = from->arrived,
-                               .on_device = sfd_trunk_devices_where(trunks, side)};
+  sfd_trunk_survey_t survey = {.told = &from->told, .sent = from->sent, .received = from->arrived};
   if (from->told.role == SFSHM_AS_ROOT) {
     const sfshm_root_part_t *part = at(trunks, parts);
     for (uint32_t i = 0; i < header->nparts; i++) {

@@ -13,7 +13,6 @@ typedef struct sfd_trunk_survey {
   int64_t box_values;             /* of these, those in boxes of up to three dimensions */
   uint64_t sent;                  /* messages so far */
   uint64_t received;
-  uint8_t on_device; /* slots on a device: SFSHM_SLOTS_SEND, SFSHM_SLOTS_RECEIVE */
 } sfd_trunk_survey_t;
 
 /* side: below sfd_trunks_nsides. */

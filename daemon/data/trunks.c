@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/base.h"
-#include "daemon/data/device_slots.h"
 #include "daemon/data/slots.h"
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs.h"
@@ -181,7 +180,6 @@ void sfd_trunks_describe_board(const sfd_trunks_t *trunks, uint64_t *region_p, u
 
 static void free_trunks(sfd_trunks_t *trunks)
 {
-  sfd_trunk_devices_free(trunks);
   sfd_trunk_exchanges_free(trunks);
   sfd_trunk_plan_release(trunks->plan);
   sfd_trunk_regions_give(&trunks->board);
@@ -290,7 +288,6 @@ void sfd_trunks_free(sfd_trunks_t *trunks)
 {
   if (trunks == NULL)
     return;
-  sfd_trunk_devices_retire(trunks);
   sfd_trunk_exchanges_retire(trunks);
   trunks->graph = NULL;
   if (trunks->nunder_way == 0)
@@ -334,7 +331,6 @@ void sfd_trunks_let_go(sfd_trunks_t *trunks)
   if (trunks == NULL)
     return;
   trunks->letting_go = true;
-  sfd_trunk_devices_let_go(trunks);
   sfd_trunks_departed(trunks);
 }
 

@@ -12,7 +12,7 @@ typedef struct sfd_submitted {
   uint32_t came;    /* bit mask of the parts that have been submitted */
   uint32_t waiting; /* of those among them that have not been sent */
   uint64_t unit_bytes;
-  uint32_t class; /* of its slot in an exchange; 0: that of the unit, perhaps on a device */
+  uint32_t class; /* of its slot in an exchange; 0: that of the unit */
   uint64_t desc;
 } sfd_submitted_t;
 
@@ -69,9 +69,8 @@ struct sfd_trunks {
   sfd_trunk_plan_t *plan;
   sfd_trunk_memory_t board;
   sfd_exchange_t *exchanges;
-  uint64_t own_class;                /* sfshm_own_class; 0: not computed yet */
-  struct sfd_trunk_devices *devices; /* NULL: no slots on devices */
-  sfd_departure_t *departures;       /* by side */
+  uint64_t own_class;          /* sfshm_own_class; 0: not computed yet */
+  sfd_departure_t *departures; /* by side */
   uint32_t nsides;
   sfd_trunk_side_t sides[]; /* by (node, role) */
 };

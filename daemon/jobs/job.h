@@ -105,7 +105,7 @@ typedef struct sfd_job {
   bool coordinator_knows;   /* has been sent ranks that came here */
   int32_t nattached;        /* sessions */
   int64_t nheld_fds;        /* descriptors kept for its ranks */
-  uint64_t device_bytes;    /* device memory that the library and the daemon have allocated */
+  uint64_t device_bytes;    /* device memory that the library has allocated */
   struct sfd_group *world;  /* NULL: all ranks have left */
   void *groups_by_id;       /* tsearch */
   struct sfd_group_list groups;

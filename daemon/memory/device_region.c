@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/base.h"
-#include "daemon/memory/device_driver.h"
+#include "daemon/jobs.h"
 #include "shm/base/error.h"
 
 static sfd_region_t *find(const sfd_rank_t *rank, uint64_t number)
@@ -27,6 +27,17 @@ static void free_region(sfd_rank_t *rank, sfd_region_t *region)
   free(region);
 }
 
+static sf_status_t check_quota(const sfd_job_t *job, uint64_t more)
+{
+  uint64_t quota = (uint64_t)job->server->options->max_device_memory << 20, used = job->device_bytes;
+  if (job->server->options->max_device_memory < 0 || (used <= quota && more <= quota - used))
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT,
+                     "the job may have %lld MiB of device memory of the library's on this node (option "
+                     "max-device-memory), has %" PRIu64 " bytes of it, and wants %" PRIu64 " more",
+                     (long long)job->server->options->max_device_memory, used, more);
+}
+
 static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
 {
   if (find(rank, add->region) != NULL)
@@ -37,7 +48,7 @@ static sf_status_t check(const sfd_rank_t *rank, const Sfproto__RegionAdd *add)
   if (add->has_handle && (add->handle.len == 0 || add->handle.len > SFD_MAX_HANDLE_BYTES))
     return sfshm_error(SF_ERR_ARG, "region %" PRIu64 ": a handle of %zu bytes, 1 to %d expected", add->region,
                        add->handle.len, SFD_MAX_HANDLE_BYTES);
-  return add->has_lasting_bytes ? sfd_device_check_quota(rank->job, add->lasting_bytes) : SF_OK;
+  return add->has_lasting_bytes ? check_quota(rank->job, add->lasting_bytes) : SF_OK;
 }
 
 static sf_status_t keep(sfd_rank_t *rank, const sfd_region_t *from, sfd_region_t **region_p)

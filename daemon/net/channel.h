@@ -45,8 +45,6 @@ typedef struct sfd_channels sfd_channels_t;
 /* Results of place. */
 typedef enum sfd_placing {
   SFD_PLACE_HERE,    /* at *buffer_p, which stays valid until arrived or lost */
-  SFD_PLACE_DEVICE,  /* in device memory, which the fabric accepts; above SFD_FABRIC_DEVICE_ABOVE bytes. A payload sent
-                        otherwise ends the channel */
   SFD_PLACE_CHANNEL, /* in memory of the channel, valid during arrived; at most SFD_CHANNEL_CONTROL_MAX */
   SFD_PLACE_NOWHERE, /* the payload is dropped, and arrived is not called */
   SFD_PLACE_REFUSE,  /* malformed: ends the channel with SF_ERR_PROTO and sfshm_error_detail() */

@@ -92,7 +92,6 @@ static void place(sfd_channel_t *channel, uint8_t *inlined)
   arriving->active = true; /* a buffer of the handler is given back by arrived or lost */
   switch (arriving->placing) {
   case SFD_PLACE_HERE:
-  case SFD_PLACE_DEVICE:
     assert(buffer != NULL);
     arriving->payload = buffer;
     break;
@@ -157,11 +156,6 @@ static bool take_payload(sfd_channel_t *channel)
   sfd_receiving_t *receiving = &channel->receiving;
   sfd_arriving_t *arriving = &receiving->arriving;
   size_t nbytes = at_most(sfd_channel_receive_due(channel), available(receiving));
-  if (arriving->placing == SFD_PLACE_DEVICE && nbytes > 0) {
-    sfd_channel_end(channel, sfshm_error(SF_ERR_PROTO, "a payload of %" PRIu64 " bytes comes together with a table",
-                                         arriving->head.payload_bytes));
-    return false;
-  }
   if (arriving->payload != NULL && nbytes > 0)
     memcpy(arriving->payload + arriving->nbytes, receiving->staging + receiving->begin, nbytes);
   arriving->nbytes += nbytes;
@@ -286,7 +280,7 @@ static size_t want_payload(sfd_channel_t *channel, void **buffer_p)
 {
   const sfd_arriving_t *arriving = &channel->receiving.arriving;
   size_t left = sfd_channel_receive_due(channel);
-  if (left == 0 || arriving->payload == NULL || (left < DIRECT_MIN && arriving->placing != SFD_PLACE_DEVICE))
+  if (left == 0 || arriving->payload == NULL || left < DIRECT_MIN)
     return 0;
   *buffer_p = arriving->payload + arriving->nbytes;
   return left;
@@ -352,6 +346,6 @@ void sfd_channel_receive_end(sfd_channel_t *channel)
   free(receiving->staging);
   free(receiving->control);
   *receiving = (sfd_receiving_t){.staging = NULL};
-  if (arriving.active && (arriving.placing == SFD_PLACE_HERE || arriving.placing == SFD_PLACE_DEVICE))
+  if (arriving.active && arriving.placing == SFD_PLACE_HERE)
     channels->handlers->lost(channels->owner, channel->node, &arriving.head);
 }

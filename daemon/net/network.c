@@ -290,25 +290,14 @@ sf_status_t sfd_network_create(sfd_server_t *server, const sfd_network_ops_t *op
   sf_status_t status = sfd_fabric_choose(server->options, server->loop, &fabric);
   if (status != SF_OK)
     return status;
-  bool could = fabric->takes_devices;
-  fabric->takes_devices = could && server->options->device_mpi;
   status = sfd_network_create_over(server, fabric, ops, network_p);
   if (status != SF_OK) {
     abandon(server, fabric);
     return status;
   }
-  sfd_log(SFD_LOG_NETWORK, SFD_INFO,
-          "node %d of %d, fabric %s: values on devices go to other nodes through pinned memory of the host%s",
-          fabric->node, fabric->nnodes, sfd_channels_fabric((*network_p)->channels),
-          fabric->takes_devices ? ", or by device-aware MPI"
-          : could               ? "; device-aware MPI is there, and switched off"
-                                : "; there is no device-aware MPI");
+  sfd_log(SFD_LOG_NETWORK, SFD_INFO, "node %d of %d, fabric %s", fabric->node, fabric->nnodes,
+          sfd_channels_fabric((*network_p)->channels));
   return SF_OK;
-}
-
-sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server)
-{
-  return server->network != NULL && server->network->fabric->takes_devices ? server->network->fabric : NULL;
 }
 
 void sfd_network_begun(sfd_server_t *server)

@@ -93,9 +93,6 @@ bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 /* Reason and name of the node's last loss; "never lost". */
 const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
 
-/* The fabric if it accepts device memory, which must be registered; NULL: it does not. */
-sfd_fabric_t *sfd_network_device_fabric(const sfd_server_t *server);
-
 /* Opens the channel to a node. */
 void sfd_network_open(sfd_server_t *server, int32_t node);
 

@@ -288,7 +288,6 @@ void sfshm_cuda_watch_close(sfshm_cuda_device_t *device);
 void sfshm_cuda_watch(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
 sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p);
 sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p);
-bool sfshm_cuda_sees_adapters(int32_t device);
 sf_status_t sfshm_cuda_identify(int32_t device, sfshm_device_identity_t *identity_p);
 sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes,
                                 sfshm_device_range_t *range_p);

@@ -27,17 +27,6 @@ static sf_status_t check(uint64_t since)
   return sfshm_cuda_failure(since);
 }
 
-/* Without the lock: a thread that allocates may have it for long, or never come back. The context has been there since
- * the memory was allocated. */
-static sf_status_t enter_for_good(const void *base)
-{
-  sfshm_device_range_t range;
-  sf_status_t status = sfshm_cuda_find(base, &range);
-  return status == SF_OK
-             ? sfshm_cuda_status(cuCtxSetCurrent(sfshm_cuda_device(range.device)->context), "cuCtxSetCurrent")
-             : status;
-}
-
 /* Kernels that use the copies may be under way where an operation has failed. If they can't be waited for nothing can
  * be said of what they do, as in settle_all; but the array is freed now, and what comes to lie there is another one. */
 static void forget(const void *base, size_t length_bytes)
@@ -82,7 +71,6 @@ const sfshm_device_ops_t *sfshm_device_plugin(void)
       .identify = sfshm_cuda_identify,
       .allocate = sfshm_cuda_allocate,
       .release = sfshm_cuda_release,
-      .enter = enter_for_good,
       .copy = sfshm_cuda_copy,
       .find = sfshm_cuda_find,
       .attach = sfshm_cuda_attach,

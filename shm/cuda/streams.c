@@ -201,12 +201,6 @@ static bool sees_peers(const sfshm_streams_t *streams)
   return streams->view.has_memops || streams->view.flush == 0;
 }
 
-/* One that can't flush may be out of order all the same. */
-static bool sees_adapters(const sfshm_streams_t *streams)
-{
-  return (streams->view.has_memops && streams->view.flush != 0) || sfshm_cuda_sees_adapters(streams->device);
-}
-
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 static sf_status_t pin(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p)
@@ -418,7 +412,6 @@ const sfshm_streams_ops_t sfshm_cuda_streams = {
     .close = close_streams,
     .device = get_device,
     .sees_peers = sees_peers,
-    .sees_adapters = sees_adapters,
     .pin = pin,
     .unpin = unpin,
     .prepare = prepare,

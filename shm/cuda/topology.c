@@ -70,16 +70,6 @@ sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p)
   return SF_OK;
 }
 
-/* Whether the device consumes what adapters write to it in order. If not, that must be flushed. */
-bool sfshm_cuda_sees_adapters(int32_t device)
-{
-  CUdevice handle;
-  int ordering = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
-  return cuDeviceGet(&handle, device) == CUDA_SUCCESS &&
-         cuDeviceGetAttribute(&ordering, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, handle) == CUDA_SUCCESS &&
-         ordering >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
-}
-
 /* Native atomics are what NVLink has and PCI has not. */
 sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p)
 {

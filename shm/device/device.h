@@ -14,7 +14,7 @@
 #include "shm/kernels/kernels.h"
 #include "shm/observe/trace.h"
 
-#define SFSHM_DEVICE_VERSION 19u
+#define SFSHM_DEVICE_VERSION 20u
 #define SFSHM_DEVICE_PLUGIN_SYMBOL "sfshm_device_plugin"
 #define SFSHM_DEVICE_ANY (-1)
 
@@ -80,10 +80,6 @@ typedef struct sfshm_device_ops {
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
   sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);
-
-  /* Makes the context of the memory current in the calling thread, for libraries that need that. The thread does
-   * nothing else with devices, and waits for no other thread that does. */
-  sf_status_t (*enter)(const void *base);
 
   /* Copies between any kinds of memory by the driver, and waits. For measurements. */
   sf_status_t (*copy)(void *to, const void *from, size_t length_bytes);

@@ -46,8 +46,6 @@ typedef struct sfshm_streams_ops {
   int32_t (*device)(const sfshm_streams_t *streams);
   /* Whether work after await sees all that other devices stored in this device's memory before the word was set. */
   bool (*sees_peers)(const sfshm_streams_t *streams);
-  /* The same for stores of network adapters, in await with flush. */
-  bool (*sees_adapters)(const sfshm_streams_t *streams);
 
   /* Pins shared memory, whole pages, until unpin. *seen_at_p: its address on the device. */
   sf_status_t (*pin)(sfshm_streams_t *streams, void *address, size_t len_bytes, char **seen_at_p);

@@ -92,24 +92,17 @@ static bool add_slots(uint64_t n, int64_t units, uint64_t class_bytes, uint64_t 
   return true;
 }
 
-#define ALL_SLOTS (SFSHM_SLOTS_SEND | SFSHM_SLOTS_RECEIVE)
-
-/* Adds the slots of a side, for which where selects. */
-static bool add_side(const sfshm_trunk_side_t *side, uint8_t where, uint64_t class_bytes, uint64_t max_bytes,
+/* Adds the slots of a side: all of them, or those for bcasts, or none. */
+static bool add_side(const sfshm_trunk_side_t *side, bool all, bool bcasts, uint64_t class_bytes, uint64_t max_bytes,
                      sfshm_side_slots_t *at, uint64_t *length)
 {
-  int64_t send = (where & SFSHM_SLOTS_SEND) ? side->send_units : 0;
-  int64_t receive = (where & SFSHM_SLOTS_RECEIVE) ? side->receive_values : 0;
+  bool as_root = side->role == SFSHM_AS_ROOT;
+  int64_t send = all || (bcasts && as_root) ? side->send_units : 0;
+  int64_t receive = all || (bcasts && !as_root) ? side->receive_values : 0;
   at->nsend = sfshm_trunk_slots(side->send_values, class_bytes);
   at->nreceive = sfshm_trunk_slots(side->receive_values, class_bytes);
   return add_slots(at->nsend, send, class_bytes, max_bytes, &at->send, &at->send_stride, length) &&
          add_slots(at->nreceive, receive, class_bytes, max_bytes, &at->receive, &at->receive_stride, length);
-}
-
-static sf_status_t report_length(uint64_t class_bytes, uint64_t max_bytes)
-{
-  return sfshm_error(SF_ERR_LIMIT, "the trunks' slots for units of %llu bytes exceed %llu bytes",
-                     (unsigned long long)class_bytes, (unsigned long long)max_bytes);
 }
 
 static uint64_t length_before(void)
@@ -117,26 +110,16 @@ static uint64_t length_before(void)
   return (sizeof(sfshm_region_header_t) + SLOT_ALIGNMENT - 1) / SLOT_ALIGNMENT * SLOT_ALIGNMENT;
 }
 
-sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
+sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, int64_t side, uint64_t class_bytes,
                                   uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
-{
-  return sfshm_side_layout(sides, nsides, SFSHM_ALL_SIDES, class_bytes, max_bytes, slots, length_p);
-}
-
-sf_status_t sfshm_side_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, int64_t side, uint64_t class_bytes,
-                              uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
 {
   uint64_t length = length_before();
   bool fits = length <= max_bytes;
-  for (uint32_t i = 0; i < nsides && fits; i++) {
-    uint8_t where = side == SFSHM_ALL_SIDES          ? ALL_SLOTS
-                    : side != (int64_t)i             ? 0
-                    : sides[i].role == SFSHM_AS_ROOT ? SFSHM_SLOTS_SEND
-                                                     : SFSHM_SLOTS_RECEIVE;
-    fits = add_side(&sides[i], where, class_bytes, max_bytes, &slots[i], &length);
-  }
+  for (uint32_t i = 0; i < nsides && fits; i++)
+    fits = add_side(&sides[i], side == SFSHM_ALL_SIDES, side == (int64_t)i, class_bytes, max_bytes, &slots[i], &length);
   if (!fits)
-    return report_length(class_bytes, max_bytes);
+    return sfshm_error(SF_ERR_LIMIT, "the trunks' slots for units of %llu bytes exceed %llu bytes",
+                       (unsigned long long)class_bytes, (unsigned long long)max_bytes);
   *length_p = length;
   return SF_OK;
 }
@@ -147,19 +130,8 @@ uint64_t sfshm_own_class(const sfshm_trunk_side_t sides[], uint32_t nsides)
     uint64_t length = length_before();
     sfshm_side_slots_t unused;
     for (uint32_t i = 0; i < nsides; i++)
-      if (!add_side(&sides[i], ALL_SLOTS, class_bytes, SFSHM_SHARED_SLOTS, &unused, &length))
+      if (!add_side(&sides[i], true, false, class_bytes, SFSHM_SHARED_SLOTS, &unused, &length))
         return class_bytes;
   }
   return MAX_CLASS_BYTES;
-}
-
-sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
-                               uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p)
-{
-  uint64_t length = 0;
-  for (uint32_t i = 0; i < nsides; i++)
-    if (!add_side(&sides[i], where[i], class_bytes, max_bytes, &slots[i], &length))
-      return report_length(class_bytes, max_bytes);
-  *length_p = length;
-  return SF_OK;
 }

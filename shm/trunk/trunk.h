@@ -340,8 +340,7 @@ typedef struct sfshm_trunk_board {
   _Alignas(128) _Atomic uint64_t history[SFSHM_TRUNK_HISTORY]; /* descriptor of operation s at s % 64 */
   _Alignas(128) _Atomic uint32_t on_streams;
   _Atomic uint32_t released;
-  _Atomic uint32_t on_device; /* written by the daemon: 1 if messages use slots on a device */
-  sfshm_flow_t flows[];       /* one per side of the map */
+  sfshm_flow_t flows[]; /* one per side of the map */
 } sfshm_trunk_board_t;
 
 /* Releases streams that wait, or will wait, for the flow; they compare lower halves cyclically. sent, received:
@@ -392,45 +391,16 @@ static inline uint64_t sfshm_receive_slot(const sfshm_side_slots_t *slots, uint6
   return slots->receive + message % slots->nreceive * slots->receive_stride;
 }
 
-/* Fills slots[nsides] and the length of the region. SF_ERR_LIMIT when that exceeds max_bytes. */
-sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, uint64_t class_bytes,
-                                  uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
-
 /* Exchanges for blocks (blocks.h), of a class from this one on, have the slots of one side only: its slots of bcasts.
  * All sides together would take more than SFSHM_SHARED_SLOTS bytes, and while one has long messages, others may have
  * many short ones. Blocks of lower classes use the exchanges of all sides. */
 #define SFSHM_SHARED_SLOTS ((uint64_t)64 << 20)
 uint64_t sfshm_own_class(const sfshm_trunk_side_t sides[], uint32_t nsides);
 
-/* As sfshm_exchange_layout, for an exchange of that side only; slots of other sides have no room. side:
- * SFSHM_ALL_SIDES: the same as sfshm_exchange_layout. */
+/* Fills slots[nsides] and the length of the region. side: the only one with slots for blocks, or SFSHM_ALL_SIDES.
+ * SF_ERR_LIMIT when the length exceeds max_bytes. */
 #define SFSHM_ALL_SIDES (-1)
-sf_status_t sfshm_side_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, int64_t side, uint64_t class_bytes,
-                              uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
-
-/* ---- Slots on devices --------------------------------------------------------------------------------------------
- * If the fabric accepts device memory the daemon may allocate slots there in addition to the exchanges: for some sides,
- * and for large messages. */
-
-#define SFSHM_SLOTS_SEND 1u
-#define SFSHM_SLOTS_RECEIVE 2u
-
-/* Bytes of a message; channels carry shorter ones together with others. */
-#define SFSHM_SLOTS_ABOVE ((uint64_t)64 << 10)
-
-/* Whether a message of that many values uses a device's slots for units of that class: only if it is also large,
- * because the slots of smaller units and of larger ones are then equally many, and a message is never granted before
- * the one in its slot has completed. */
-static inline bool sfshm_slots_take(int64_t values, uint64_t unit_bytes, uint64_t class_bytes)
-{
-  return unit_bytes > 0 && unit_bytes <= sfshm_class_room(class_bytes) &&
-         (uint64_t)values > SFSHM_SLOTS_ABOVE / unit_bytes &&
-         sfshm_trunk_slots(values, sfshm_exchange_class(unit_bytes)) == SFSHM_TRUNK_LARGE_SLOTS;
-}
-
-/* As sfshm_exchange_layout, for the slots selected by where[nsides]. *length_p is at most max_bytes. */
-sf_status_t sfshm_slots_layout(const sfshm_trunk_side_t sides[], const uint8_t where[], uint32_t nsides,
-                               uint64_t class_bytes, uint64_t max_bytes, sfshm_side_slots_t slots[],
-                               uint64_t *length_p);
+sf_status_t sfshm_exchange_layout(const sfshm_trunk_side_t sides[], uint32_t nsides, int64_t side, uint64_t class_bytes,
+                                  uint64_t max_bytes, sfshm_side_slots_t slots[], uint64_t *length_p);
 
 #endif

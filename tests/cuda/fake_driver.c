@@ -51,10 +51,7 @@ bool sftest_cuda_is_to_fail(const char *function)
       left = atoi(colon + 1);
     }
   }
-  bool found = left > 0 && strcmp(wanted, function) == 0 && --left == 0;
-  while (found && getenv("SFTEST_CUDA_HANG") != NULL)
-    pause();
-  return found;
+  return left > 0 && strcmp(wanted, function) == 0 && --left == 0;
 }
 
 /* ---- Who may call ------------------------------------------------------------------------------------------------ */
@@ -153,11 +150,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice device)
 /* Every second device can flush, all others need not. */
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-  const char *wanted = getenv("SFTEST_CUDA_ORDER");
-  bool in_order = device % 2 == 0 && (wanted == NULL || strcmp(wanted, "off") != 0);
-  if (attribute == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING)
-    *value = in_order ? CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER : CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
-  else if (attribute == CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES)
+  if (attribute == CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES)
     *value = device % 2;
   else if (attribute == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED)
     *value = 1;

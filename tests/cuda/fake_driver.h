@@ -14,9 +14,8 @@
 
 /* Environment: SFTEST_CUDA_DEVICES, the number of devices (2), but not more than SFTEST_CUDA_MOST; SFTEST_CUDA_SEED, of
  * the moments at which streams do their work; SFTEST_CUDA_FAIL="FUNCTION:N", whose call number N, counted from 1,
- * fails, and all after it if it was a launch; SFTEST_CUDA_HANG, that call does not come back instead;
- * SFTEST_CUDA_MEMOPS=off, streams know no memory operations; SFTEST_CUDA_ORDER=off, no device has what adapters write
- * in order; SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
+ * fails, and all after it if it was a launch; SFTEST_CUDA_MEMOPS=off, streams know no memory operations;
+ * SFTEST_CUDA_BLOCK, the bytes of blocks of memory that the driver tells of (65536). */
 
 /* SFTEST_CUDA_VERSION, the version of CUDA that the driver is for (13000).
  * CUDA_DEVICE_MAX_CONNECTIONS, the number of a device's queues, which streams share (8); SFTEST_CUDA_DEPTH, how much a

@@ -41,14 +41,6 @@ sfd_fabric_t *sftest_fabric_of(sftest_fabric_hub_t *hub, int32_t node)
   return &hub->nodes[node].fabric;
 }
 
-void sftest_fabric_take_devices(sftest_fabric_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes))
-{
-  for (int32_t i = 0; i < hub->nnodes; i++) {
-    hub->nodes[i].fabric.takes_devices = true;
-    hub->nodes[i].devices.copy = copy;
-  }
-}
-
 /* ---- What goes wrong ---- */
 
 void sftest_fabric_set_delay(sftest_fabric_hub_t *hub, unsigned steps)

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tests/fabric/device.h"
 #include "tests/fabric/loop.h"
 #include "tests/fabric/pipe.h"
 
@@ -36,7 +35,6 @@ typedef struct sftest_fabric_node {
   bool closing;
   bool closed;
   sftest_fabric_end_t *ends; /* by other node */
-  sftest_fabric_devices_t devices;
 } sftest_fabric_node_t;
 
 struct sftest_fabric_hub {

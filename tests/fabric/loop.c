@@ -141,26 +141,13 @@ static void loop_describe(const sfd_fabric_t *fabric, int32_t other, char *text,
   snprintf(text, text_size, "node %d (loop)", other);
 }
 
-static void loop_add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
-{
-  LIST_INSERT_HEAD(&((sftest_fabric_node_t *)fabric)->devices.memories, memory, entry);
-}
-
-static void loop_remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
-{
-  (void)fabric;
-  LIST_REMOVE(memory, entry);
-}
-
 const sfd_fabric_functions_t sftest_fabric_functions = {.name = "loop",
                                                         .connect = loop_connect,
                                                         .send = loop_send,
                                                         .disconnect = loop_disconnect,
                                                         .close = loop_close,
                                                         .destroy = loop_destroy,
-                                                        .describe = loop_describe,
-                                                        .add_memory = loop_add_memory,
-                                                        .remove_memory = loop_remove_memory};
+                                                        .describe = loop_describe};
 
 /* ---- Steps: streams begin and end ---- */
 
@@ -246,27 +233,16 @@ static bool is_sent(const sftest_fabric_end_t *end)
   return end->iov != NULL && end->next_iov == end->niov && !end->held;
 }
 
-/* What may go to a device, or behind it, arrives by itself. */
-static bool is_apart(const sftest_fabric_node_t *node, const sftest_fabric_end_t *end)
-{
-  return node->fabric.takes_devices &&
-         (end->iov[end->next_iov].iov_len > SFD_FABRIC_DEVICE_ABOVE ||
-          (end->next_iov > 0 && end->iov[end->next_iov - 1].iov_len > SFD_FABRIC_DEVICE_ABOVE));
-}
-
 /* Bytes of the send under way go into the pipe, and are marked with the time of their arrival. */
-static size_t enter(const sftest_fabric_node_t *node, sftest_fabric_end_t *end)
+static size_t enter(sftest_fabric_hub_t *hub, sftest_fabric_end_t *end)
 {
-  sftest_fabric_hub_t *hub = node->hub;
   size_t entered = 0;
   while (end->next_iov < end->niov && end->out.count < SFTEST_FABRIC_PIPE && (entered == 0 || goes_on(hub))) {
     const struct iovec *iov = &end->iov[end->next_iov];
     size_t nbytes = sfd_smaller(iov->iov_len - end->offset, SFTEST_FABRIC_PIPE - end->out.count);
-    if (entered > 0 && is_apart(node, end))
-      break;
     if (nbytes > 0) {
       nbytes = chunk(hub, nbytes);
-      sftest_fabric_put(&node->devices, &end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
+      sfd_pipe_put(&end->out, (const uint8_t *)iov->iov_base + end->offset, nbytes);
     }
     entered += nbytes;
     end->offset += nbytes;
@@ -285,7 +261,7 @@ static bool step_send(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
   if (!joined(hub, from, to))
     return false;
   if (can_enter(end)) {
-    size_t entered = enter(&hub->nodes[from], end);
+    size_t entered = enter(hub, end);
     if (entered > 0)
       sfd_pipe_mark(&end->out, entered, hub->step + hub->delay);
     moved = true;
@@ -318,9 +294,8 @@ static bool step_receive(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
     assert(room > 0);
     if (!goes_on(hub))
       continue;
-    size_t due = fabric->takes_devices ? pipe->marks[0].nbytes : sfd_pipe_due(pipe, hub->step);
-    size_t nbytes = chunk(hub, sfd_smaller(room, due));
-    sftest_fabric_get(&hub->nodes[to].devices, pipe, buffer, nbytes);
+    size_t nbytes = chunk(hub, sfd_smaller(room, sfd_pipe_due(pipe, hub->step)));
+    sfd_pipe_get(pipe, buffer, nbytes);
     fabric->events->got(fabric->owner, from, nbytes);
     moved = true;
   }

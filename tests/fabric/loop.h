@@ -23,9 +23,6 @@ void sftest_fabric_hub_destroy(sftest_fabric_hub_t *hub); /* NULL is accepted */
 /* A node's fabric. Nodes whose fabric has no user yet refuse all streams. */
 sfd_fabric_t *sftest_fabric_of(sftest_fabric_hub_t *hub, int32_t node);
 
-/* Has the fabrics take memory of devices, which copy moves from and to memory of the host. Before anything is sent. */
-void sftest_fabric_take_devices(sftest_fabric_hub_t *hub, void (*copy)(void *to, const void *from, size_t nbytes));
-
 /* Lets everything move that can, once, and calls the events. Says whether anything has happened or time has to pass for
  * it. Not from within an event. */
 bool sftest_fabric_step(sftest_fabric_hub_t *hub);

@@ -180,83 +180,6 @@ static void check_cut_while_held(void)
   check_end_of_cut();
 }
 
-/* ---- Memory of devices: what comes there by itself, and what does not ---- */
-
-#define LARGE ((16u << 20) + 100) /* in two MPI messages, of which none is small */
-
-static _Atomic int nentered;
-static _Atomic bool was_loop;
-static uint64_t before; /* bytes of the other node */
-
-static sf_status_t enter(const void *base)
-{
-  nentered += base == peers_nodes[1].buffer;
-  was_loop = was_loop || pthread_equal(pthread_self(), loop_thread);
-  return SF_OK;
-}
-
-/* By bytes behind those of the barrier, which may have come while this node was still in it. */
-static bool is_told(void)
-{
-  return peers_nodes[0].received > peers_nodes[0].sent;
-}
-
-static bool is_sent(void)
-{
-  return !peers_nodes[0].sending;
-}
-
-static bool is_here(void)
-{
-  return peers_nodes[1].received == before + LARGE;
-}
-
-static bool is_spoilt(void)
-{
-  return peers_nodes[1 - peers_fabric->node].downs == 1;
-}
-
-static void send_to_device(void)
-{
-  peers_run_until(is_told);
-  peers_send_bytes(0, LARGE);
-  peers_run_until(is_sent);
-  peers_send_bytes(0, PEERS_TOKEN);
-  peers_run_until(is_spoilt);
-}
-
-static void receive_on_device(void)
-{
-  sfd_fabric_memory_t memory = {
-      .base = peers_nodes[1].buffer, .length_bytes = PEERS_PIECE_MAX, .device = 3, .enter = enter};
-  before = peers_nodes[1].received;
-  peers_fabric->functions->add_memory(peers_fabric, &memory);
-  peers_send_bytes(1, PEERS_TOKEN);
-  peers_run_until(is_here);
-  if (nentered != 1 || was_loop)
-    peers_fail("the device was entered %d times by the progress thread, once expected", nentered);
-  peers_run_until(is_spoilt);
-  if (peers_nodes[1].received != before + LARGE)
-    peers_fail("%llu bytes went to a device", (unsigned long long)(peers_nodes[1].received - before));
-  peers_fabric->functions->remove_memory(peers_fabric, &memory);
-  peers_connect_to(1);
-}
-
-static void check_device(void)
-{
-  peers_any_room = false;
-  peers_barrier();
-  if (peers_fabric->node == 0)
-    receive_on_device();
-  else if (peers_fabric->node == 1)
-    send_to_device();
-  peers_run_until(peers_all_up);
-  for (int32_t node = 0; node < peers_fabric->nnodes; node++)
-    peers_nodes[node].downs = 0;
-  peers_barrier();
-  peers_any_room = true;
-}
-
 /* ---- Unrest: streams that are ended in the midst of everything ---- */
 
 static void disturb(int32_t node)
@@ -346,7 +269,6 @@ int main(int argc, char *argv[])
   check_cut();
   if (argc > 1)
     check_cut_while_held();
-  check_device();
   check_unrest();
   uv_close((uv_handle_t *)&ticks, NULL);
   peers_finish();

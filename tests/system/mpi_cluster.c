@@ -22,7 +22,6 @@
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
 #define COMMAND                                                                                                        \
   "sfd=$1; shift; shift $OMPI_COMM_WORLD_RANK; "                                                                       \
-  "if [ -n \"$SFTEST_PRELOAD\" ]; then export LD_PRELOAD=\"$SFTEST_PRELOAD\"; fi; "                                    \
   "exec \"$sfd\" --fabric=mpi --calibrate=no --log-level=error --socket=\"$1/sfd.sock\""
 
 const char *sftest_mpi_cluster_lacks(void)

@@ -18,7 +18,7 @@ static sfd_placing_t place(void *owner, int32_t from, const sfd_message_head_t *
   ck_assert_ptr_null(node->buffers[from]);
   if (node->on_place != NULL)
     node->on_place(node, head);
-  if (node->placing != SFD_PLACE_HERE && node->placing != SFD_PLACE_DEVICE)
+  if (node->placing != SFD_PLACE_HERE)
     return node->placing;
   node->buffers[from] = malloc(head->payload_bytes);
   node->nplaced++;

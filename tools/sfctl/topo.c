@@ -139,9 +139,7 @@ static sf_status_t print_text(const sfctl_machine_t *machine, const devices_t *d
     status = print_links(devices, machine, file);
   }
   if (status == SF_OK)
-    fputs("\nvalues on devices go to other nodes through pinned memory of the host, or by MPI from device to device\n"
-          "where sfctl plan says so\n",
-          file);
+    fputs("\nvalues on devices go to other nodes through pinned memory of the host\n", file);
   return status;
 }
 

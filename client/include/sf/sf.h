@@ -182,9 +182,7 @@ extern const sf_op_t *const SF_REPLACE;
 extern const sf_op_t *const SF_SUM;
 extern const sf_op_t *const SF_PROD;
 
-/* For integers and floating-point numbers. A NaN that is present at the root stays; an arriving NaN is ignored. Between
- * nodes, with device-aware MPI from device memory, this differs: if the first contribution of a node is a NaN, the
- * node's other contributions to that root are lost. */
+/* For integers and floating-point numbers. A NaN that is present at the root stays; an arriving NaN is ignored. */
 extern const sf_op_t *const SF_MAX;
 extern const sf_op_t *const SF_MIN;
 

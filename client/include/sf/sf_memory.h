@@ -13,8 +13,7 @@
  *    or if kernels cannot reach the memory. Otherwise values are staged in pinned host memory. Memory from cuMemAlloc
  *    and cudaMalloc can be shared; memory mapped by cuMemMap, and memory of pools (cudaMallocAsync), if it or the pool
  * was created with a POSIX file descriptor as handle type.
- *  - To other nodes values are staged in pinned host memory. Only operations on streams may use a device-aware MPI:
- *    see sf_streams.h.
+ *  - To other nodes values are staged in pinned host memory.
  *  - If the driver lets processes share an allocation, registering a part of it opens the whole allocation to the other
  *    ranks of the job.
  * The environment variables SF_DEVICE_* (sfrun(1)) switch single ways off, for measurements. */

@@ -33,9 +33,8 @@
  * them in different orders, on different streams, they need a queue for each stream.
  *
  * Message memory. The library chooses for each pair of ranks between device memory of the receiving rank (if the
- * sender's kernels reach it) and pinned host memory; to other nodes between device memory, with a device-aware MPI
- * (units no larger than in the first operation, messages above 128 KiB), and pinned host memory. The first operation,
- * and each one with a larger unit than all before, decides. Device memory counts towards the daemon's option
+ * sender's kernels reach it) and pinned host memory; messages to other nodes pass through pinned host memory. The first
+ * operation, and each one with a larger unit than all before, decides. Device memory counts towards the daemon's option
  * max-device-memory. sfctl plan --pairs shows the choices; docs/design/devices.md has the conditions, and sfrun(1) the
  * environment variables that switch single ways off, for measurements.
  *

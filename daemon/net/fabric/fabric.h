@@ -7,33 +7,18 @@
  * Nodes are numbered 0..nnodes-1, the same on all daemons. All functions and events are called on the loop's thread.
  * Events are never called from within a function of the fabric, but functions may be called from events, after which
  * the stream may be gone. Buffers of send are only read, and must stay until the event sent. Per node, at most one send
- * and one connect are under way.
- *
- * Some fabrics accept device memory (takes_devices), which must be registered: pieces longer than
- * SFD_FABRIC_DEVICE_ABOVE are sent and received without the host touching them. */
+ * and one connect are under way. */
 #ifndef SFD_NET_FABRIC_FABRIC_H
 #define SFD_NET_FABRIC_FABRIC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 #include <sys/uio.h>
 
 #include <sf/sf_status.h>
 
-#define SFD_FABRIC_DEVICE_ABOVE ((size_t)64 << 10)
-
 typedef struct sfd_fabric sfd_fabric_t;
-
-/* Device memory of the user. */
-typedef struct sfd_fabric_memory {
-  LIST_ENTRY(sfd_fabric_memory) entry; /* of the fabric */
-  const void *base;
-  size_t length_bytes;
-  int32_t device;
-  sf_status_t (*enter)(const void *base); /* makes its context current in the calling thread */
-} sfd_fabric_memory_t;
 
 /* State of the stream to a node, mostly from the kernel. */
 typedef struct sfd_fabric_link {
@@ -68,7 +53,7 @@ typedef struct sfd_fabric_events {
 
   /* Memory for the next bytes of the node, and the maximum (> 0). The fabric writes at most that much, and calls got;
    * it may ask again without writing. NULL buffer: the user has called, or will call, disconnect; the fabric stops
-   * reading. Into device memory come only pieces sent as such; others end the stream with SF_ERR_PROTO. */
+   * reading. */
   size_t (*want)(void *owner, int32_t node, void **buffer_p);
 
   /* So many bytes have been written to the last memory of want. */
@@ -106,10 +91,6 @@ typedef struct sfd_fabric_functions {
 
   /* State of the stream to a node; false: not known. NULL: never known. */
   bool (*link)(const sfd_fabric_t *fabric, int32_t node, sfd_fabric_link_t *link_p);
-
-  /* Registers device memory; and unregisters it, with nothing under way. NULL: not supported. */
-  void (*add_memory)(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory);
-  void (*remove_memory)(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory);
 } sfd_fabric_functions_t;
 
 struct sfd_fabric {
@@ -118,7 +99,6 @@ struct sfd_fabric {
   void *owner;
   int32_t node; /* number of this daemon */
   int32_t nnodes;
-  bool takes_devices; /* constant */
 };
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "tests/system/cluster.h"
-#include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/operation.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/unit/runner.h"
 
 #define JOBS 4
@@ -19,7 +19,7 @@
 #define PLACES SF_STREAMS_IN_FLIGHT
 #define UNITS 100
 #define UNIT_BYTES_MAX 48 /* three of the largest base type; as often as units are thick */
-#define THICK 150         /* messages to other nodes are worth slots on a device then */
+#define THICK 150         /* messages to other nodes are large then, and have fewer slots */
 
 /* ---- Buffers ----------------------------------------------------------------------------------------------------- */
 
@@ -242,30 +242,29 @@ START_TEST(test_random_nodes)
 }
 END_TEST
 
-/* The same with messages that go from device to device. */
-START_TEST(test_random_devices)
+/* The same with large messages. */
+START_TEST(test_random_large)
 {
   thickness = THICK;
   sftest_avoid_nans();
-  sftest_loop_take_devices();
   sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
 }
 END_TEST
 
-/* Over daemons whose MPI takes memory of devices. */
+/* The same over MPI. */
 START_TEST(test_random_mpi)
 {
   sftest_mpi_cluster_t cluster;
   int32_t places[SFTEST_GROUP_MAX];
   uint64_t random = sftest_seed();
-  if (sftest_device_mpi_lacks() != NULL) {
-    printf("part skipped: %s\n", sftest_device_mpi_lacks());
+  if (sftest_mpi_cluster_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
     return;
   }
   sftest_use_seed(random);
   thickness = THICK;
   sftest_avoid_nans();
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 2 + _i);
+  sftest_mpi_cluster_start(&cluster, 2 + _i);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
     sftest_job_t job;
     uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
@@ -275,9 +274,7 @@ START_TEST(test_random_mpi)
     sftest_job_wait(&job, sftest_limit_ms(JOB_MS));
     sftest_job_expect_all(&job);
   }
-  printf("%llu messages from devices, %llu to them\n", (unsigned long long)counts->sent,
-         (unsigned long long)counts->received);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -288,7 +285,7 @@ int main(void)
   thickness = 1;
   tcase_add_loop_test(tests, test_random, 0, 2);
   tcase_add_loop_test(tests, test_random_nodes, 0, 2);
-  tcase_add_loop_test(tests, test_random_devices, 0, 2);
+  tcase_add_loop_test(tests, test_random_large, 0, 2);
   tcase_add_loop_test(tests, test_random_mpi, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

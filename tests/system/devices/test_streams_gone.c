@@ -157,7 +157,7 @@ static int meet_fate(sftest_rank_t *self)
   return 0;
 }
 
-/* on_device: the daemon has a driver, so that slots are on devices. */
+/* on_device: ranks share memory of devices, so that slots are there. */
 static void run_fate(fate_t fate, bool memops, bool on_device)
 {
   sftest_node_t node;

@@ -1,21 +1,20 @@
-/* Operations on streams over nodes whose MPI takes memory of devices (a stand-in): which messages it is given there,
- * that all that is switched off or missing leads to pinned memory, data of the host among them, and that nothing is
- * kept, whoever dies. */
+/* Operations on streams over nodes, over MPI and within one process, with large messages: wherever the data are,
+ * whatever the devices can do, and whoever dies. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
 #define LIMIT_MS 30000
 #define NODES 2
 #define RANKS 4
-#define UNITS 10000 /* of each rank: two ranks' doubles are worth slots on a device, two ranks' bytes are not */
+#define UNITS 10000 /* of each rank: two ranks' doubles make a large message */
 #define REPEATS 6   /* more than there are slots */
 #define ALL 255u
 
@@ -128,41 +127,28 @@ static void operate(scene_t *scene, bool bcast, const sf_type_t *type, int64_t n
 /* ---- Ways -------------------------------------------------------------------------------------------------------- */
 
 typedef struct way {
-  const char *variable; /* of the environment; NULL: none */
+  const char *variable; /* of the ranks' environment; NULL: none */
   const char *value;
-  int32_t whose; /* a rank's; else: */
+  int32_t whose; /* a rank's, or OF_RANKS */
   int devices;   /* on which the ranks' memory is; the first one is: */
   int first;
   unsigned on_host;
-  uint64_t sent; /* from devices, in operations of that many messages: */
-  uint64_t received;
 } way_t;
 
 #define OF_RANKS (-1)
-#define OF_DAEMONS (-2)
-#define BCASTS ((uint64_t)REPEATS) /* of a node */
 
 static const way_t ways[] = {
-    {NULL, NULL, OF_RANKS, 1, 0, 0, 4 * BCASTS, 4 * BCASTS},
-    /* those of one device are the other's kernels' to write, but not to read */
-    {NULL, NULL, OF_RANKS, 2, 0, 0, 4 * BCASTS, 0},
-    {"SF_DEVICE_PEER", "off", OF_RANKS, 2, 0, 0, 0, 0},
-    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 0, 0, 4 * BCASTS, 4 * BCASTS},
-    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 0},  /* device 1 would have to flush */
-    {"SFTEST_CUDA_ORDER", "off", OF_RANKS, 1, 0, 0, 4 * BCASTS, 0}, /* device 0 would have to, too, and can't */
-    {"SFTEST_CUDA_ORDER", "off", OF_RANKS, 1, 1, 0, 4 * BCASTS, 4 * BCASTS},
+    {NULL, NULL, OF_RANKS, 1, 0, 0},
+    {NULL, NULL, OF_RANKS, 2, 0, 0},
+    {"SF_DEVICE_PEER", "off", OF_RANKS, 2, 0, 0},
+    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 0, 0},
+    {"SF_STREAM_MEMOPS", "off", OF_RANKS, 1, 1, 0}, /* device 1 would have to flush */
     /* roots of rank 0, leaves of rank 3: of two nodes */
-    {NULL, NULL, OF_RANKS, 1, 0, 1u << 0, 3 * BCASTS, 3 * BCASTS},
-    {NULL, NULL, OF_RANKS, 1, 0, 1u << 7, 3 * BCASTS, 3 * BCASTS},
-    {NULL, NULL, OF_RANKS, 1, 0, 1u << 0 | 1u << 7, 2 * BCASTS, 2 * BCASTS},
-    {"SF_DEVICE_MPI", "off", OF_RANKS, 1, 0, 0, 0, 0},
-    {"SF_DEVICE_MPI", "off", 0, 1, 0, 0, 2 * BCASTS, 2 * BCASTS},
-    {"SF_DEVICE_SHARE", "off", OF_RANKS, 1, 0, 0, 0, 0},
-    {"SFTEST_CUDA_FAIL", "cuMemImportFromShareableHandle:1", 1, 1, 0, 0, 2 * BCASTS, 2 * BCASTS},
-    {"SFD_DEVICE_MPI", "no", OF_DAEMONS, 1, 0, 0, 0, 0},
-    {"SFD_MAX_DEVICE_MEMORY", "0", OF_DAEMONS, 1, 0, 0, 0, 0},
-    {"SFTEST_CUDA_FAIL", "cuMemCreate:1", OF_DAEMONS, 1, 0, 0, 0, 0},
-    {"SFTEST_CUDA_FAIL", "cuMemExportToShareableHandle:1", OF_DAEMONS, 1, 0, 0, 0, 0},
+    {NULL, NULL, OF_RANKS, 1, 0, 1u << 0},
+    {NULL, NULL, OF_RANKS, 1, 0, 1u << 7},
+    {NULL, NULL, OF_RANKS, 1, 0, 1u << 0 | 1u << 7},
+    {"SF_DEVICE_SHARE", "off", OF_RANKS, 1, 0, 0},
+    {"SFTEST_CUDA_FAIL", "cuMemImportFromShareableHandle:1", 1, 1, 0, 0},
 };
 #define WAYS (int)(sizeof ways / sizeof ways[0])
 
@@ -192,47 +178,19 @@ static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, 
   run_over(cluster->nodes, run_rank, argument);
 }
 
-/* All that are not the daemons' share one pair of daemons, which goes on whatever was refused. */
-static void go_ways(bool of_daemons)
-{
-  sftest_mpi_cluster_t cluster;
-  const sftest_device_mpi_t *counts = NULL;
-  uint64_t sent = 0, received = 0;
-  for (int i = 0; i < WAYS; i++) {
-    const way_t *way = &ways[i];
-    if ((way->whose == OF_DAEMONS) != of_daemons)
-      continue;
-    if (of_daemons)
-      setenv(way->variable, way->value, 1);
-    if (of_daemons || counts == NULL) {
-      counts = sftest_device_mpi_start(&cluster, NODES);
-      sent = received = 0;
-    }
-    if (of_daemons)
-      unsetenv(way->variable);
-    run(&cluster, go_one_way, way);
-    ck_assert_msg(counts->sent - sent == way->sent && counts->received - received == way->received,
-                  "way %d: %llu messages from devices and %llu to them, %llu and %llu expected", i,
-                  (unsigned long long)(counts->sent - sent), (unsigned long long)(counts->received - received),
-                  (unsigned long long)way->sent, (unsigned long long)way->received);
-    sent = counts->sent;
-    received = counts->received;
-    if (of_daemons)
-      sftest_device_mpi_stop(&cluster, false);
-  }
-  if (!of_daemons)
-    sftest_device_mpi_stop(&cluster, false);
-}
-
+/* The daemons go on whatever was refused. */
 START_TEST(test_ways)
 {
-  go_ways(_i == 1);
+  sftest_mpi_cluster_t cluster;
+  sftest_mpi_cluster_start(&cluster, NODES);
+  for (int i = 0; i < WAYS; i++)
+    run(&cluster, go_one_way, &ways[i]);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
 /* ---- Data of the host, and other units --------------------------------------------------------------------------- */
 
-/* Once there are slots on devices all pass through them that are large enough, for units of the first one's size. */
 static int mix(sftest_rank_t *self)
 {
   scene_t scene;
@@ -246,14 +204,12 @@ static int mix(sftest_rank_t *self)
   return 0;
 }
 
-#define MIXED (1 + (2 * (ALL + 1) + 74) / 75 + 2) /* operations, REPEATS times each */
-
 static int be_small_or_wide(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
   operate(&scene, true, SF_DOUBLE, UNITS, 0);
-  operate(&scene, true, SF_INT8, UNITS / 8, 0);           /* in all less than is worth it */
+  operate(&scene, true, SF_INT8, UNITS / 8, 0);           /* in all a small message */
   operate(&scene, true, SF_DOUBLE_COMPLEX, 2 * UNITS, 0); /* larger than the first */
   free_scene(&scene);
   return 0;
@@ -262,15 +218,10 @@ static int be_small_or_wide(sftest_rank_t *self)
 START_TEST(test_mixed)
 {
   sftest_mpi_cluster_t cluster;
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
+  sftest_mpi_cluster_start(&cluster, NODES);
   run(&cluster, mix, NULL);
-  ck_assert_uint_eq(counts->sent, NODES * MIXED * REPEATS);
-  ck_assert_uint_eq(counts->received, NODES * MIXED * REPEATS);
-  ck_assert_uint_eq(counts->sent_bytes, counts->sent * RANKS / NODES * UNITS * sizeof(double));
-  uint64_t sent = counts->sent;
   run(&cluster, be_small_or_wide, NULL);
-  ck_assert_uint_eq(counts->sent - sent, NODES * REPEATS);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -334,19 +285,16 @@ static void kill_one(const sftest_node_t nodes[], int n, uint64_t *random)
   sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
 
-/* The daemons live on, and free what nobody has open any more: the stand-in for the driver ends a process that frees
- * what another one has open. Then MPI is given memory of devices again. */
+/* The daemons live on. */
 START_TEST(test_rank_dies)
 {
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
+  sftest_mpi_cluster_start(&cluster, NODES);
   for (int n = 0; n < KILLS; n++)
     kill_one(cluster.nodes, n, &random);
-  uint64_t sent = counts->sent;
   run(&cluster, work, NULL);
-  ck_assert_uint_eq(counts->sent - sent, NODES * REPEATS);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -355,22 +303,22 @@ START_TEST(test_daemon_dies)
   sftest_mpi_cluster_t cluster;
   sftest_job_t job;
   _Atomic int32_t *rounds = sftest_shared(RANKS * sizeof *rounds);
-  (void)sftest_device_mpi_start(&cluster, NODES);
+  sftest_mpi_cluster_start(&cluster, NODES);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, go_on, (void *)rounds);
   for (int32_t i = 0; i < RANKS; i++)
     sftest_await(&rounds[i], 2);
   kill(cluster.daemons[_i], SIGKILL);
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
-  sftest_device_mpi_stop(&cluster, true);
+  sftest_mpi_cluster_stop(&cluster, true);
   sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
 END_TEST
 
-/* ---- A driver that does not come back ---------------------------------------------------------------------------- */
+/* ---- Several graphs ---------------------------------------------------------------------------------------------- */
 
-/* From device to device in turns, while each daemon allocates for ever. */
-static int outlast(sftest_rank_t *self)
+/* From device to device in turns. */
+static int take_turns(sftest_rank_t *self)
 {
   scene_t scenes[3];
   make_scene(self, 0, &scenes[0]);
@@ -387,17 +335,12 @@ static int outlast(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_driver_hangs)
+START_TEST(test_graphs)
 {
   sftest_mpi_cluster_t cluster;
-  setenv("SFTEST_CUDA_FAIL", "cuMemsetD8Async:3", 1); /* behind the slots of two graphs */
-  setenv("SFTEST_CUDA_HANG", "1", 1);
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
-  unsetenv("SFTEST_CUDA_FAIL");
-  unsetenv("SFTEST_CUDA_HANG");
-  run(&cluster, outlast, NULL);
-  ck_assert_uint_eq(counts->sent, NODES * 6 * REPEATS);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_start(&cluster, NODES);
+  run(&cluster, take_turns, NULL);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -407,35 +350,31 @@ END_TEST
 START_TEST(test_loop)
 {
   sftest_loop_cluster_t cluster;
-  uint64_t random = sftest_seed(), message = RANKS / NODES * UNITS * sizeof(double);
-  sftest_loop_take_devices();
+  uint64_t random = sftest_seed();
   sftest_loop_cluster_start(&cluster, NODES, 1, 0);
   run_over(cluster.nodes, mix, NULL);
-  ck_assert_uint_eq(cluster.orders->device_bytes, 2 * NODES * MIXED * REPEATS * message);
   for (int n = 0; n < KILLS; n++)
     kill_one(cluster.nodes, n, &random);
-  uint64_t before = cluster.orders->device_bytes;
   run_over(cluster.nodes, work, NULL);
-  ck_assert_uint_eq(cluster.orders->device_bytes - before, 2 * NODES * REPEATS * message);
   sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams over a device-aware MPI");
+  Suite *suite = suite_create("streams over MPI");
   TCase *tests = tcase_create("streams");
-  const char *lacks = sftest_device_mpi_lacks();
+  const char *lacks = sftest_mpi_cluster_lacks();
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, test_loop);
   if (lacks != NULL) {
     printf("part skipped: %s\n", lacks);
   } else {
-    tcase_add_loop_test(tests, test_ways, 0, 2);
+    tcase_add_test(tests, test_ways);
     tcase_add_test(tests, test_mixed);
     tcase_add_test(tests, test_rank_dies);
     tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
-    tcase_add_test(tests, test_driver_hangs);
+    tcase_add_test(tests, test_graphs);
   }
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

@@ -21,10 +21,8 @@
 #include "daemon/net/network.h"
 #include "daemon/peer_messages.h"
 #include "daemon/server.h"
-#include "shm/device/device_load.h"
 #include "tests/fabric/loop.h"
 #include "tests/system/cluster.h"
-#include "tests/system/fake_device.h"
 #include "tests/system/loop/chaos.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/model/graph.h"
@@ -199,21 +197,6 @@ static void on_end(uv_signal_t *signal, int number)
   uv_unref((uv_handle_t *)&daemons->step);
 }
 
-static bool takes_devices;
-static sftest_loop_orders_t *own_orders; /* of the process of the daemons */
-
-void sftest_loop_take_devices(void)
-{
-  takes_devices = true;
-}
-
-/* The driver is there, as it has the memory. */
-static void copy_of_device(void *to, const void *from, size_t nbytes)
-{
-  must(sfshm_device_loaded()->copy(to, from, nbytes) == SF_OK, "copying from or to a device");
-  atomic_fetch_add(&own_orders->device_bytes, nbytes);
-}
-
 static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t seed, int ready_fd)
 {
   static sftest_daemons_t daemons;
@@ -227,11 +210,6 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
   must(sfd_log_configure(options.log_level) == SF_OK, "log");
   daemons.hub = sftest_fabric_hub_create(cluster->n);
   must(daemons.hub != NULL, "hub");
-  own_orders = cluster->orders;
-  if (takes_devices) {
-    must(sftest_device_is_there(), "the driver");
-    sftest_fabric_take_devices(daemons.hub, copy_of_device);
-  }
   sftest_fabric_set_delay(daemons.hub, delay);
   sftest_fabric_set_chunks(daemons.hub, seed);
   for (int32_t i = 0; i < cluster->n; i++) {

@@ -19,7 +19,6 @@ typedef struct sftest_loop_orders {
   _Atomic int32_t a;
   _Atomic int32_t b;
   _Atomic uint64_t result;
-  _Atomic uint64_t device_bytes; /* that daemons have copied from memory of devices, and to it */
 } sftest_loop_orders_t;
 
 typedef enum sftest_loop_order {
@@ -47,9 +46,6 @@ typedef struct sftest_loop_cluster {
 
 /* Starts n daemons. Bytes take that many steps from one to the next, and with a seed they arrive in random pieces. */
 void sftest_loop_cluster_start(sftest_loop_cluster_t *cluster, int32_t n, unsigned delay, uint64_t seed);
-
-/* Clusters that are started from now on take memory of devices. */
-void sftest_loop_take_devices(void);
 
 /* Gives an order and waits until it has been carried out. */
 uint64_t sftest_loop_cluster_order(sftest_loop_cluster_t *cluster, sftest_loop_order_t what, int32_t a, int32_t b);

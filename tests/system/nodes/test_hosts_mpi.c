@@ -1,20 +1,20 @@
-/* Operations called by the host over nodes, with data on devices (a stand-in for the driver): messages go through the
- * host's memory, also if the fabric would take memory of devices; kernels that fail, and ranks and daemons that die. */
+/* Operations called by the host over nodes, with data on devices (a stand-in for the driver), over MPI and within one
+ * process: wherever the data are, kernels that fail, and ranks and daemons that die. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
 #define LIMIT_MS 40000
 #define NODES 2
 #define RANKS 4
-#define UNITS 10000 /* of each rank: operations on streams would use slots on a device */
+#define UNITS 10000 /* of each rank: two ranks' doubles make a large message */
 #define REPEATS 9   /* more than there are slots */
 #define ALL 0xfffu
 
@@ -298,7 +298,7 @@ static void kill_one(const sftest_node_t nodes[], uint64_t *random)
   sftest_shared_free(shared, sizeof *shared);
 }
 
-/* ---- Over a device-aware MPI ------------------------------------------------------------------------------------- */
+/* ---- Over MPI ---------------------------------------------------------------------------------------------------- */
 
 /* The daemons live on. */
 START_TEST(test_mpi)
@@ -306,7 +306,7 @@ START_TEST(test_mpi)
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, NODES);
+  sftest_mpi_cluster_start(&cluster, NODES);
   unsetenv("SFD_OFFLOAD_WORKERS");
   go_all_ways(cluster.nodes);
   share_and_run(cluster.nodes, places, RANKS, mix, &ways[0]);
@@ -314,19 +314,16 @@ START_TEST(test_mpi)
   for (int n = 0; n < KILLS; n++)
     kill_one(cluster.nodes, &random);
   share_and_run(cluster.nodes, places, RANKS, go_one_way, &ways[0]);
-  ck_assert_uint_eq(counts->sent, 0);
-  ck_assert_uint_eq(counts->received, 0);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
 START_TEST(test_three)
 {
   sftest_mpi_cluster_t cluster;
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 3);
+  sftest_mpi_cluster_start(&cluster, 3);
   share_and_run(cluster.nodes, three, RANKS_OF_THREE, go_one_way, &ways[5]);
-  ck_assert_uint_eq(counts->sent, 0);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
@@ -335,14 +332,14 @@ START_TEST(test_daemon_dies)
   sftest_mpi_cluster_t cluster;
   sftest_job_t job;
   shared_t *shared = share(&ways[0]);
-  (void)sftest_device_mpi_start(&cluster, NODES);
+  sftest_mpi_cluster_start(&cluster, NODES);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, go_on, shared);
   for (int32_t i = 0; i < RANKS; i++)
     sftest_await(&shared->rounds[i], 3);
   kill(cluster.daemons[_i], SIGKILL);
   sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
   sftest_job_expect_all(&job);
-  sftest_device_mpi_stop(&cluster, true);
+  sftest_mpi_cluster_stop(&cluster, true);
   sftest_shared_free(shared, sizeof *shared);
 }
 END_TEST
@@ -354,7 +351,6 @@ START_TEST(test_loop)
 {
   sftest_loop_cluster_t cluster;
   uint64_t random = sftest_seed();
-  sftest_loop_take_devices();
   sftest_loop_cluster_start(&cluster, NODES, 1, 0);
   share_and_run(cluster.nodes, places, RANKS, mix, &ways[0]);
   for (int n = 0; n < KILLS; n++)
@@ -363,7 +359,6 @@ START_TEST(test_loop)
   if (sftest_device_can_fail())
     share_and_run(cluster.nodes, places, RANKS, fail_in_kernels, &ways[0]);
   share_and_run(cluster.nodes, places, RANKS, go_one_way, &ways[0]);
-  ck_assert_uint_eq(cluster.orders->device_bytes, 0);
   sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
@@ -372,7 +367,7 @@ int main(void)
 {
   Suite *suite = suite_create("operations of the host on devices over nodes");
   TCase *tests = tcase_create("hosts");
-  const char *lacks = sftest_device_mpi_lacks();
+  const char *lacks = sftest_mpi_cluster_lacks();
   tcase_set_timeout(tests, 180);
   tcase_add_test(tests, test_loop);
   if (lacks != NULL) {

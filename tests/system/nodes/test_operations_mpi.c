@@ -1,16 +1,16 @@
-/* Operations called by the host whose data are on devices, over nodes whose MPI takes memory of devices: all kinds on
- * random graphs against the model, each rank's data on devices or the host as it likes, some operations at a time. Over
- * a fabric within one process, which the sanitizers can watch, and over MPI (a stand-in). */
+/* Operations called by the host whose data are on devices, over nodes: all kinds on random graphs against the model,
+ * each rank's data on devices or the host as it likes, some operations at a time. Over a fabric within one process,
+ * which the sanitizers can watch, and over MPI. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
-#include "tests/system/device_mpi.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
+#include "tests/system/mpi_cluster.h"
 #include "tests/unit/runner.h"
 
 #define JOBS 2
@@ -19,8 +19,7 @@
 #define ROUNDS 24
 #define AT_ONCE 6 /* more than there are slots */
 #define JOB_MS 60000
-#define THICK 200 /* so that messages are worth slots on a device, which are used */
-#define WARM 12   /* when there have been some such */
+#define THICK 200 /* so that messages are large */
 #define UNIT_BYTES_MAX (48 * THICK)
 
 static uint64_t seed;
@@ -214,29 +213,6 @@ static void end(scene_t *scene, round_t *round)
 
 /* ---- Many -------------------------------------------------------------------------------------------------------- */
 
-/* All on devices, in the largest units. */
-static void warm_up(const scene_t *scene)
-{
-  const sf_type_t *largest;
-  sftest_rank_t *self = scene->self;
-  sftest_buffer_t buffers[2];
-  int64_t nslots = scene->model.nslots[self->rank], space = sftest_graph_space(&scene->model.graph, self->rank);
-  for (int i = 0; i < 2; i++)
-    sftest_buffer_make(self, scene->context, SFTEST_DEVICE, (nslots > space ? nslots : space) * UNIT_BYTES_MAX,
-                       (uint64_t)scene->device << 40, &buffers[i]);
-  SFTEST_OK(self, sf_type_create_opaque(UNIT_BYTES_MAX, &largest));
-  for (int i = 0; i < WARM; i++) {
-    SFTEST_OK(self, sf_bcast(scene->model.real, largest, buffers[0].data, buffers[1].data, SF_REPLACE));
-    SFTEST_OK(self, sf_reduce(scene->model.real, largest, buffers[1].data, buffers[0].data, SF_REPLACE));
-    SFTEST_OK(self, sf_gather(scene->model.real, largest, buffers[1].data, buffers[0].data));
-    SFTEST_OK(self, sf_scatter(scene->model.real, largest, buffers[0].data, buffers[1].data));
-    sftest_sleep_ms(1); /* the daemon allocates meanwhile */
-  }
-  SFTEST_OK(self, sf_type_destroy(largest));
-  for (int i = 0; i < 2; i++)
-    sftest_buffer_free(self, &buffers[i]);
-}
-
 static void play(scene_t *scene)
 {
   int at_once = 1 + (int)sftest_below(&scene->random, AT_ONCE);
@@ -261,8 +237,7 @@ static void play_scene(scene_t *scene)
   SFTEST_OK(self, sftest_graph_create(&scene->model.graph, sf_group_world(scene->context), true,
                                       scene->combined ? SF_GRAPH_DEFAULT : SF_GRAPH_REPRODUCIBLE, &scene->model.real));
   if (sftest_below(&scene->random, 4) > 0)
-    warm_up(scene);
-  play(scene);
+    play(scene);
   SFTEST_OK(self, sf_graph_destroy(scene->model.real));
   sftest_slots_free(&scene->model);
 }
@@ -298,11 +273,9 @@ START_TEST(test_loop)
   uint64_t random = sftest_seed();
   sftest_use_seed(random);
   sftest_avoid_nans();
-  sftest_loop_take_devices();
   sftest_loop_cluster_start(&cluster, 2 + _i, 1, random | 1);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++)
     run_job(cluster.nodes, cluster.n, sftest_hash2(random, (uint64_t)i));
-  printf("%llu bytes copied from devices and to them\n", (unsigned long long)cluster.orders->device_bytes);
   sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
@@ -312,25 +285,23 @@ START_TEST(test_mpi)
 {
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
-  if (sftest_device_mpi_lacks() != NULL) {
-    printf("part skipped: %s\n", sftest_device_mpi_lacks());
+  if (sftest_mpi_cluster_lacks() != NULL) {
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
     return;
   }
   sftest_use_seed(random);
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
   sftest_avoid_nans();
-  const sftest_device_mpi_t *counts = sftest_device_mpi_start(&cluster, 2 + _i);
+  sftest_mpi_cluster_start(&cluster, 2 + _i);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : MPI_JOBS); i++)
     run_job(cluster.nodes, cluster.n, sftest_hash2(random, (uint64_t)i));
-  printf("%llu messages from devices, %llu to them\n", (unsigned long long)counts->sent,
-         (unsigned long long)counts->received);
-  sftest_device_mpi_stop(&cluster, false);
+  sftest_mpi_cluster_stop(&cluster, false);
 }
 END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("operations of the host over a device-aware MPI");
+  Suite *suite = suite_create("operations of the host on devices, over MPI");
   TCase *tests = tcase_create("operations");
   tcase_set_timeout(tests, 240);
   tcase_add_loop_test(tests, test_loop, 0, 2);

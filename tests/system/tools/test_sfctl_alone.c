@@ -74,7 +74,7 @@ START_TEST(topology_of_devices)
   sftest_expect_in(out, "4 devices, driver for CUDA ");
   sftest_expect_in(out, "     3  Stand-in 3  1.0 GiB  ffff:03:00.0");
   sftest_expect_in(out, "   0   1  nvlink     0  -\n   0   2  none       -  -\n   0   3  pci        1  -\n");
-  sftest_expect_in(out, "\nvalues on devices go to other nodes through pinned memory of the host, or by MPI");
+  sftest_expect_in(out, "\nvalues on devices go to other nodes through pinned memory of the host\n");
   sftest_sfctl("/nowhere", WORDS("topo", "--json"), 0);
   sftest_expect_in(out, "\"no_devices\":null");
   sftest_expect_in(out, "{\"from\":3,\"to\":0,\"access\":\"pci\",\"rank\":1,\"pci\":null}");

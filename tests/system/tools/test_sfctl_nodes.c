@@ -164,17 +164,17 @@ static void look_at_plan(const sftest_cluster_t *cluster)
         out,
         "\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,\"reduce_messages\":1,"
         "\"reduce_values\":200,\"values_before\":null,\"contiguous_values\":200,\"box_values\":0,\"messages_sent\":3,"
-        "\"messages_received\":2,\"on_device\":\"none\"}");
+        "\"messages_received\":2}");
     sftest_expect_in(
         out,
         "\"here\":\"leaves\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":200,"
         "\"reduce_messages\":1,\"reduce_values\":200,\"values_before\":400,\"contiguous_values\":400,\"box_values\":0,"
-        "\"messages_sent\":2,\"messages_received\":3,\"on_device\":\"none\"}");
+        "\"messages_sent\":2,\"messages_received\":3}");
     sftest_sfctl(cluster->nodes[i].socket, WORDS("plan", graph), 0);
     ck_assert_int_eq(sftest_count_lines(out), 5);
     sftest_expect_in(out, "\nwithin the node: 2 pairs of ranks, 200 values\n");
-    sftest_expect_in(out, "1 out    1 in     200      200       -        100%     0%     3         2  none\n");
-    sftest_expect_in(out, "1 in   1 out     200      200     400        100%     0%     2         3  none\n");
+    sftest_expect_in(out, "1 out    1 in     200      200       -        100%     0%     3         2\n");
+    sftest_expect_in(out, "1 in   1 out     200      200     400        100%     0%     2         3\n");
   }
 }
 

@@ -95,7 +95,7 @@ START_TEST(defaults)
   ck_assert_int_eq(options.max_exchange_memory, -1);
   ck_assert_int_eq(options.max_device_memory, -1);
   ck_assert_int_eq(options.ready_fd, -1);
-  ck_assert(options.calibrate && options.device_mpi && !options.log_time);
+  ck_assert(options.calibrate && !options.log_time);
   ck_assert(!options.help && !options.version && !options.print_config);
 }
 END_TEST

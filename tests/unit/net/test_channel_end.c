@@ -119,20 +119,6 @@ START_TEST(refused_message)
 }
 END_TEST
 
-/* This fabric has no pieces: what is behind the table is read with it, and can't be brought to a device. */
-START_TEST(not_by_itself_for_a_device)
-{
-  static uint8_t payload[SFD_FABRIC_DEVICE_ABOVE + 1];
-  nodes[1].placing = SFD_PLACE_DEVICE;
-  send_one(0, 1, 1, payload, sizeof payload, NULL);
-  sftest_cluster_run(&cluster);
-  sftest_expect_down(&nodes[1], 0, SF_ERR_PROTO, "a payload of 65537 bytes comes together with a table");
-  ck_assert_uint_eq(nodes[1].narrivals, 0);
-  ck_assert_int_eq(nodes[1].nlost, 1);
-  ck_assert_int_eq(nodes[1].nplaced, 0);
-}
-END_TEST
-
 START_TEST(too_large_for_the_channel)
 {
   static uint8_t payload[SFD_CHANNEL_CONTROL_MAX + 1];
@@ -410,7 +396,6 @@ static TCase *end_tests(void)
   tcase_add_loop_test(tests, cut_within_a_payload, 0, 4);
   tcase_add_loop_test(tests, refused_payload, 0, 2);
   tcase_add_test(tests, refused_message);
-  tcase_add_test(tests, not_by_itself_for_a_device);
   tcase_add_test(tests, too_large_for_the_channel);
   tcase_add_test(tests, failed_by_the_user);
   tcase_add_test(tests, failed_within_arrived);

@@ -114,7 +114,7 @@ START_TEST(slots_stand_behind_each_other)
                                 {.send_values = 16, .send_units = 16, .receive_values = 17}};
   sfshm_side_slots_t slots[2];
   uint64_t length;
-  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, 1 << 20, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, 8, 1 << 20, slots, &length), SF_OK);
   ck_assert_uint_eq(slots[0].send, 128);
   ck_assert_uint_eq(slots[0].send_stride, 256);
   ck_assert_uint_eq(slots[0].receive, 128 + 2048);
@@ -124,8 +124,8 @@ START_TEST(slots_stand_behind_each_other)
   ck_assert_uint_eq(slots[1].receive, 128 + 2048 + 1024 + 1024);
   ck_assert_uint_eq(slots[1].receive_stride, 256);
   ck_assert_uint_eq(length, 128 + 2048 + 1024 + 1024 + 2048);
-  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, length, slots, &length), SF_OK);
-  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, 8, length - 1, slots, &length), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, 8, length, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, 8, length - 1, slots, &length), SF_ERR_LIMIT);
 }
 END_TEST
 
@@ -139,18 +139,20 @@ START_TEST(slots_of_one_side)
   const uint64_t class_bytes = sfshm_own_class(sides, 3), room = sfshm_class_room(class_bytes);
   sfshm_side_slots_t slots[3];
   uint64_t length;
-  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, class_bytes, SFSHM_SHARED_SLOTS, slots, &length), SF_ERR_LIMIT);
-  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, class_bytes / 2, SFSHM_SHARED_SLOTS, slots, &length), SF_OK);
-  ck_assert_int_eq(sfshm_side_layout(sides, 3, 0, class_bytes, 1 << 20, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, SFSHM_ALL_SIDES, class_bytes, SFSHM_SHARED_SLOTS, slots, &length),
+                   SF_ERR_LIMIT);
+  ck_assert_int_eq(
+      sfshm_exchange_layout(sides, 3, SFSHM_ALL_SIDES, class_bytes / 2, SFSHM_SHARED_SLOTS, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, 0, class_bytes, 1 << 20, slots, &length), SF_OK);
   ck_assert_uint_ge(slots[0].send_stride, 2 * room);
   ck_assert_uint_eq(slots[0].receive_stride, 0);
   ck_assert_uint_eq(slots[1].receive_stride, 0);
   ck_assert_uint_eq(slots[2].send_stride, 0);
   ck_assert_uint_eq(length, slots[0].send + slots[0].nsend * slots[0].send_stride);
-  ck_assert_int_eq(sfshm_side_layout(sides, 3, 1, class_bytes, 1 << 20, slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, 1, class_bytes, 1 << 20, slots, &length), SF_OK);
   ck_assert_uint_eq(slots[1].send_stride, 0);
   ck_assert_uint_ge(slots[1].receive_stride, 3 * room);
-  ck_assert_int_eq(sfshm_side_layout(sides, 3, 2, class_bytes, 1 << 20, slots, &length), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_exchange_layout(sides, 3, 2, class_bytes, 1 << 20, slots, &length), SF_ERR_LIMIT);
   ck_assert_uint_eq(sfshm_own_class(sides, 0), (uint64_t)1 << 40);
 }
 END_TEST
@@ -161,7 +163,7 @@ START_TEST(large_messages_have_fewer_slots)
   sfshm_trunk_side_t side = {.send_values = SMALL, .send_units = SMALL + 1, .receive_values = SMALL + 1};
   sfshm_side_slots_t slots;
   uint64_t length;
-  ck_assert_int_eq(sfshm_exchange_layout(&side, 1, 16, 1 << 24, &slots, &length), SF_OK);
+  ck_assert_int_eq(sfshm_exchange_layout(&side, 1, SFSHM_ALL_SIDES, 16, 1 << 24, &slots, &length), SF_OK);
   ck_assert_uint_eq(slots.nsend, SFSHM_TRUNK_SLOTS);
   ck_assert_uint_eq(slots.nreceive, SFSHM_TRUNK_LARGE_SLOTS);
   ck_assert_uint_eq(sfshm_send_slot(&slots, SFSHM_TRUNK_SLOTS + 1), slots.send + slots.send_stride);
@@ -174,29 +176,6 @@ START_TEST(large_messages_have_fewer_slots)
 }
 END_TEST
 
-/* Messages of all units that use a device's slots: none is granted before the one in its slot has completed. */
-START_TEST(slots_on_devices_are_granted_as_those_of_exchanges)
-{
-  const uint8_t where = SFSHM_SLOTS_SEND | SFSHM_SLOTS_RECEIVE;
-  for (uint64_t class_bytes = 8; class_bytes <= 1 << 16; class_bytes *= 2)
-    for (int64_t values = 1; values <= 1 << 17; values += values / 3 + 1) {
-      sfshm_trunk_side_t side = {.send_values = values, .send_units = values, .receive_values = values};
-      sfshm_side_slots_t slots;
-      uint64_t length;
-      ck_assert_int_eq(sfshm_slots_layout(&side, &where, 1, class_bytes, UINT64_C(1) << 40, &slots, &length), SF_OK);
-      for (uint64_t unit_bytes = 1; unit_bytes <= 2 * class_bytes; unit_bytes += unit_bytes / 3 + 1) {
-        if (!sfshm_slots_take(values, unit_bytes, class_bytes))
-          continue;
-        uint64_t granted = sfshm_trunk_needs(20, values, sfshm_exchange_class(unit_bytes));
-        ck_assert_uint_le(unit_bytes, class_bytes);
-        ck_assert_uint_gt(unit_bytes * (uint64_t)values, SFSHM_SLOTS_ABOVE);
-        ck_assert_uint_eq(granted, 20 + SFSHM_TRUNK_SLOTS - slots.nsend);
-        ck_assert_uint_eq(slots.nreceive, slots.nsend);
-      }
-    }
-}
-END_TEST
-
 START_TEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
@@ -205,39 +184,14 @@ START_TEST(slots_that_no_memory_can_hold)
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
     sfshm_trunk_side_t sides[] = {{.send_units = 5, .receive_values = counts[i]},
                                   {.send_units = counts[i], .receive_values = 5}};
-    ck_assert_int_eq(sfshm_exchange_layout(sides, 1, 8, UINT64_MAX / 4, slots, &length), SF_ERR_LIMIT);
-    ck_assert_int_eq(sfshm_exchange_layout(sides + 1, 1, 8, UINT64_MAX / 4, slots, &length), SF_ERR_LIMIT);
-    ck_assert_int_eq(sfshm_exchange_layout(sides, 2, (uint64_t)1 << 40, UINT64_MAX, slots, &length), SF_ERR_LIMIT);
+    ck_assert_int_eq(sfshm_exchange_layout(sides, 1, SFSHM_ALL_SIDES, 8, UINT64_MAX / 4, slots, &length), SF_ERR_LIMIT);
+    ck_assert_int_eq(sfshm_exchange_layout(sides + 1, 1, SFSHM_ALL_SIDES, 8, UINT64_MAX / 4, slots, &length),
+                     SF_ERR_LIMIT);
+    ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, (uint64_t)1 << 40, UINT64_MAX, slots, &length),
+                     SF_ERR_LIMIT);
   }
-  ck_assert_int_eq(sfshm_exchange_layout(NULL, 0, 8, 100, slots, &length), SF_ERR_LIMIT);
+  ck_assert_int_eq(sfshm_exchange_layout(NULL, 0, SFSHM_ALL_SIDES, 8, 100, slots, &length), SF_ERR_LIMIT);
   ck_assert_uint_eq(length, 77);
-}
-END_TEST
-
-/* Only those that are told of; of messages that are long enough, in units that fit. */
-START_TEST(slots_on_a_device)
-{
-  sfshm_trunk_side_t sides[] = {{.send_values = 10, .send_units = 20, .receive_values = 1},
-                                {.send_values = 16, .send_units = 16, .receive_values = 17},
-                                {.send_values = 1, .send_units = 1, .receive_values = 1}};
-  uint8_t where[] = {SFSHM_SLOTS_SEND, SFSHM_SLOTS_RECEIVE, SFSHM_SLOTS_SEND | SFSHM_SLOTS_RECEIVE};
-  sfshm_side_slots_t slots[3];
-  uint64_t length = 77;
-  ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, 1 << 20, slots, &length), SF_OK);
-  ck_assert_uint_eq(slots[0].send, 0);
-  ck_assert_uint_eq(slots[0].send_stride, 256);
-  ck_assert_uint_eq(slots[0].receive_stride, 0);
-  ck_assert_uint_eq(slots[1].send_stride, 0);
-  ck_assert_uint_eq(slots[1].receive, 2048);
-  ck_assert_uint_eq(slots[1].receive_stride, 256);
-  ck_assert_uint_eq(slots[2].send, 4096);
-  ck_assert_uint_eq(slots[2].receive, 4096 + 1024);
-  ck_assert_uint_eq(length, 4096 + 2048);
-  ck_assert_int_eq(sfshm_slots_layout(sides, where, 3, 8, length - 1, slots, &length), SF_ERR_LIMIT);
-  ck_assert(!sfshm_slots_take(16384, 8, 8) && sfshm_slots_take(16385, 8, 8));
-  ck_assert(!sfshm_slots_take(16384, 5, 8) && sfshm_slots_take(16385, 5, 8) && !sfshm_slots_take(16385, 3, 8));
-  ck_assert(!sfshm_slots_take(16385, 9, 8) && !sfshm_slots_take(INT64_MAX, 0, 8));
-  ck_assert(sfshm_slots_take(INT64_MAX, UINT64_C(1) << 40, UINT64_C(1) << 40));
 }
 END_TEST
 
@@ -250,9 +204,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, large_messages_have_fewer_slots);
   tcase_add_test(others, slots_of_one_side);
-  tcase_add_test(others, slots_on_devices_are_granted_as_those_of_exchanges);
   tcase_add_test(others, slots_that_no_memory_can_hold);
-  tcase_add_test(others, slots_on_a_device);
   suite_add_tcase(suite, others);
   return suite;
 }

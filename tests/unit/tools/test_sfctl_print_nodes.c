@@ -103,8 +103,6 @@ static void set_sides(void)
   sides[0].has_box_values = true;
   sides[0].box_values = INT64_C(500000000);
   sides[0].messages_sent = 11;
-  sides[0].has_sent_on_device = sides[0].has_received_on_device = true;
-  sides[0].sent_on_device = true;
   sides[1] = (Sfproto__PlanSide)SFPROTO__PLAN_SIDE__INIT;
   sides[1].node = 2;
   sides[1].members = 3;
@@ -126,20 +124,18 @@ START_TEST(plan)
   sftest_print_expect_text(
       SFPROTO__QUERY__WHAT__PLAN, false,
       "graph 9 of job c\\ng: ready, 8 ranks, seen from node 1\n"
-      "NODE  HERE    MEMBERS  BCAST  REDUCE      VALUES  REDUCED  BEFORE  CONTIGUOUS  BOXES  SENT  RECEIVED  DEVICE\n"
-      "   0  roots         2  1 out    1 in  5000000000        6       -         99%    10%    11         0  sent\n"
-      "   2  leaves        3   1 in   1 out        1000     1000    3000        100%      -     0        12  -\n");
+      "NODE  HERE    MEMBERS  BCAST  REDUCE      VALUES  REDUCED  BEFORE  CONTIGUOUS  BOXES  SENT  RECEIVED\n"
+      "   0  roots         2  1 out    1 in  5000000000        6       -         99%    10%    11         0\n"
+      "   2  leaves        3   1 in   1 out        1000     1000    3000        100%      -     0        12\n");
   sftest_print_expect_json(
       SFPROTO__QUERY__WHAT__PLAN,
       "{\"graph\":9,\"job_id\":7,\"job\":\"c\\ng\",\"size\":8,\"state\":\"ready\",\"node\":1,\"sides\":["
       "{\"node\":0,\"here\":\"roots\",\"members\":2,\"bcast_messages\":1,\"bcast_values\":5000000000,"
       "\"reduce_messages\":1,\"reduce_values\":6,\"values_before\":null,"
-      "\"contiguous_values\":4999999999,\"box_values\":500000000,\"messages_sent\":11,\"messages_received\":0,\"on_"
-      "device\":\"sent\"},"
+      "\"contiguous_values\":4999999999,\"box_values\":500000000,\"messages_sent\":11,\"messages_received\":0},"
       "{\"node\":2,\"here\":\"leaves\",\"members\":3,\"bcast_messages\":1,\"bcast_values\":1000,"
       "\"reduce_messages\":1,\"reduce_values\":1000,\"values_before\":3000,\"contiguous_values\":3000,"
-      "\"box_values\":null,\"messages_sent\":0,\"messages_received\":12,"
-      "\"on_device\":null}]}\n");
+      "\"box_values\":null,\"messages_sent\":0,\"messages_received\":12}]}\n");
 }
 END_TEST
 

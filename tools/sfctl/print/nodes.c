@@ -89,7 +89,6 @@ static const sfctl_column_t plan_columns[] = {
     {"NODE", SFCTL_RIGHT},       {"HERE", SFCTL_LEFT},    {"MEMBERS", SFCTL_RIGHT}, {"BCAST", SFCTL_RIGHT},
     {"REDUCE", SFCTL_RIGHT},     {"VALUES", SFCTL_RIGHT}, {"REDUCED", SFCTL_RIGHT}, {"BEFORE", SFCTL_RIGHT},
     {"CONTIGUOUS", SFCTL_RIGHT}, {"BOXES", SFCTL_RIGHT},  {"SENT", SFCTL_RIGHT},    {"RECEIVED", SFCTL_RIGHT},
-    {"DEVICE", SFCTL_LEFT},
 };
 
 /* of: 100 %. */
@@ -110,8 +109,7 @@ static void add_side(sfctl_table_t *table, const Sfproto__PlanSide *side)
                   sfctl_if(side->has_values_before, SFCTL_VALUE(side->values_before)));
   add_percent(table, true, side->contiguous_values, of);
   add_percent(table, side->has_box_values, side->box_values, of);
-  sfctl_table_add(table, SFCTL_VALUE(side->messages_sent), SFCTL_VALUE(side->messages_received),
-                  SFCTL_VALUE(sfctl_plan_device(side)));
+  sfctl_table_add(table, SFCTL_VALUE(side->messages_sent), SFCTL_VALUE(side->messages_received));
 }
 
 static const sfctl_column_t pair_columns[] = {{"FROM", SFCTL_RIGHT},  {"TO", SFCTL_RIGHT}, {"VALUES", SFCTL_RIGHT},

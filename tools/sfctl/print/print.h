@@ -32,13 +32,4 @@ sf_status_t sfctl_print_json(Sfproto__Query__What what, const sfreport_list_t *l
 sf_status_t sfctl_print_degrees_text(const sfctl_print_style_t *style, int32_t node, FILE *file);
 void sfctl_print_degrees_json(sfctl_json_t *json, const sfctl_within_t *within, int32_t node);
 
-/* Which messages of a plan's side MPI sends and receives on devices; NULL: not known to an older daemon. */
-static inline const char *sfctl_plan_device(const Sfproto__PlanSide *side)
-{
-  static const char *const texts[] = {"none", "sent", "received", "both"};
-  return side->has_sent_on_device && side->has_received_on_device
-             ? texts[(side->sent_on_device ? 1 : 0) + (side->received_on_device ? 2 : 0)]
-             : NULL;
-}
-
 #endif

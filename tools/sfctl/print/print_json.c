@@ -176,8 +176,7 @@ static void print_side(sfctl_json_t *json, const Sfproto__PlanSide *side)
                     SFCTL_FIELD(side, bcast_values), SFCTL_MEMBER("reduce_messages", side->reduce_values > 0),
                     SFCTL_FIELD(side, reduce_values), SFCTL_OPTIONAL(side, values_before),
                     SFCTL_FIELD(side, contiguous_values), SFCTL_OPTIONAL(side, box_values),
-                    SFCTL_FIELD(side, messages_sent), SFCTL_FIELD(side, messages_received),
-                    SFCTL_MEMBER("on_device", sfctl_plan_device(side)));
+                    SFCTL_FIELD(side, messages_sent), SFCTL_FIELD(side, messages_received));
 }
 
 static void print_pairs(sfctl_json_t *json, const sfctl_within_t *within, int32_t node)

@@ -51,7 +51,6 @@ sfd_mpi_item_t *sfd_mpi_item_new(sfd_mpi_t *mpi)
     return NULL;
   item->event = (sfd_mpi_event_t){.kind = SFD_MPI_DATA, .of = item};
   item->direct = false;
-  item->memory = NULL;
   item->dropped = false;
   item->bounce = NULL;
   return item;
@@ -73,7 +72,6 @@ void sfd_mpi_item_free(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
 /* Commands about one peer. */
 typedef struct asked {
   sfd_mpi_link_t *connect, *send, *fail;
-  sf_status_t fail_status;
   sfd_mpi_item_t *placed;
   bool disconnect, close;
 } asked_t;
@@ -98,7 +96,6 @@ static sfd_mpi_peer_t *take_commands(sfd_mpi_t *mpi, asked_t *asked)
     asked->connect = peer->connect;
     asked->send = peer->send;
     asked->fail = peer->fail;
-    asked->fail_status = peer->fail_status;
     asked->disconnect = peer->disconnect;
     peer->connect = peer->send = peer->fail = NULL;
     asked->placed = placed_item(peer);
@@ -163,10 +160,7 @@ static void obey_peer(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const asked_t *asked
       atomic_load(&peer->taken) - peer->told_taken >= SFD_MPI_WINDOW / 2)
     sfd_mpi_say_taken(peer); /* half of the peer's window is used */
   if (asked->fail != NULL && asked->fail == peer->link)
-    sfd_mpi_stream_fail(mpi, peer->link, asked->fail_status,
-                        asked->fail_status == SF_ERR_NOMEM
-                            ? "no memory for the next message"
-                            : "sends what belongs to a device in other pieces than it is");
+    sfd_mpi_stream_fail(mpi, peer->link, SF_ERR_NOMEM, "no memory for the next message");
   if (asked->send != NULL && asked->send == peer->link && peer->link->state == SFD_MPI_OPEN) {
     peer->sending = true;
     peer->next_outgoing = 0;

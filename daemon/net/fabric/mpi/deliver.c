@@ -20,7 +20,7 @@ static void unlock(sfd_mpi_t *mpi)
 /* Whether the user still has and reads this stream. */
 static bool is_read(const sfd_mpi_t *mpi, const sfd_mpi_peer_t *peer, const sfd_mpi_link_t *link)
 {
-  return !mpi->closing && !peer->refused && !peer->spoilt && peer->current == link && link != NULL;
+  return !mpi->closing && !peer->refused && peer->current == link && link != NULL;
 }
 
 /* Asks the user for memory; 0: stop. */
@@ -38,11 +38,10 @@ static size_t ask(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, void **buffer_p)
   return 0;
 }
 
-static void fail(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sf_status_t status)
+static void fail(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   lock(mpi);
   peer->fail = peer->current;
-  peer->fail_status = status;
   sfd_mpi_command(mpi, peer);
   unlock(mpi);
 }
@@ -56,11 +55,6 @@ static void feed(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const uint8_t *bytes, siz
     size_t room = ask(mpi, peer, &buffer);
     if (room == 0)
       return;
-    if (sfd_mpi_find_memory(mpi, buffer) != NULL) {
-      peer->spoilt = true;
-      fail(mpi, peer, SF_ERR_PROTO);
-      return;
-    }
     size_t n = room < len ? room : len;
     memcpy(buffer, bytes, n);
     bytes += n;
@@ -93,18 +87,16 @@ static void place(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *item, si
   size_t room = ask(mpi, peer, &buffer);
   if (room == 0)
     return;
-  const sfd_fabric_memory_t *memory = sfd_mpi_find_memory(mpi, buffer);
   if (room < len)
-    buffer = bounce = memory == NULL ? malloc(len) : NULL;
+    buffer = bounce = malloc(len);
   if (buffer == NULL) {
-    fail(mpi, peer, memory == NULL ? SF_ERR_NOMEM : SF_ERR_PROTO);
+    fail(mpi, peer);
     return;
   }
   lock(mpi);
   if (peer->events == &item->event && item->state == SFD_MPI_ASKED) { /* else the stream has ended */
     item->direct = bounce == NULL;
     item->buffer = buffer;
-    item->memory = memory;
     item->bounce = bounce;
     item->state = SFD_MPI_PLACED;
     bounce = NULL;
@@ -117,7 +109,7 @@ static void place(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_item_t *item, si
 static void deliver_up(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, sfd_mpi_link_t *link)
 {
   peer->current = link;
-  peer->refused = peer->spoilt = false;
+  peer->refused = false;
   sfd_mpi_watch(mpi, peer);
   mpi->fabric.events->up(mpi->fabric.owner, peer->node);
 }

@@ -34,13 +34,12 @@ static void send_to(sfd_fabric_t *fabric, int32_t node, const struct iovec iov[]
 {
   sfd_mpi_t *mpi = of(fabric);
   sfd_mpi_peer_t *peer = &mpi->peers[node];
-  bool planned = sfd_mpi_plan(mpi, peer, iov, niov);
+  bool planned = sfd_mpi_plan(peer, iov, niov);
   pthread_mutex_lock(&mpi->lock);
   if (planned) {
     peer->send = peer->current;
   } else {
     peer->fail = peer->current;
-    peer->fail_status = SF_ERR_NOMEM;
   }
   sfd_mpi_command(mpi, peer);
   pthread_mutex_unlock(&mpi->lock);
@@ -59,7 +58,7 @@ static void disconnect(sfd_fabric_t *fabric, int32_t node)
     pthread_cond_wait(&mpi->obeyed, &mpi->lock);
   pthread_mutex_unlock(&mpi->lock);
   peer->current = NULL;
-  peer->refused = peer->spoilt = false;
+  peer->refused = false;
   peer->no_memory = false;
 }
 
@@ -116,26 +115,13 @@ void sfd_mpi_describe(const sfd_fabric_t *fabric, int32_t node, char *text, size
   snprintf(text, text_size, "node %d (mpi %s, %s port %u)", node, place->host, address, place->port);
 }
 
-static void add_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
-{
-  LIST_INSERT_HEAD(&of(fabric)->memories, memory, entry);
-}
-
-static void remove_memory(sfd_fabric_t *fabric, sfd_fabric_memory_t *memory)
-{
-  (void)fabric;
-  LIST_REMOVE(memory, entry);
-}
-
 static const sfd_fabric_functions_t functions = {.name = "mpi",
                                                  .connect = connect_to,
                                                  .send = send_to,
                                                  .disconnect = disconnect,
                                                  .close = close_all,
                                                  .destroy = destroy,
-                                                 .describe = sfd_mpi_describe,
-                                                 .add_memory = add_memory,
-                                                 .remove_memory = remove_memory};
+                                                 .describe = sfd_mpi_describe};
 
 /* ---- The beginning ---- */
 
@@ -147,7 +133,7 @@ static sfd_mpi_t *new_fabric(int *argc, char ***argv)
   mpi->fabric.functions = &functions;
   mpi->argc = argc;
   mpi->argv = argv;
-  mpi->epoll_fd = mpi->wake_fd = mpi->listen_fd = mpi->entered = -1;
+  mpi->epoll_fd = mpi->wake_fd = mpi->listen_fd = -1;
   mpi->notices_end = &mpi->notices;
   mpi->receiving.end = &mpi->receiving.first;
   mpi->discards.end = &mpi->discards.first;

@@ -134,9 +134,8 @@ typedef struct sfd_mpi_item {
   size_t len;
   MPI_Message message;
   MPI_Request request;
-  void *buffer;                      /* where it is received */
-  const sfd_fabric_memory_t *memory; /* of a direct buffer on a device; NULL: on the host */
-  void *bounce;                      /* allocated for this message; NULL: none */
+  void *buffer; /* where it is received */
+  void *bounce; /* allocated for this message; NULL: none */
   uint8_t own[SFD_MPI_SMALL];
 } sfd_mpi_item_t;
 
@@ -198,7 +197,6 @@ typedef struct sfd_mpi_watch {
 typedef struct sfd_mpi_outgoing {
   const void *data;
   size_t len;
-  const sfd_fabric_memory_t *memory; /* on a device; NULL: on the host */
 } sfd_mpi_outgoing_t;
 
 typedef struct sfd_mpi_peer {
@@ -208,7 +206,6 @@ typedef struct sfd_mpi_peer {
   sfd_mpi_link_t *current; /* stream of the user; NULL: none */
   sfd_mpi_watch_t *watch;  /* NULL: none */
   bool refused;            /* the user reads no more */
-  bool spoilt;             /* nothing more goes to the user: down follows */
   bool no_memory;          /* connecting has failed; down is due */
   unsigned taken_unsaid;   /* items taken since the progress thread was told */
 
@@ -224,8 +221,7 @@ typedef struct sfd_mpi_peer {
   bool commanded, noticed; /* in the list */
   sfd_mpi_link_t *connect; /* command: connect */
   sfd_mpi_link_t *send;    /* command: send outgoing, if this is still the stream */
-  sfd_mpi_link_t *fail;    /* command: end this stream, with */
-  sf_status_t fail_status; /* SF_ERR_NOMEM; SF_ERR_PROTO: the peer's bytes can't be placed */
+  sfd_mpi_link_t *fail;    /* command: end this stream, as there is no memory for its next message */
   bool disconnect;         /* command; cleared when executed */
   sfd_mpi_link_t *sent;    /* notice: the send is over */
   sfd_mpi_event_t *events, **events_end;
@@ -266,7 +262,6 @@ typedef struct sfd_mpi {
   uv_async_t async;
   pthread_t thread;
   bool closing;
-  LIST_HEAD(, sfd_fabric_memory) memories; /* of devices */
 
   pthread_mutex_t lock;
   pthread_cond_t obeyed; /* after a disconnect, or the start */
@@ -303,7 +298,6 @@ typedef struct sfd_mpi {
   uint64_t last_ns; /* of the last event */
   uint64_t tick_ns; /* of the last checks */
   bool ending;      /* close was called */
-  int32_t entered;  /* device of the current context; -1: none */
 } sfd_mpi_t;
 
 /* ---- start.c, address.c: the beginning, on the progress thread ---- */
@@ -422,10 +416,7 @@ bool sfd_mpi_greeted(sfd_mpi_t *mpi, sfd_mpi_link_t *link, const sfd_mpi_hello_t
 /* ---- outgoing.c, deliver.c, watch.c: the loop's thread ---- */
 
 /* Turns pieces into messages; false: no memory. */
-bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec iov[], int niov);
-
-/* The device memory with that address; NULL: host memory. */
-const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address);
+bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov);
 
 /* Calls the user's events. */
 void sfd_mpi_deliver(uv_async_t *async);

@@ -36,30 +36,13 @@ static bool make_room(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
   return true;
 }
 
-const sfd_fabric_memory_t *sfd_mpi_find_memory(const sfd_mpi_t *mpi, const void *address)
-{
-  const sfd_fabric_memory_t *memory;
-  LIST_FOREACH (memory, &mpi->memories, entry)
-    if ((uintptr_t)address - (uintptr_t)memory->base < memory->length_bytes)
-      return memory;
-  return NULL;
-}
-
-/* Splits pieces above SFD_MPI_CHUNK so that no part is small: the receiver could not bring that to a device. */
-static size_t next_part(size_t left)
-{
-  if (left <= SFD_MPI_CHUNK)
-    return left;
-  return left - SFD_MPI_CHUNK > SFD_MPI_SMALL ? SFD_MPI_CHUNK : SFD_MPI_CHUNK / 2;
-}
-
-static void add_large(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec *piece)
+static void add_large(sfd_mpi_peer_t *peer, const struct iovec *piece)
 {
   const uint8_t *data = piece->iov_base;
-  const sfd_fabric_memory_t *memory = sfd_mpi_find_memory(mpi, data);
   for (size_t done = 0, len; done < piece->iov_len; done += len) {
-    len = next_part(piece->iov_len - done);
-    peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = data + done, .len = len, .memory = memory};
+    size_t left = piece->iov_len - done;
+    len = left < SFD_MPI_CHUNK ? left : SFD_MPI_CHUNK;
+    peer->outgoing[peer->noutgoing++] = (sfd_mpi_outgoing_t){.data = data + done, .len = len};
   }
 }
 
@@ -76,7 +59,7 @@ static void add_small(sfd_mpi_peer_t *peer, const struct iovec *piece, size_t ng
   *gathering = true;
 }
 
-bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
+bool sfd_mpi_plan(sfd_mpi_peer_t *peer, const struct iovec iov[], int niov)
 {
   size_t ngathered = 0;
   bool gathering = false;
@@ -90,7 +73,7 @@ bool sfd_mpi_plan(const sfd_mpi_t *mpi, sfd_mpi_peer_t *peer, const struct iovec
       add_small(peer, &iov[i], ngathered, &gathering);
       ngathered += iov[i].iov_len;
     } else {
-      add_large(mpi, peer, &iov[i]);
+      add_large(peer, &iov[i]);
       gathering = false;
     }
   }

@@ -21,21 +21,6 @@ static sf_status_t check_size(const sfd_mpi_t *mpi)
   return SF_OK;
 }
 
-/* Extensions of Open MPI (the first) and later MPICH (both). */
-int MPIX_Query_cuda_support(void) __attribute__((weak));
-int MPIX_GPU_query_support(int type, int *is_supported) __attribute__((weak));
-
-#define GPU_OF_CUDA 0 /* MPIX_GPU_SUPPORT_CUDA */
-
-/* Whether MPI accepts memory of CUDA devices. */
-static bool takes_devices(void)
-{
-  int supported = 0;
-  if (MPIX_GPU_query_support != NULL && MPIX_GPU_query_support(GPU_OF_CUDA, &supported) == MPI_SUCCESS && supported)
-    return true;
-  return MPIX_Query_cuda_support != NULL && MPIX_Query_cuda_support() == 1;
-}
-
 static sf_status_t init_mpi(sfd_mpi_t *mpi)
 {
   int initialized = 0, provided = MPI_THREAD_SINGLE;
@@ -45,7 +30,6 @@ static sf_status_t init_mpi(sfd_mpi_t *mpi)
   MPI_Init_thread(mpi->argc, mpi->argv, MPI_THREAD_FUNNELED, &provided);
   if (provided < MPI_THREAD_FUNNELED)
     return sfshm_error(SF_ERR_UNSUPPORTED, "this MPI library does not allow threads beside the one that uses it");
-  mpi->fabric.takes_devices = takes_devices();
   MPI_Comm_dup(MPI_COMM_WORLD, &mpi->comm);
   MPI_Comm_rank(mpi->comm, &mpi->fabric.node);
   MPI_Comm_size(mpi->comm, &mpi->fabric.nnodes);

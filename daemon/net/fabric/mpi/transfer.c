@@ -14,16 +14,6 @@ static bool has_room(const sfd_mpi_peer_t *peer)
   return peer->nrequests < SFD_MPI_WINDOW && peer->posted - peer->acked < SFD_MPI_WINDOW;
 }
 
-_Static_assert(SFD_MPI_SMALL <= SFD_FABRIC_DEVICE_ABOVE && SFD_MPI_PIECE <= SFD_FABRIC_DEVICE_ABOVE,
-               "what lies on a device is neither gathered nor received elsewhere");
-
-/* MPI may need the device's context. If the driver fails, so does the MPI call. */
-static void enter(sfd_mpi_t *mpi, const sfd_fabric_memory_t *memory)
-{
-  if (memory != NULL && memory->device != mpi->entered && memory->enter(memory->base) == SF_OK)
-    mpi->entered = memory->device;
-}
-
 static void post_one(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
 {
   const sfd_mpi_outgoing_t *outgoing = &peer->outgoing[peer->next_outgoing++];
@@ -34,7 +24,6 @@ static void post_one(sfd_mpi_t *mpi, sfd_mpi_peer_t *peer)
     peer->link->peer_sleeps = false;
     sfd_mpi_say(peer->link, SFD_MPI_WAKE, peer->posted, 0); /* the peer wakes meanwhile */
   }
-  enter(mpi, outgoing->memory);
   MPI_Isend(outgoing->data, (int)outgoing->len, MPI_BYTE, peer->node, TAG, mpi->comm, &peer->requests[slot]);
 }
 
@@ -133,7 +122,6 @@ static void drop(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
 void sfd_mpi_receive(sfd_mpi_t *mpi, sfd_mpi_item_t *item)
 {
   item->peer->ndirect += item->direct;
-  enter(mpi, item->memory);
   MPI_Imrecv(item->buffer, (int)item->len, MPI_BYTE, &item->message, &item->request);
   list_append(&mpi->receiving, item);
 }
