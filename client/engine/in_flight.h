@@ -16,6 +16,16 @@ static inline bool sfc_in_flight_has_room(const sf_graph_t *graph, uint64_t nope
 /* Doubles the table. */
 sf_status_t sfc_in_flight_make_room(sf_graph_t *graph);
 
+sf_status_t sfc_graph_prepare_slow(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
+
+/* Checks and prepares the graph for noperations more; start.h begins them. */
+static inline sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations)
+{
+  bool is_ready = !sfc_graph_is_failed(graph) && (graph->user.thread == NULL || graph->user.thread == thread) &&
+                  sfc_in_flight_has_room(graph, noperations);
+  return __builtin_expect(is_ready, true) ? SF_OK : sfc_graph_prepare_slow(graph, thread, noperations);
+}
+
 /* Adds the graph to those on which the thread makes progress; removes it. */
 static inline void sfc_in_flight_attach(sf_graph_t *graph, sfc_thread_t *thread)
 {

@@ -32,8 +32,7 @@ static inline __attribute__((always_inline)) sf_request_t *take_recent(sf_graph_
 
 /* ---- Beginning --------------------------------------------------------------------------------------------------- */
 
-__attribute__((noinline)) sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread,
-                                                        uint64_t noperations)
+sf_status_t sfc_graph_prepare_slow(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations)
 {
   sf_status_t status = sfc_graph_failure(graph);
   if (status == SF_OK && graph->user.thread != NULL && graph->user.thread != thread)
@@ -65,12 +64,9 @@ static inline __attribute__((always_inline)) sf_status_t begin(sf_request_t *req
     if (status != SF_OK)
       return status;
   }
-  if (sfc_graph_is_failed(graph) || (graph->user.thread != NULL && graph->user.thread != thread) ||
-      !sfc_in_flight_has_room(graph, 1)) {
-    sf_status_t status = sfc_graph_prepare(graph, thread, 1);
-    if (status != SF_OK)
-      return status;
-  }
+  sf_status_t status = sfc_graph_prepare(graph, thread, 1);
+  if (status != SF_OK)
+    return status;
   sfc_start(request, thread, split);
   if (__builtin_expect(split && graph->progress.nstalled > 0, false))
     (void)sfc_graph_send_eagerly(graph);
@@ -255,7 +251,12 @@ sf_status_t sf_start_all(int32_t count, sf_request_t *const requests[])
 
 sf_status_t sf_start(sf_request_t *request)
 {
-  return sf_start_all(1, &request);
+  sfc_thread_t *thread = sfc_thread_self();
+  sf_status_t status = check_start(request, 0);
+  if (status == SF_OK)
+    status = request->ops->begin(request, thread);
+  sfc_thread_flush(thread);
+  return status;
 }
 
 /* ---- Ending ------------------------------------------------------------------------------------------------------ */

@@ -38,14 +38,16 @@ typedef enum sfc_taking {
 } sfc_taking_t;
 
 /* How messages of operations that move something else than fields are sent and taken on lanes between ranks of a node:
- * as sfc_lane_send_shared, sfc_eager_send and sfc_lane_take (lane_take.h); the edges within the rank; and this rank's
- * part of messages between nodes. take_from_node sets lane->rx_cursor.bytes to the bytes of the part. */
+ * as sfc_lane_send_shared, sfc_eager_send, sfc_lane_take (lane_take.h) and sfc_fast_path_receive; the edges within the
+ * rank; and this rank's part of messages between nodes. take_from_node sets lane->rx_cursor.bytes to the bytes of the
+ * part. */
 struct sfc_taken;
 typedef struct sfc_payload_ops {
   bool (*send)(sfc_lane_t *lane, sf_request_t *request);
   bool (*send_eagerly)(sfc_lane_t *lane, sf_request_t *request);
   sf_status_t (*take)(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
                       sfshm_method_t method, struct sfc_taken *taken);
+  bool (*take_short)(sfc_lane_t *lane, const sfshm_slot_t *slot);
   void (*do_self)(sf_request_t *request);
   bool (*send_to_node)(sfc_lane_t *lane, sf_request_t *request);
   sfc_taking_t (*take_from_node)(sfc_lane_t *lane, sf_request_t *request);
@@ -147,9 +149,6 @@ static inline bool sfc_request_is_complete(const sf_request_t *request)
 
 /* Attaches the engine, before the first request of a graph. */
 void sfc_graph_begin_operations(sf_graph_t *graph);
-
-/* Checks and prepares the graph for noperations more; start.h begins them. */
-sf_status_t sfc_graph_prepare(sf_graph_t *graph, const sfc_thread_t *thread, uint64_t noperations);
 
 /* Starts n >= 2 requests, which sfc_request_joins accepts, as one operation. */
 sf_status_t sfc_request_start_joined(sf_request_t *const parts[], int32_t n, sfc_thread_t *thread);

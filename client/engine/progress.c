@@ -121,7 +121,9 @@ static bool take_next(sf_graph_t *graph)
       return false;
     sfshm_cpu_look_again();
   }
-  if (!sfc_fast_path_receive(lane, slot) && (lane->rx_request->payload == NULL || !sfc_lane_receive_shared(lane)))
+  const sfc_payload_ops_t *payload = lane->rx_request->payload;
+  if (payload == NULL ? !sfc_fast_path_receive(lane, slot)
+                      : !payload->take_short(lane, slot) && !sfc_lane_receive_shared(lane))
     return false;
   if (lane->rx_request == NULL)
     graph->progress.expecting[0] = graph->progress.expecting[--graph->progress.nexpecting];

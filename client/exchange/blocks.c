@@ -65,7 +65,14 @@ static void do_self(sf_request_t *request)
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */
 
-static sf_status_t check_block(const char *what, int64_t i, const sf_block_t *block, bool devices)
+/* What most blocks are: nothing to check further, unless there are devices. */
+static bool is_plain(const sf_block_t *block)
+{
+  return block->bytes == 0 || (block->data != NULL && block->bytes <= SFC_BLOCK_BYTES_MAX);
+}
+
+static __attribute__((noinline)) sf_status_t check_block(const char *what, int64_t i, const sf_block_t *block,
+                                                         bool devices)
 {
   if (block->bytes > SFC_BLOCK_BYTES_MAX)
     return sfshm_error(SF_ERR_LIMIT, "exchange: %s %lld: %zu bytes; at most 2^40 expected", what, (long long)i,
@@ -79,14 +86,24 @@ static sf_status_t check_block(const char *what, int64_t i, const sf_block_t *bl
   return SF_OK;
 }
 
-static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[], bool devices)
+static __attribute__((noinline)) sf_status_t check_all_roots(const sf_graph_t *graph, const sf_block_t root[],
+                                                             bool devices)
 {
   sf_status_t status = SF_OK;
-  if (graph->plan.root_max >= 0 && root == NULL)
+  if (root == NULL)
     return sfshm_error(SF_ERR_ARG, "exchange: root is NULL, but root %lld has leaves", (long long)graph->plan.root_max);
   for (int64_t i = 0; i <= graph->plan.root_max && status == SF_OK; i++)
     status = check_block("root", i, &root[i], devices);
   return status;
+}
+
+static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[], bool devices)
+{
+  bool plain = root != NULL && !devices;
+  int64_t n = graph->plan.root_max + 1;
+  for (int64_t i = 0; i < n && plain; i++)
+    plain = is_plain(&root[i]);
+  return plain || n == 0 ? SF_OK : check_all_roots(graph, root, devices);
 }
 
 /* Elements that no leaf uses may be anything, so only devices matter: what has no memory has no room. */
@@ -205,8 +222,13 @@ static void free_request(sf_request_t *request)
   give_blocks(sfc_blocks_of(request));
 }
 
-const sfc_payload_ops_t sfc_blocks_payload = {sfc_blocks_send, sfc_blocks_send_eagerly, sfc_blocks_take,
-                                              do_self,         sfc_blocks_send_to_node, sfc_blocks_take_from_node};
+const sfc_payload_ops_t sfc_blocks_payload = {.send = sfc_blocks_send,
+                                              .send_eagerly = sfc_blocks_send_eagerly,
+                                              .take = sfc_blocks_take,
+                                              .take_short = sfc_blocks_take_short,
+                                              .do_self = do_self,
+                                              .send_to_node = sfc_blocks_send_to_node,
+                                              .take_from_node = sfc_blocks_take_from_node};
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 

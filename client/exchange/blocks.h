@@ -93,6 +93,7 @@ bool sfc_blocks_send(sfc_lane_t *lane, sf_request_t *request);
 bool sfc_blocks_send_eagerly(sfc_lane_t *lane, sf_request_t *request);
 sf_status_t sfc_blocks_take(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
                             sfshm_method_t method, sfc_taken_t *taken);
+bool sfc_blocks_take_short(sfc_lane_t *lane, const sfshm_slot_t *slot);
 bool sfc_blocks_send_to_node(sfc_lane_t *lane, sf_request_t *request);
 sfc_taking_t sfc_blocks_take_from_node(sfc_lane_t *lane, sf_request_t *request);
 

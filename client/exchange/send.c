@@ -78,35 +78,31 @@ static void write_stream(const outgoing_t *out, sfc_cursor_t *at, char *to, size
 
 /* ---- In the slot ------------------------------------------------------------------------------------------------- */
 
-static bool is_short(const outgoing_t *out)
+/* Writes sizes and data in one pass. Returns the bytes of the data; SIZE_MAX: the message is no short one. */
+static inline size_t write_short(const sfc_lane_t *lane, const sf_block_t *root, uint8_t *payload)
 {
-  return out->bytes <= SFSHM_INLINE_BYTES && (size_t)out->n <= SFSHM_INLINE_BYTES - out->bytes;
-}
-
-static void write_short(const outgoing_t *out, uint8_t *payload)
-{
-  uint8_t *to = payload + out->n;
-  for (int64_t i = 0; i < out->n; i++) {
-    const sf_block_t *block = block_at(out, i);
+  const sfshm_pattern_t *pattern = &lane->as_root.value_root;
+  size_t n = (size_t)lane->as_root.nvalues, at = n;
+  if (n > SFSHM_INLINE_BYTES)
+    return SIZE_MAX;
+  for (size_t i = 0; i < n; i++) {
+    const sf_block_t *block = &root[sfshm_pattern_at(pattern, (int64_t)i)];
+    if (block->bytes > SFSHM_INLINE_BYTES - at)
+      return SIZE_MAX;
     payload[i] = (uint8_t)block->bytes;
     if (block->bytes == sizeof(uint64_t))
-      memcpy(to, block->data, sizeof(uint64_t));
+      memcpy(payload + at, block->data, sizeof(uint64_t));
     else if (block->bytes > 0)
-      memcpy(to, block->data, block->bytes);
-    to += block->bytes;
+      memcpy(payload + at, block->data, block->bytes);
+    at += block->bytes;
   }
+  return at - n;
 }
 
-static bool send_short(sfc_lane_t *lane, sf_request_t *request, const outgoing_t *out)
+static void count_short(sfc_lane_t *lane, sf_request_t *request, size_t bytes)
 {
-  sfshm_slot_t *slot = sfc_lane_claim(lane);
-  if (slot == NULL)
-    return false;
-  write_short(out, slot->payload);
-  sfc_lane_post(lane, slot, request, SFSHM_METHOD_INLINE, out->bytes);
-  sfshm_count(&lane->counts->bytes_inline, out->bytes);
+  sfshm_count(&lane->counts->bytes_inline, bytes);
   request->sends_left--;
-  return true;
 }
 
 /* ---- In pieces --------------------------------------------------------------------------------------------------- */
@@ -225,18 +221,28 @@ static bool refer(sfc_lane_t *lane, sf_request_t *request, const outgoing_t *out
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-bool sfc_blocks_send(sfc_lane_t *lane, sf_request_t *request)
+static __attribute__((noinline)) bool send_long(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot)
 {
   outgoing_t out = find_outgoing(lane, request);
-  if (is_short(&out))
-    return send_short(lane, request, &out);
   sfshm_method_t method = choose_method(lane, &out);
   if (method == SFSHM_METHOD_CELL)
     return send_pieces(lane, request, &out);
-  sfshm_slot_t *slot = sfc_lane_claim(lane);
-  if (slot == NULL || !refer(lane, request, &out, method, slot))
+  if (!refer(lane, request, &out, method, slot))
     return false;
   sfc_lane_post(lane, slot, request, method, out.bytes);
+  return true;
+}
+
+bool sfc_blocks_send(sfc_lane_t *lane, sf_request_t *request)
+{
+  sfshm_slot_t *slot = sfc_lane_claim(lane);
+  if (slot == NULL)
+    return false;
+  size_t bytes = write_short(lane, sfc_blocks_of(request)->root, slot->payload);
+  if (bytes == SIZE_MAX)
+    return send_long(lane, request, slot);
+  sfc_lane_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+  count_short(lane, request, bytes);
   return true;
 }
 
@@ -255,22 +261,30 @@ static bool copy_rest(sfc_lane_t *lane, const outgoing_t *out, sfshm_slot_t *slo
   return true;
 }
 
-bool sfc_blocks_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+static bool send_long_eagerly(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot)
 {
   outgoing_t out = find_outgoing(lane, request);
+  sfshm_method_t method = choose_method(lane, &out);
+  bool refers = method != SFSHM_METHOD_CELL;
+  if (refers ? !refer(lane, request, &out, method, slot) : !copy_rest(lane, &out, slot))
+    return false;
+  sfc_eager_post(lane, slot, request, method, out.left);
+  if (refers)
+    return true;
+  sfshm_count(&lane->counts->bytes_slots, out.left);
+  request->sends_left--;
+  return true;
+}
+
+bool sfc_blocks_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+{
   sfshm_slot_t *slot = sfc_eager_claim(lane);
   if (slot == NULL)
     return false;
-  sfshm_method_t method = is_short(&out) ? SFSHM_METHOD_INLINE : choose_method(lane, &out);
-  bool refers = method == SFSHM_METHOD_IN_PLACE || method == SFSHM_METHOD_VM_READ;
-  if (method == SFSHM_METHOD_INLINE)
-    write_short(&out, slot->payload);
-  else if (refers ? !refer(lane, request, &out, method, slot) : !copy_rest(lane, &out, slot))
-    return false;
-  sfc_eager_post(lane, slot, request, method, out.left);
-  if (!refers) {
-    sfshm_count(method == SFSHM_METHOD_INLINE ? &lane->counts->bytes_inline : &lane->counts->bytes_slots, out.left);
-    request->sends_left--;
-  }
+  size_t bytes = write_short(lane, sfc_blocks_of(request)->root, slot->payload);
+  if (bytes == SIZE_MAX)
+    return send_long_eagerly(lane, request, slot);
+  sfc_eager_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
+  count_short(lane, request, bytes);
   return true;
 }

@@ -113,6 +113,34 @@ static sf_status_t take_stream(const arriving_t *in, sf_request_t *request, cons
   return SF_OK;
 }
 
+/* In one pass, without a note of the sizes: no call comes between them and the data. A message that is not as it should
+ * be takes the general path, which says so. */
+bool sfc_blocks_take_short(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  sf_request_t *request = lane->rx_request;
+  sfc_blocks_t *blocks = sfc_blocks_of(request);
+  const sfc_link_t *link = &lane->as_leaf;
+  size_t n = (size_t)link->nvalues, at = n;
+  if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE) || blocks->lacks_memory ||
+      n > SFSHM_INLINE_BYTES || link->extra_value.n > 0 || lane->rx_cursor.field != SIZES || request->trace != 0)
+    return false;
+  sfshm_lane_fetch_next(&lane->tx, SFSHM_FIRST_LINE_BYTES);
+  for (size_t i = 0; i < n; i++) {
+    size_t bytes = slot->payload[i]; /* read once: the peer could change it */
+    int64_t leaf = sfshm_pattern_at(&link->leaf, (int64_t)i);
+    if (bytes > SFSHM_INLINE_BYTES - at)
+      return false;
+    sfc_blocks_tell(blocks, leaf, bytes);
+    sfc_blocks_put(blocks, leaf, bytes, 0, slot->payload + at, bytes);
+    at += bytes;
+  }
+  blocks->sizes.receives_left--;
+  sfshm_count(&lane->counts->bytes_received, at - n);
+  sfc_lane_end_message(lane, false);
+  sfc_lane_end_request(lane);
+  return true;
+}
+
 static sf_status_t take_short(const arriving_t *in, sf_request_t *request, const uint8_t *payload, sfc_taken_t *taken)
 {
   sfc_lane_t *lane = in->lane;

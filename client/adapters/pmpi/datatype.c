@@ -5,11 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/adapters/pmpi/job.h"
-#include "client/adapters/pmpi/table.h"
-
-/* By handle. Derived datatypes leave it when they are freed. */
-static sfpmpi_table_t datatypes;
+sfpmpi_table_t sfpmpi_datatypes;
 static int keyval = MPI_KEYVAL_INVALID; /* of the attribute that says so */
 
 /* ---- Descriptions of datatypes ----------------------------------------------------------------------------------- */
@@ -35,7 +31,7 @@ static int forget(MPI_Datatype handle, int key, void *value, void *extra)
   (void)key;
   (void)extra;
   sfpmpi_lock();
-  sfpmpi_table_remove(&datatypes, (uintptr_t)handle);
+  sfpmpi_table_remove(&sfpmpi_datatypes, (uintptr_t)handle);
   sfpmpi_unlock();
   sfpmpi_datatype_release(value);
   return MPI_SUCCESS;
@@ -82,7 +78,7 @@ static bool is_predefined(MPI_Datatype handle)
 /* Whether MPI accepts the datatype in communication: that it was committed only MPI knows. */
 static bool is_committed(MPI_Datatype handle)
 {
-  char nothing;
+  const char nothing = 0;
   return PMPI_Send(&nothing, 1, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
 }
 
@@ -92,17 +88,17 @@ static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
       PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL) != MPI_SUCCESS)
     return false;
   sfpmpi_lock();
-  bool entered = sfpmpi_table_enter(&datatypes, (uintptr_t)handle, datatype);
+  bool entered = sfpmpi_table_enter(&sfpmpi_datatypes, (uintptr_t)handle, datatype);
   sfpmpi_unlock();
   if (!entered || is_predefined(handle) || PMPI_Type_set_attr(handle, keyval, datatype) == MPI_SUCCESS)
     return entered;
   sfpmpi_lock();
-  sfpmpi_table_remove(&datatypes, (uintptr_t)handle);
+  sfpmpi_table_remove(&sfpmpi_datatypes, (uintptr_t)handle);
   sfpmpi_unlock();
   return false;
 }
 
-static const sfpmpi_datatype_t *learn(MPI_Datatype handle)
+const sfpmpi_datatype_t *sfpmpi_datatype_learn(MPI_Datatype handle)
 {
   if (handle == MPI_DATATYPE_NULL || !is_committed(handle))
     return NULL;
@@ -115,14 +111,6 @@ static const sfpmpi_datatype_t *learn(MPI_Datatype handle)
     return datatype;
   sfpmpi_datatype_release(datatype);
   return NULL;
-}
-
-const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype handle)
-{
-  sfpmpi_lock();
-  const sfpmpi_datatype_t *datatype = sfpmpi_table_find(&datatypes, (uintptr_t)handle);
-  sfpmpi_unlock();
-  return __builtin_expect(datatype != NULL, true) ? datatype : learn(handle);
 }
 
 /* ---- Packing ----------------------------------------------------------------------------------------------------- */

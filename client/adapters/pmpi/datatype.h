@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #include "client/adapters/mpi/layout.h"
+#include "client/adapters/pmpi/job.h"
+#include "client/adapters/pmpi/table.h"
 
 /* Description of a datatype: its size, and where its values lie. The table keeps a description as long as the datatype
  * exists or an operation refers to it. */
@@ -23,8 +25,20 @@ typedef struct sfpmpi_datatype {
   MPI_Datatype copy;   /* of an opaque one: exists as long as this */
 } sfpmpi_datatype_t;
 
+/* By handle. Derived datatypes leave it when they are freed. */
+extern sfpmpi_table_t sfpmpi_datatypes;
+
+/* Makes a description, for sfpmpi_datatype_find. */
+const sfpmpi_datatype_t *sfpmpi_datatype_learn(MPI_Datatype datatype);
+
 /* Returns the description of a datatype; NULL: MPI would not accept the datatype, or there is no memory. */
-const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype datatype);
+static inline const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype datatype)
+{
+  sfpmpi_lock();
+  const sfpmpi_datatype_t *found = sfpmpi_table_find(&sfpmpi_datatypes, (uintptr_t)datatype);
+  sfpmpi_unlock();
+  return __builtin_expect(found != NULL, true) ? found : sfpmpi_datatype_learn(datatype);
+}
 
 /* For operations that outlast the call. */
 void sfpmpi_datatype_hold(const sfpmpi_datatype_t *datatype);

@@ -101,13 +101,11 @@ static int make_code(void)
   return PMPI_Add_error_code(class_of_all, &code) == MPI_SUCCESS ? code : MPI_ERR_OTHER;
 }
 
-int sfpmpi_error_code(sf_status_t status)
+int sfpmpi_error_code_of(sf_status_t status)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the codes */
   static int codes[-SF_ERR_INTERNAL + 1];                  /* by status; 0: none yet */
   char text[MPI_MAX_ERROR_STRING];
-  if (status == SF_OK)
-    return MPI_SUCCESS;
   if (status == SF_ERR_RANGE)
     return MPI_ERR_TRUNCATE;
   snprintf(text, sizeof text, "sfd: %s: %s", sf_strerror(status), sf_error_detail());

@@ -47,7 +47,12 @@ static inline void sfpmpi_unlock(void)
 
 /* The error code for a failed call of sfd, with its detail as text: MPI_ERR_TRUNCATE for blocks larger than their room,
  * else a code of a class of its own. */
-int sfpmpi_error_code(sf_status_t status);
+int sfpmpi_error_code_of(sf_status_t status);
+
+static inline int sfpmpi_error_code(sf_status_t status)
+{
+  return __builtin_expect(status == SF_OK, true) ? MPI_SUCCESS : sfpmpi_error_code_of(status);
+}
 
 /* Calls the communicator's error handler; returns the code. MPI_SUCCESS: calls nothing. */
 int sfpmpi_raise(MPI_Comm comm, int code);

@@ -18,17 +18,8 @@ static int report(const sfpmpi_star_t *star, int code)
 
 static int block(sfpmpi_star_t *star, const sfpmpi_call_t *call)
 {
-  sfpmpi_operation_t *operation;
-  int code = sfpmpi_operation_make(star, call, SFPMPI_BLOCKING, &operation);
-  if (code != MPI_SUCCESS)
-    return report(star, code);
-  code = sfpmpi_operation_begin(operation);
-  if (code == MPI_SUCCESS) {
-    (void)sfpmpi_operation_wait(operation, -1);
-    code = operation->error;
-  }
-  sfpmpi_operation_give_back(operation);
-  return report(star, code);
+  int code = sfpmpi_operation_run(star, call);
+  return code == MPI_SUCCESS ? code : report(star, code);
 }
 
 static int begin(sfpmpi_star_t *star, const sfpmpi_call_t *call, MPI_Request *request_p)

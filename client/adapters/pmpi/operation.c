@@ -26,7 +26,7 @@ void sfpmpi_operations_free(sfpmpi_star_t *star)
   }
 }
 
-static int new_operation(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
+static __attribute__((noinline)) int new_operation(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
 {
   size_t nroots = (size_t)star->nroots, nleaves = (size_t)star->nleaves;
   sfpmpi_operation_t *operation = calloc(1, sizeof *operation);
@@ -109,11 +109,11 @@ static bool fill_block(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *d
   return (uintptr_t)block->data >= LOWEST_ADDRESS;
 }
 
-/* Fills in n blocks, which have these numbers, of one direction. Returns false if MPI will refuse an argument. */
-static bool fill_side(sfpmpi_operation_t *operation, const sfpmpi_side_t *side, int n, const int *numbers,
-                      sf_block_t *blocks, size_t *scratch_p)
+/* Fills in n blocks, which have these numbers, of one direction. datatype: of all, if they have no types of their own;
+ * NULL: an invalid one. Returns false if MPI will refuse an argument. */
+static bool fill_side(sfpmpi_operation_t *operation, const sfpmpi_side_t *side, const sfpmpi_datatype_t *datatype,
+                      int n, const int *numbers, sf_block_t *blocks, size_t *scratch_p)
 {
-  const sfpmpi_datatype_t *datatype = side->types == NULL ? sfpmpi_datatype_find(side->type) : NULL;
   if (side->buffer == MPI_IN_PLACE || (side->types == NULL && datatype == NULL))
     return false;
   if (n > 0 && side->count < 0 && (side->counts == NULL || (side->displs == NULL && side->offsets == NULL)))
@@ -154,12 +154,16 @@ static bool place_moves(sfpmpi_operation_t *operation, size_t bytes)
 static int fill(sfpmpi_operation_t *operation, const sfpmpi_call_t *call, sfpmpi_form_t form)
 {
   const sfpmpi_star_t *star = operation->star;
+  const sfpmpi_side_t *send = &call->send, *receive = &call->receive;
+  const sfpmpi_datatype_t *sent = send->types == NULL ? sfpmpi_datatype_find(send->type) : NULL, *received = sent;
   size_t scratch = 0;
-  if (!fill_side(operation, &call->send, star->nout, star->root, operation->root, &scratch))
+  if (!fill_side(operation, send, sent, star->nout, star->root, operation->root, &scratch))
     return SFPMPI_TO_MPI;
   operation->npacked = operation->nmoves;
+  if (receive->types == NULL && (send->types != NULL || receive->type != send->type))
+    received = sfpmpi_datatype_find(receive->type);
   const int *leaves = star->leaf[sfpmpi_neighbors_order[form][call->kind]];
-  if (!fill_side(operation, &call->receive, star->nin, leaves, operation->leaf, &scratch))
+  if (!fill_side(operation, receive, received, star->nin, leaves, operation->leaf, &scratch))
     return SFPMPI_TO_MPI;
   return operation->nmoves == 0 || place_moves(operation, scratch) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
@@ -241,4 +245,20 @@ bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns)
     slice = slice < LONG_NS ? 2 * slice : LONG_NS;
   }
   return true;
+}
+
+/* Flattened: a short operation takes little longer than a cache line between two cores, so calls show. */
+__attribute__((flatten)) int sfpmpi_operation_run(sfpmpi_star_t *star, const sfpmpi_call_t *call)
+{
+  sfpmpi_operation_t *operation;
+  int code = sfpmpi_operation_make(star, call, SFPMPI_BLOCKING, &operation);
+  if (code != MPI_SUCCESS)
+    return code;
+  code = sfpmpi_operation_begin(operation);
+  if (code == MPI_SUCCESS) {
+    (void)sfpmpi_operation_wait(operation, -1);
+    code = operation->error;
+  }
+  sfpmpi_operation_give_back(operation);
+  return code;
 }

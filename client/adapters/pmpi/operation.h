@@ -78,4 +78,7 @@ int sfpmpi_operation_begin(sfpmpi_operation_t *operation);
  * error is in operation->error. */
 bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns);
 
+/* A blocking call: makes, begins and ends an operation. Returns an error code of MPI, or SFPMPI_TO_MPI. */
+int sfpmpi_operation_run(sfpmpi_star_t *star, const sfpmpi_call_t *call);
+
 #endif

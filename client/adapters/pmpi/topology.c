@@ -8,14 +8,12 @@
 
 #include "client/adapters/pmpi/call_site.h"
 #include "client/adapters/pmpi/functions.h"
-#include "client/adapters/pmpi/job.h"
 #include "client/adapters/pmpi/operation.h"
-#include "client/adapters/pmpi/table.h"
 
 /* Tag of groups of this library. */
 #define GROUP_TAG (-0x504d5049)
 
-static sfpmpi_table_t topologies;       /* by communicator */
+sfpmpi_table_t sfpmpi_topologies;
 static int keyval = MPI_KEYVAL_INVALID; /* of the attribute by which MPI says that a communicator is freed */
 
 /* ---- Lifetime ---------------------------------------------------------------------------------------------------- */
@@ -27,7 +25,7 @@ static void free_star(sfpmpi_star_t *star)
     (void)sf_graph_destroy(star->graph);
 }
 
-static void free_topology(sfpmpi_topology_t *topology)
+void sfpmpi_topology_free(sfpmpi_topology_t *topology)
 {
   free_star(&topology->alltoall);
   free_star(&topology->allgather);
@@ -37,25 +35,6 @@ static void free_topology(sfpmpi_topology_t *topology)
   free(topology);
 }
 
-void sfpmpi_topology_hold(sfpmpi_topology_t *topology)
-{
-  topology->users++;
-}
-
-void sfpmpi_topology_release(sfpmpi_topology_t *topology)
-{
-  if (--topology->users == 0)
-    free_topology(topology);
-}
-
-sfpmpi_topology_t *sfpmpi_topology_find(MPI_Comm comm)
-{
-  sfpmpi_lock();
-  sfpmpi_topology_t *topology = sfpmpi_table_find(&topologies, (uintptr_t)comm);
-  sfpmpi_unlock();
-  return topology;
-}
-
 /* MPI calls it when a communicator is freed. */
 static int forget(MPI_Comm comm, int key, void *value, void *extra)
 {
@@ -63,7 +42,7 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
   (void)key;
   (void)extra;
   sfpmpi_lock();
-  sfpmpi_table_remove(&topologies, (uintptr_t)comm);
+  sfpmpi_table_remove(&sfpmpi_topologies, (uintptr_t)comm);
   topology->comm = MPI_COMM_WORLD;
   sfpmpi_topology_release(topology);
   sfpmpi_unlock();
@@ -81,19 +60,19 @@ static bool enter(MPI_Comm comm, sfpmpi_topology_t *topology)
   if (!create_keyval())
     return false;
   sfpmpi_lock();
-  bool entered = sfpmpi_table_enter(&topologies, (uintptr_t)comm, topology);
+  bool entered = sfpmpi_table_enter(&sfpmpi_topologies, (uintptr_t)comm, topology);
   sfpmpi_unlock();
   return entered && PMPI_Comm_set_attr(comm, keyval, topology) == MPI_SUCCESS;
 }
 
 void sfpmpi_topologies_leave(void)
 {
-  for (uint32_t i = 0; topologies.n > 0; i = (i + 1) & topologies.mask) {
-    sfpmpi_topology_t *topology = topologies.entries[i].object;
+  for (uint32_t i = 0; sfpmpi_topologies.n > 0; i = (i + 1) & sfpmpi_topologies.mask) {
+    sfpmpi_topology_t *topology = sfpmpi_topologies.entries[i].object;
     if (topology == NULL)
       continue;
     if (PMPI_Comm_delete_attr(topology->comm, keyval) != MPI_SUCCESS)
-      sfpmpi_table_remove(&topologies, topologies.entries[i].handle);
+      sfpmpi_table_remove(&sfpmpi_topologies, sfpmpi_topologies.entries[i].handle);
     i--; /* another one may have moved there */
   }
 }
@@ -247,7 +226,7 @@ static void show_refused(making_t *making)
   sf_at(sfpmpi_call_site_text(text, "", "left to MPI, neighbors disagree", topology->made));
   if (sf_graph_create(group, 0, 0, NULL, NULL, NULL, 0, &topology->alltoall.graph) != SF_OK || !create_keyval() ||
       PMPI_Comm_set_attr(making->comm, keyval, topology) != MPI_SUCCESS)
-    free_topology(topology);
+    sfpmpi_topology_free(topology);
 }
 
 void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller)
@@ -267,7 +246,7 @@ void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller
   else if (sfpmpi_topology_find(comm) != NULL)
     (void)PMPI_Comm_delete_attr(comm, keyval);
   else if (making.topology != NULL)
-    free_topology(making.topology);
+    sfpmpi_topology_free(making.topology);
 }
 
 void sfpmpi_topology_rename(MPI_Comm comm, const char *name)

@@ -7,7 +7,9 @@
 
 #include <sf/sf.h>
 
+#include "client/adapters/pmpi/job.h"
 #include "client/adapters/pmpi/neighbors.h"
+#include "client/adapters/pmpi/table.h"
 
 struct sfpmpi_operation;
 
@@ -39,12 +41,30 @@ typedef struct sfpmpi_topology {
  * is not MPI_COMM_NULL; all its processes come to the same result. */
 void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller);
 
+extern sfpmpi_table_t sfpmpi_topologies; /* by communicator */
+
 /* The topology of a communicator that sfd carries; NULL: MPI does. */
-sfpmpi_topology_t *sfpmpi_topology_find(MPI_Comm comm);
+static inline sfpmpi_topology_t *sfpmpi_topology_find(MPI_Comm comm)
+{
+  sfpmpi_lock();
+  sfpmpi_topology_t *topology = sfpmpi_table_find(&sfpmpi_topologies, (uintptr_t)comm);
+  sfpmpi_unlock();
+  return topology;
+}
+
+void sfpmpi_topology_free(sfpmpi_topology_t *topology);
 
 /* References of operations. With the lock of the job held. */
-void sfpmpi_topology_hold(sfpmpi_topology_t *topology);
-void sfpmpi_topology_release(sfpmpi_topology_t *topology);
+static inline void sfpmpi_topology_hold(sfpmpi_topology_t *topology)
+{
+  topology->users++;
+}
+
+static inline void sfpmpi_topology_release(sfpmpi_topology_t *topology)
+{
+  if (--topology->users == 0)
+    sfpmpi_topology_free(topology);
+}
 
 /* Tells sfctl the name of a communicator. */
 void sfpmpi_topology_rename(MPI_Comm comm, const char *name);
