@@ -202,6 +202,7 @@ all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plu
 	@$(if $(munge_plugin),:,echo "note: the tcp fabric does not know MUNGE: libmunge-dev is not installed")
 	@$(if $(cuda_plugin),:,echo "note: no support for memory of CUDA devices: nvcc was not found")
 	@$(or $(pmpi_note),:)
+	@$(if $(and $(sfperf),$(ga_missing)),echo "note: sfperf does without Global Arrays: there is no $(firstword $(ga_missing))",:)
 	@$(if $(and $(sfperf),$(without_petsc)),echo "note: the adapter for PETSc is left out and sfperf does without: $(without_petsc)",:)
 
 examples: deps
@@ -223,7 +224,7 @@ all_objects := $(sort $(pmpi_mpich_objects) $(munge_objects) $(cuda_objects) $(a
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)
 stamp_link = $(LDFLAGS) $(all_objects:$(BUILD)/%=%)
-stamp_mpi = $(MPICC) $(MPICH_MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS)
+stamp_mpi = $(MPICC) $(MPICH_MPICC) $(PETSC_CFLAGS) $(PETSC_LIBS) $(GA_LIBS)
 $(BUILD)/%.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(stamp_$*)' | cmp -s - $@ || echo '$(stamp_$*)' >$@
@@ -253,6 +254,7 @@ $(BUILD)/obj/shm/cuda/ready.o: $(BUILD)/obj/shm/cuda/kernels.fatbin $(BUILD)/obj
 $(async_cg_objects): private EXTRA_CFLAGS = $(CUDA_CFLAGS) \
 	-DASYNC_CG_FATBIN='"$(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin"'
 $(async_cg_objects): $(BUILD)/obj/docs/examples/cuda/async_cg_kernels.fatbin
+include tools/sfperf/ga.mk
 ifeq ($(fuzzing),)
 $(call objects,$(fuzz_sources)): private EXTRA_CFLAGS = -DSFTEST_STANDALONE
 endif
@@ -283,7 +285,7 @@ $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_commo
 LIBS = $(CLIENT_LIBS)
 $(BUILD)/sfd: private LIBS = $(DAEMON_LIBS) -lm
 $(BUILD)/sfctl: private LIBS = $(CLIENT_LIBS) $(SCREEN_LIBS) $(HWLOC_LIBS)
-$(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
+$(BUILD)/sfperf: private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS) $(GA_LIBS)
 $(petsc_examples): private LIBS = $(CLIENT_LIBS) $(PETSC_LIBS)
 $(mpi_programs): $(BUILD)/mpi.stamp
 $(mpi_programs): private LINKER = $(MPICC)

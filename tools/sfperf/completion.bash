@@ -16,7 +16,7 @@ _sfperf() {
   --memory) words='host device' ;;
   --send-order) words='distance number' ;;
   --reps | --sample-ms | --sizes | --random | --contiguous | --overlapping | --grid | --fields | --radius | --edges | \
-    --tasks | --extent) return ;;
+    --tasks | --extent | --busy) return ;;
   *)
     if [[ $current == -* ]]; then
       words=$("$program" --help | grep -oE '^  --[a-z-]+')

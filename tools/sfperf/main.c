@@ -28,6 +28,7 @@ static const struct {
     {"watched", sfperf_watched, true, false},   {"bandwidth", sfperf_bandwidth, true, false},
     {"stencil", sfperf_stencil, false, false},  {"fields", sfperf_fields, false, false},
     {"onesided", sfperf_onesided, true, false}, {"fock", sfperf_fock, false, false},
+    {"product", sfperf_product, false, false},
 };
 
 /* Index of the benchmark, -1 if there is none of this name. */
@@ -126,7 +127,7 @@ int main(int argc, char *argv[])
     sfperf_fail_all(
         EXIT_USAGE,
         "unknown benchmark %s: pingpong, bandwidth, exchange, setup, overlap, incast, collective, watched, stencil, "
-        "fields, onesided or fock",
+        "fields, onesided, fock or product",
         argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)

@@ -23,6 +23,7 @@ static const struct {
     {"fields", "N", "several fields in one operation"},
     {"onesided", "2", "one-sided access to arrays, beside that of MPI"},
     {"fock", "N", "tiles of a matrix, added and read by tasks from a counter"},
+    {"product", "N", "products of distributed matrices by tasks from a counter"},
 };
 
 enum { NBENCHES = sizeof benches / sizeof benches[0] };
@@ -69,10 +70,12 @@ static const sftool_option_t table[] = {
     {"fields", "LIST", "fields in an exchange (4, of fields 8)", SFTOOL_OWN, FIELD(fields), .min = 1, .max = 64,
      .with = " stencil fields ", .parse = take_list},
     {"radius", "N", "width of halos (3)", SFTOOL_INT, FIELD(radius), .min = 1, .max = 1000, .with = " stencil "},
-    {"tasks", "LIST", "squares: tiles of the matrix (256,1024,4096,16384)", SFTOOL_OWN, FIELD(tasks), .min = 1,
-     .max = 1000000, .with = " fock ", .parse = take_list},
-    {"extent", "N", "rows and columns of the matrix (4096)", SFTOOL_INT, FIELD(extent), .min = 1, .max = 32768,
-     .with = " fock "},
+    {"tasks", "LIST", "squares: tiles of the matrix (256,1024,4096,16384; of product 256)", SFTOOL_OWN, FIELD(tasks),
+     .min = 1, .max = 1000000, .with = " fock product ", .parse = take_list},
+    {"extent", "N", "rows and columns of the matrix (4096, of product 2048)", SFTOOL_INT, FIELD(extent), .min = 1,
+     .max = 32768, .with = " fock product "},
+    {"busy", "MS", "rank 1 computes so long, without a call, while rank 0 gets", SFTOOL_INT, FIELD(busy_ms), .min = 1,
+     .max = 10000, .with = " onesided "},
     {"edges", "LIST", "edges of each rank (100,1000,10000,100000)", SFTOOL_OWN, FIELD(edges), .min = 1, .max = 10000000,
      .with = " setup ", .parse = take_list},
 };
@@ -220,6 +223,10 @@ static void set_defaults(sfperf_options_t *options, const char *bench)
   };
   if (strcmp(bench, "fields") == 0)
     options->fields = (sfperf_list_t)LIST(8);
+  if (strcmp(bench, "product") == 0) {
+    options->tasks = (sfperf_list_t)LIST(256);
+    options->extent = 2048;
+  }
   set_sizes(options, bench);
 }
 

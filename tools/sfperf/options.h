@@ -51,6 +51,7 @@ typedef struct sfperf_options {
   int radius;
   sfperf_list_t tasks; /* of fock */
   int extent;          /* of its matrix */
+  int busy_ms;         /* onesided: rank 1 computes for so long; 0: it waits in MPI */
   sfperf_partition_t partition;
 } sfperf_options_t;
 

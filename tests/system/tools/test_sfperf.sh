@@ -10,7 +10,7 @@ fail() {
 }
 
 help=$("$BUILD/sfperf" --help) || fail "sfperf --help"
-for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil onesided fock; do
+for bench in pingpong bandwidth exchange setup overlap incast collective watched stencil onesided fock product; do
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
   own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
   [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
@@ -38,7 +38,8 @@ for nodes in 1 2; do
       fail "onesided on $nodes nodes: rows of $operation: $table"
   done
   grep -qE "^8 +read_inc +total " <<<"$table" || fail "onesided on $nodes nodes: no counter: $table"
-  grep -q "Global Arrays is left out" <<<"$table" || fail "onesided on $nodes nodes does not tell of Global Arrays"
+  grep -qE "Global Arrays is left out|^case .* ga( |$)" <<<"$table" ||
+    fail "onesided on $nodes nodes does not tell of Global Arrays"
 done
 
 # Over two nodes a task makes one request and one answer to the other node, and so does each number that is drawn there:
@@ -50,6 +51,14 @@ for nodes in 1 2; do
 done
 messages=$(sed -n 's/^# tasks between nodes, sf_array: \([0-9]*\) messages.*/\1/p' <<<"$table" | tail -1)
 ((messages >= 64 && messages <= 64 + 80)) || fail "fock on 2 nodes: $messages messages: $table"
+
+table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" onesided --sizes 4K --busy 20 --reps 2) || fail "onesided --busy: $table"
+[ "$(grep -cE "^4096(-2d)? +get-busy-p(50|99) +total +[0-9]" <<<"$table")" -eq 4 ] || fail "onesided --busy: rows: $table"
+
+# The benchmark compares with a serial product.
+table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" product --tasks 16 --extent 64 --reps 2 --sample-ms 1) ||
+  fail "product: $table"
+[ "$(grep -cE "^64-[NT][NT] +product +total " <<<"$table")" -eq 4 ] || fail "product: rows: $table"
 
 expect_usage() { # WORD...
   local status=0

@@ -56,6 +56,8 @@ START_TEST(sizes_depend_on_the_benchmark)
   ck_assert_int_eq(options.tasks.at[1], 64);
   ck_assert_int_eq(options.extent, 128);
   ck_assert_int_eq(parse_for("fock", (const char *[]){"--sizes", "8", NULL}, &options), SF_ERR_ARG);
+  ck_assert_int_eq(parse_for("product", (const char *[]){NULL}, &options), SF_OK);
+  ck_assert_int_eq(options.extent, 2048);
   ck_assert_int_eq(parse_for("incast", (const char *[]){NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes.at[options.sizes.n - 1], 1 << 20);
   ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);

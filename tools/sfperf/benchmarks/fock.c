@@ -3,15 +3,15 @@
  * rank's only thread. */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tools/sfperf/benchmarks/job.h"
+#include "tools/sfperf/contenders/ga.h"
 #include "tools/sfperf/contenders/tiles.h"
 #include "tools/sfperf/fail.h"
 #include "tools/sfperf/results/record.h"
 #include "tools/sfperf/results/report.h"
 
-enum { METHODS = 2, EXIT_USAGE = 2 };
+enum { METHODS = 3 };
 
 typedef struct side {
   const sfperf_tiles_method_t *method;
@@ -60,34 +60,12 @@ static void check(side_t *side)
   side->method->sync(side->state);
 }
 
-/* Divides the matrix into ntasks tiles, if these can be dealt out evenly. */
-static sfperf_tiles_t tiles_of(const sfperf_job_t *job, int64_t ntasks)
-{
-  sfperf_tiles_t tiles = {.context = job->context, .rank = job->rank, .size = job->size};
-  int64_t across = 1;
-  tiles.extent = job->options->extent;
-  tiles.grid[0] = 1;
-  for (int n = 1; n * n <= job->size; n++)
-    tiles.grid[0] = job->size % n == 0 ? n : tiles.grid[0];
-  tiles.grid[1] = job->size / tiles.grid[0];
-  while ((across + 1) * (across + 1) <= ntasks)
-    across++;
-  tiles.edge = tiles.extent / across;
-  if (across * across != ntasks || tiles.edge * across != tiles.extent || tiles.edge == 0 ||
-      tiles.edge % tiles.grid[0] != 0 || tiles.edge % tiles.grid[1] != 0)
-    sfperf_fail_all(EXIT_USAGE,
-                    "%lld tasks on %d x %d ranks: square tiles of %lld x %lld elements expected, with as "
-                    "many elements of each rank",
-                    (long long)ntasks, tiles.grid[0], tiles.grid[1], (long long)tiles.extent, (long long)tiles.extent);
-  return tiles;
-}
-
 /* Messages and bytes between nodes, beside those of a program that sends one message to each rank of another node. */
 static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report, const char *name, int64_t ntasks,
-                          const sfperf_contender_t contenders[METHODS])
+                          const sfperf_contender_t contenders[], int count)
 {
   sfperf_costs_t costs[METHODS];
-  for (int c = 0; c < METHODS; c++)
+  for (int c = 0; c < count; c++)
     costs[c] = sfperf_costs_of(&contenders[c], 1, job->nodes);
   double others = 0; /* ranks of other nodes, on average */
   for (int r = 0; r < job->size; r++)
@@ -97,7 +75,7 @@ static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report
                                   .op = "tasks",
                                   .contenders = contenders,
                                   .costs = costs,
-                                  .count = METHODS,
+                                  .count = count,
                                   .pair_messages = 4 * (double)ntasks * others};
   result.pair_payload = 2 * (double)job->options->extent * (double)job->options->extent * 8 * others / job->size;
   sfperf_report_costs(report, &result);
@@ -105,31 +83,29 @@ static void measure_costs(const sfperf_job_t *job, const sfperf_report_t *report
 
 static void measure_case(const sfperf_job_t *job, sfperf_report_t *report, int64_t ntasks)
 {
-  static const sfperf_tiles_method_t *const methods[METHODS] = {&sfperf_tiles_array, &sfperf_tiles_mpi};
-  sfperf_tiles_t tiles = tiles_of(job, ntasks);
+  const sfperf_tiles_method_t *const methods[METHODS] = {&sfperf_tiles_array, &sfperf_tiles_mpi, sfperf_tiles_ga};
+  const int count = sfperf_tiles_ga != NULL ? METHODS : METHODS - 1;
+  sfperf_tiles_t tiles;
+  sfperf_tiles_init(&tiles, job->context, job->options->extent, ntasks, false);
   sfperf_contender_t contenders[METHODS];
   side_t sides[METHODS];
   char name[SFPERF_NAME_LEN];
-  size_t bytes = (size_t)(tiles.edge * tiles.edge) * sizeof(double);
-  tiles.values = sfperf_malloc(bytes);
-  tiles.result = sfperf_malloc(bytes);
   for (int64_t i = 0; i < tiles.edge * tiles.edge; i++)
     tiles.values[i] = (double)(i + 1);
   snprintf(name, sizeof name, "%lld", (long long)ntasks);
-  for (int c = 0; c < METHODS; c++) {
+  for (int c = 0; c < count; c++) {
     sides[c] = (side_t){.method = methods[c], .tiles = &tiles, .ntasks = ntasks};
     sides[c].state = methods[c]->create(&tiles);
     check(&sides[c]);
     contenders[c] = (sfperf_contender_t){.name = methods[c]->name, .run = run, .state = &sides[c], .operations = 1};
   }
-  sfperf_measure(&job->options->measure, contenders, METHODS);
-  sfperf_report_measured(report, name, "tasks", 2 * tiles.extent * tiles.extent * 8, contenders, METHODS);
+  sfperf_measure(&job->options->measure, contenders, count);
+  sfperf_report_measured(report, name, "tasks", 2 * tiles.extent * tiles.extent * 8, contenders, count);
   if (job->nodes->count > 1)
-    measure_costs(job, report, name, ntasks, contenders);
-  for (int c = 0; c < METHODS; c++)
+    measure_costs(job, report, name, ntasks, contenders, count);
+  for (int c = 0; c < count; c++)
     sides[c].method->destroy(sides[c].state);
-  free(tiles.values);
-  free(tiles.result);
+  sfperf_tiles_free(&tiles);
 }
 
 void sfperf_fock(const sfperf_job_t *job)
@@ -140,7 +116,10 @@ void sfperf_fock(const sfperf_job_t *job)
                       job->machine);
   if (job->nodes->count > 1 && job->machine->one_host)
     sfperf_report_note(&report, "these nodes are one host: Open MPI shares windows unless it has --mca osc pt2pt");
-  sfperf_report_note(&report, "Global Arrays is left out: it is not built in");
+  if (sfperf_ga_note != NULL)
+    sfperf_report_note(&report, sfperf_ga_note);
+  sfperf_ga_start();
   for (int i = 0; i < tasks->n; i++)
     measure_case(job, &report, tasks->at[i]);
+  sfperf_ga_stop();
 }

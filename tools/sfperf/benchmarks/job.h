@@ -30,5 +30,6 @@ void sfperf_stencil(const sfperf_job_t *job);
 void sfperf_fields(const sfperf_job_t *job);
 void sfperf_onesided(const sfperf_job_t *job);
 void sfperf_fock(const sfperf_job_t *job);
+void sfperf_product(const sfperf_job_t *job);
 
 #endif

@@ -1,17 +1,20 @@
 /* onesided: rank 0 puts, gets and accumulates patches of rank 1's memory, and draws numbers from a counter there, by
  * arrays of the library and by MPI's one-sided communication. Meanwhile rank 1 waits in MPI, which is the best that it
- * can do for MPI's progress. Runs in both ranks' only threads. */
+ * can do for MPI's progress; or rank 1 computes and calls nothing. Runs in both ranks' only threads. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tools/sfperf/benchmarks/job.h"
+#include "tools/sfperf/compute.h"
+#include "tools/sfperf/contenders/ga.h"
 #include "tools/sfperf/contenders/rma.h"
 #include "tools/sfperf/fail.h"
 #include "tools/sfperf/results/record.h"
 #include "tools/sfperf/results/report.h"
+#include "tools/sfperf/results/stats.h"
 
-enum { METHODS = 3 };
+enum { METHODS = 4, MAX_GETS = 1 << 17 };
 
 typedef struct side {
   const sfperf_rma_method_t *method;
@@ -109,12 +112,16 @@ static double *buffer_new(size_t count)
 
 static void round_init(const sfperf_job_t *job, round_t *round, int64_t rows, int64_t columns)
 {
-  const sfperf_rma_method_t *const methods[METHODS] = {&sfperf_rma_array, &sfperf_rma_mpi, &sfperf_rma_memcpy};
+  const sfperf_rma_method_t *methods[METHODS] = {&sfperf_rma_array, &sfperf_rma_mpi};
   size_t count = (size_t)(rows * columns);
   *round = (round_t){
       .patch = {.context = job->context, .rank = job->rank, .rows = rows, .columns = columns},
-      .nsides = job->machine->one_host && job->nodes->count == 1 ? METHODS : METHODS - 1,
+      .nsides = 2,
   };
+  if (sfperf_rma_ga != NULL)
+    methods[round->nsides++] = sfperf_rma_ga;
+  if (job->machine->one_host && job->nodes->count == 1)
+    methods[round->nsides++] = &sfperf_rma_memcpy; /* last: it has not all operations */
   round->patch.width = rows == 1 ? columns : 2 * columns;
   round->patch.values = buffer_new(count);
   round->patch.result = buffer_new(count);
@@ -161,6 +168,63 @@ static void measure_operation(const sfperf_job_t *job, sfperf_report_t *report, 
   sfperf_report_result(report, &result);
 }
 
+/* ---- While rank 1 computes --------------------------------------------------------------------------------------- */
+
+/* Rank 1 computes for so many seconds, rank 0 gets as often as it can: us_p, the time of each get. Returns the number
+ * of gets, 0 on rank 1. */
+static int get_while_busy(side_t *side, int rank, double busy_s, double us_p[MAX_GETS])
+{
+  int n = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = sfperf_now(), now = start;
+  for (; now < start + busy_s && n < MAX_GETS; now = sfperf_now()) {
+    if (rank == 1) {
+      sfperf_compute(1000);
+      continue;
+    }
+    side->method->operations[SFPERF_RMA_GET](side->state);
+    us_p[n++] = 1e6 * (sfperf_now() - now);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  return n;
+}
+
+/* A sample is the median, or the 99th percentile, of one time of computing. */
+static void measure_busy(const sfperf_job_t *job, sfperf_report_t *report, round_t *round)
+{
+  sfperf_contender_t median[METHODS], p99[METHODS];
+  double *us = sfperf_malloc(MAX_GETS * sizeof *us);
+  for (int i = 0; i < round->nsides; i++) {
+    const char *name = round->sides[i].method->name;
+    median[i] = p99[i] = (sfperf_contender_t){.name = name, .operations = 1};
+    for (int rep = 0; rep < job->options->measure.reps; rep++) {
+      int n = get_while_busy(&round->sides[i], job->rank, 1e-3 * job->options->busy_ms, us);
+      if (n == 0)
+        continue;
+      median[i].samples_us[rep] = sfperf_quantile(us, n, 0.5);
+      p99[i].samples_us[rep] = sfperf_quantile(us, n, 0.99);
+    }
+  }
+  int64_t bytes = round->patch.rows * round->patch.columns * 8;
+  sfperf_report_measured(report, round->name, "get-busy-p50", bytes, median, round->nsides);
+  sfperf_report_measured(report, round->name, "get-busy-p99", bytes, p99, round->nsides);
+  free(us);
+}
+
+/* ---- The benchmark ----------------------------------------------------------------------------------------------- */
+
+static void measure_round(const sfperf_job_t *job, sfperf_report_t *report, round_t *round, bool counts)
+{
+  if (job->options->busy_ms > 0) {
+    measure_busy(job, report, round);
+    return;
+  }
+  for (int operation = SFPERF_RMA_PUT; operation < SFPERF_RMA_READ_INC; operation++)
+    measure_operation(job, report, round, (sfperf_rma_operation_t)operation);
+  if (counts)
+    measure_operation(job, report, round, SFPERF_RMA_READ_INC);
+}
+
 void sfperf_onesided(const sfperf_job_t *job)
 {
   const sfperf_list_t *sizes = &job->options->sizes;
@@ -170,17 +234,17 @@ void sfperf_onesided(const sfperf_job_t *job)
     sfperf_report_note(&report, "memcpy is left out: these are two nodes");
   if (job->nodes->count > 1 && job->machine->one_host)
     sfperf_report_note(&report, "these nodes are one host: Open MPI shares windows unless it has --mca osc pt2pt");
-  sfperf_report_note(&report, "Global Arrays is left out: it is not built in");
+  if (sfperf_ga_note != NULL)
+    sfperf_report_note(&report, sfperf_ga_note);
+  sfperf_ga_start();
   for (int i = 0; i < 2 * sizes->n; i++) {
     int64_t count = sizes->at[i / 2] / 8, rows = i % 2 == 0 ? 1 : rows_of(count);
     round_t round;
     if (i % 2 != 0 && rows == 1)
       continue;
     round_init(job, &round, rows, count / rows);
-    for (int operation = SFPERF_RMA_PUT; operation < SFPERF_RMA_READ_INC; operation++)
-      measure_operation(job, &report, &round, (sfperf_rma_operation_t)operation);
-    if (i == 0)
-      measure_operation(job, &report, &round, SFPERF_RMA_READ_INC);
+    measure_round(job, &report, &round, i == 0);
     round_free(&round);
   }
+  sfperf_ga_stop();
 }

@@ -7,6 +7,38 @@
 
 #include "tools/sfperf/fail.h"
 
+enum { EXIT_USAGE = 2 };
+
+void sfperf_tiles_init(sfperf_tiles_t *tiles, sf_context_t *context, int64_t extent, int64_t ntasks, bool in_blocks)
+{
+  int64_t across = 1;
+  *tiles = (sfperf_tiles_t){
+      .context = context, .rank = sf_rank(context), .size = sf_size(context), .in_blocks = in_blocks, .extent = extent};
+  for (int n = 1; n * n <= tiles->size; n++)
+    tiles->grid[0] = tiles->size % n == 0 ? n : tiles->grid[0];
+  tiles->grid[1] = tiles->size / tiles->grid[0];
+  while ((across + 1) * (across + 1) <= ntasks)
+    across++;
+  tiles->edge = extent / across;
+  bool fits = across * across == ntasks && tiles->edge * across == extent && tiles->edge > 0;
+  for (int d = 0; d < 2; d++)
+    fits = fits && (in_blocks ? across : tiles->edge) % tiles->grid[d] == 0;
+  if (!fits)
+    sfperf_fail_all(EXIT_USAGE,
+                    "%lld tasks on %d x %d ranks: square tiles of %lld x %lld elements expected, %s of each rank",
+                    (long long)ntasks, tiles->grid[0], tiles->grid[1], (long long)extent, (long long)extent,
+                    in_blocks ? "as many" : "with as many elements");
+  size_t bytes = (size_t)(tiles->edge * tiles->edge) * sizeof(double);
+  tiles->values = sfperf_malloc(bytes);
+  tiles->result = sfperf_malloc(bytes);
+}
+
+void sfperf_tiles_free(sfperf_tiles_t *tiles)
+{
+  free(tiles->values);
+  free(tiles->result);
+}
+
 /* First row and column of a tile. */
 static void find_tile(const sfperf_tiles_t *tiles, int64_t number, int64_t lo[2])
 {
@@ -27,10 +59,11 @@ static void *array_create(const sfperf_tiles_t *tiles)
 {
   array_t *array = sfperf_malloc(sizeof *array);
   const int64_t extent[] = {tiles->extent, tiles->extent}, one = 1;
-  const sf_array_distribution_t elements = {.grid = {tiles->grid[0], tiles->grid[1]}, .block = {1, 1}};
+  const int64_t block = tiles->in_blocks ? 0 : 1;
+  const sf_array_distribution_t distribution = {.grid = {tiles->grid[0], tiles->grid[1]}, .block = {block, block}};
   sf_group_t *world = sf_group_world(tiles->context);
   array->tiles = tiles;
-  sfperf_check(sf_array_create(world, SF_DOUBLE, 2, extent, &elements, &array->matrix), "sf_array_create");
+  sfperf_check(sf_array_create(world, SF_DOUBLE, 2, extent, &distribution, &array->matrix), "sf_array_create");
   sfperf_check(sf_array_create(world, SF_INT64, 1, &one, NULL, &array->counter), "sf_array_create");
   return array;
 }
@@ -111,13 +144,14 @@ static MPI_Win window_create(int64_t nelements)
 static void *mpi_create(const sfperf_tiles_t *tiles)
 {
   windows_t *windows = sfperf_malloc(sizeof *windows);
-  const int64_t rows = tiles->edge / tiles->grid[0], columns = tiles->edge / tiles->grid[1];
+  const int grid[] = {tiles->in_blocks ? 1 : tiles->grid[0], tiles->in_blocks ? 1 : tiles->grid[1]};
+  const int64_t rows = tiles->edge / grid[0], columns = tiles->edge / grid[1];
   MPI_Datatype row;
   windows->tiles = tiles;
   windows->matrix = window_create(tiles->extent / tiles->grid[0] * (tiles->extent / tiles->grid[1]));
   windows->counter = window_create(512); /* a page: see rma.c */
-  MPI_Type_vector((int)columns, 1, tiles->grid[1], MPI_DOUBLE, &row);
-  MPI_Type_create_hvector((int)rows, 1, (MPI_Aint)tiles->edge * tiles->grid[0] * 8, row, &windows->origin);
+  MPI_Type_vector((int)columns, 1, grid[1], MPI_DOUBLE, &row);
+  MPI_Type_create_hvector((int)rows, 1, (MPI_Aint)tiles->edge * grid[0] * 8, row, &windows->origin);
   MPI_Type_vector((int)rows, (int)columns, (int)(tiles->extent / tiles->grid[1]), MPI_DOUBLE, &windows->target);
   MPI_Type_commit(&windows->origin);
   MPI_Type_commit(&windows->target);
@@ -135,21 +169,32 @@ static int64_t mpi_draw(void *opaque)
   return number;
 }
 
+/* Accesses the elements of one rank: in the tile from first on, in the rank's memory from element (row, column) on. */
+static void mpi_access_rank(const windows_t *windows, int owner, int64_t first, int64_t row, int64_t column,
+                            bool is_get)
+{
+  const sfperf_tiles_t *tiles = windows->tiles;
+  MPI_Aint at = row * (tiles->extent / tiles->grid[1]) + column;
+  if (is_get)
+    MPI_Get(tiles->result + first, 1, windows->origin, owner, at, 1, windows->target, windows->matrix);
+  else
+    MPI_Accumulate(tiles->values + first, 1, windows->origin, owner, at, 1, windows->target, MPI_SUM, windows->matrix);
+}
+
 /* Accesses the elements of each rank, beginning with this one: ranks do not all begin with the same. */
 static void mpi_access(const windows_t *windows, int64_t number, bool is_get)
 {
   const sfperf_tiles_t *tiles = windows->tiles;
+  const int64_t rows = tiles->extent / tiles->grid[0], columns = tiles->extent / tiles->grid[1];
   int64_t lo[2];
   find_tile(tiles, number, lo);
-  for (int k = 0; k < tiles->size; k++) {
+  for (int k = 0; !tiles->in_blocks && k < tiles->size; k++) {
     int owner = (tiles->rank + k) % tiles->size, row = owner / tiles->grid[1], column = owner % tiles->grid[1];
-    int64_t first = row * tiles->edge + column;
-    MPI_Aint at = lo[0] / tiles->grid[0] * (tiles->extent / tiles->grid[1]) + lo[1] / tiles->grid[1];
-    if (is_get)
-      MPI_Get(tiles->result + first, 1, windows->origin, owner, at, 1, windows->target, windows->matrix);
-    else
-      MPI_Accumulate(tiles->values + first, 1, windows->origin, owner, at, 1, windows->target, MPI_SUM,
-                     windows->matrix);
+    mpi_access_rank(windows, owner, row * tiles->edge + column, lo[0] / tiles->grid[0], lo[1] / tiles->grid[1], is_get);
+  }
+  if (tiles->in_blocks) {
+    int owner = (int)(lo[0] / rows * tiles->grid[1] + lo[1] / columns);
+    mpi_access_rank(windows, owner, 0, lo[0] % rows, lo[1] % columns, is_get);
   }
   MPI_Win_flush_local_all(windows->matrix);
 }

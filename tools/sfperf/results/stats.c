@@ -19,6 +19,12 @@ static double quantile(const double sorted[], int count, double fraction)
   return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
 }
 
+double sfperf_quantile(double samples[], int count, double fraction)
+{
+  qsort(samples, (size_t)count, sizeof samples[0], compare_doubles);
+  return quantile(samples, count, fraction);
+}
+
 sfperf_stats_t sfperf_stats(const double samples[], int count)
 {
   double sorted[count];

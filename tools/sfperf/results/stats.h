@@ -13,4 +13,7 @@ typedef struct sfperf_stats {
 /* Statistics of count >= 1 samples, which are left as they are. Quartiles interpolate linearly between samples. */
 sfperf_stats_t sfperf_stats(const double samples[], int count);
 
+/* Sorts count >= 1 samples and returns the quantile, from 0 to 1, interpolated linearly. */
+double sfperf_quantile(double samples[], int count, double fraction);
+
 #endif
