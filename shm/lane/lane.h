@@ -149,17 +149,25 @@ static inline void sfshm_lane_refresh(sfshm_lane_tx_t *tx)
     tx->consumed = consumed;
 }
 
+/* Whether the writer has eager slots. */
+static inline bool sfshm_lane_has_eager(const sfshm_lane_rx_t *rx)
+{
+  /* Pairs with the release in sfshm_lane_offer_eager. */
+  return atomic_load_explicit(&rx->control->eager, memory_order_acquire) != 0;
+}
+
 /* Reads all credits, also those in the stamps of messages that have not been read yet, because none of these may be
- * read before another message is posted. */
+ * read before another message is posted. Messages in eager slots bring no credits, but those after them may. */
 static inline void sfshm_lane_refresh_fully(sfshm_lane_tx_t *tx, const sfshm_lane_rx_t *rx)
 {
   sfshm_lane_refresh(tx);
   for (uint64_t message = rx->received + 1; message <= rx->received + SFSHM_LANE_SLOTS; message++) {
     const sfshm_slot_t *slot = &rx->slots[(message - 1) % SFSHM_LANE_SLOTS];
     uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
-    if (!sfshm_stamp_is_of(stamp, message))
+    if (sfshm_stamp_is_of(stamp, message))
+      sfshm_lane_note(tx, stamp);
+    else if (!sfshm_lane_has_eager(rx))
       return;
-    sfshm_lane_note(tx, stamp);
   }
 }
 
@@ -216,14 +224,8 @@ static inline void sfshm_lane_offer_eager(sfshm_lane_tx_t *tx, sfshm_slot_t *eag
   tx->eager = eager;
   tx->control->eager_segment = segment;
   tx->control->eager_offset = offset;
-  /* Pairs with the acquire below. */
+  /* Pairs with the acquire in sfshm_lane_has_eager. */
   atomic_store_explicit(&tx->control->eager, 1, memory_order_release);
-}
-
-/* Whether the writer has eager slots. */
-static inline bool sfshm_lane_has_eager(const sfshm_lane_rx_t *rx)
-{
-  return atomic_load_explicit(&rx->control->eager, memory_order_acquire) != 0;
 }
 
 /* Returns the eager slot for the next message; NULL if none is free. rx is the opposite lane. */

@@ -1,17 +1,30 @@
-/* A pair of lanes between two ranks: shm/lane/lane.h, with 3 slots instead of 8. Rank 0 may put off all reading until it has
- * posted everything, as a rank does whose operations wait for a third rank; rank 1 reads what comes. Both post whenever
- * they like, and rank 0 may ask for new cells as it goes. Checked: every message is read whole and in order, no slot or
- * cell is written before it has been consumed, or after it was given back; nobody waits for ever.
+/* A pair of lanes between two ranks: shm/lane/lane.h, with 3 slots instead of 8. Rank 0 may put off all reading until
+ * it has posted everything, as a rank does whose operations wait for a third rank; rank 1 reads what comes. Both post
+ * whenever they like, and rank 0 may ask for new cells as it goes. Checked: every message is read whole and in order,
+ * no slot or cell is written before it has been consumed, or after it was given back; nobody waits for ever.
+ *
+ * With EAGER the lanes have no cells, and the lane to rank 0 has 4 eager slots instead of 32: rank 1 may post any
+ * message to them, and uses one again if rank 0 puts off reading. Rank 0 has none, as for messages that eager slots do
+ * not take, and depends on all that rank 1 tells.
  *
  * Lanes pass messages by release and acquire, which total store order makes plain stores and loads in order: memory is
  * modelled as sequentially consistent. Counts don't wrap round here.
  *
+ * run.sh: also with -DEAGER
  * run.sh: must fail with -DCONTROL_ONLY  a writer without free slots that looks at the control line only
  * run.sh: must fail with -DHEAD_ONLY     ... and at the stamp of the message to be read next
  * run.sh: must fail with -DRARE_ACKS     telling the writer only after as many messages as there are slots
  * run.sh: must fail with -DEARLY_ACK     telling the writer before the message has been read
  * run.sh: must fail with -DEARLY_STAMP   the stamp is stored before the payload
- * run.sh: must fail with -DEARLY_GRANT   the grant is counted before it says which cells */
+ * run.sh: must fail with -DEARLY_GRANT   the grant is counted before it says which cells
+ * run.sh: must fail with -DEAGER_TELLS   a message in an eager slot counts as one that tells the writer
+ * run.sh: must fail with -DEAGER_HIDES   a writer without free slots that looks at messages before an eager one only
+ * run.sh: must fail with -DEAGER_ALWAYS  eager slots are used without regard to what has been consumed
+ * run.sh: must fail with -DEARLY_EAGER   the stamp of an eager slot is stored before the payload */
+
+#if defined(EAGER_TELLS) || defined(EAGER_HIDES) || defined(EAGER_ALWAYS) || defined(EARLY_EAGER)
+#define EAGER
+#endif
 
 #define SLOTS 3
 #ifdef RARE_ACKS
@@ -19,9 +32,16 @@
 #else
 #define ACK_INTERVAL (SLOTS - 1)
 #endif
-#define MESSAGES 4
+#ifdef EAGER
+#define EAGER_SLOTS 4
+#define MESSAGES(r) (4 + r * reuses)
+#define GRANTS 0
+#define GENERATIONS 1
+#else
+#define MESSAGES(r) 4
 #define GRANTS (1 - me) /* that a rank may ask for, besides the cells that it begins with */
 #define GENERATIONS 2
+#endif
 
 typedef slot_t {
   byte number; /* of the stamp */
@@ -29,6 +49,12 @@ typedef slot_t {
   byte payload;
   bool grow; /* the message asks for cells */
 };
+#ifdef EAGER
+typedef eager_slot_t {
+  byte number;
+  byte payload;
+};
+#endif
 typedef cells_t {
   byte cell[SLOTS];
   bool free;
@@ -37,6 +63,9 @@ typedef cells_t {
 typedef lane_t {
   slot_t slot[SLOTS];
   byte consumed; /* control line */
+#ifdef EAGER
+  eager_slot_t eager[EAGER_SLOTS]; /* in the writer's memory */
+#endif
   byte grants;
   byte granted; /* which cells */
   cells_t cells[GENERATIONS];
@@ -54,6 +83,9 @@ typedef rank_t {
   byte rx_cells;
 };
 rank_t rank[2];
+#ifdef EAGER
+bit reuses; /* rank 1 posts one message more than there are eager slots */
+#endif
 
 #define other (1 - me)
 #define outgoing lane[other]
@@ -63,10 +95,26 @@ rank_t rank[2];
 #define is_full (self.posted - self.consumed >= SLOTS)
 #define arrived(n) (incoming.slot[(n - 1) % SLOTS].number == n)
 #define head (self.received + 1)
+#define posting outgoing.slot[self.posted % SLOTS]
+#define reading incoming.slot[self.received % SLOTS]
+#ifdef EAGER
+#define posting_eagerly outgoing.eager[self.posted % EAGER_SLOTS]
+#define reading_eagerly incoming.eager[self.received % EAGER_SLOTS]
+#ifdef EAGER_ALWAYS
+#define may_post_eagerly (me == 1)
+#else
+#define may_post_eagerly (me == 1 && self.posted - self.consumed < EAGER_SLOTS)
+#endif
+#endif
 
 /* What the stamp of message n says, if it has arrived and is news. */
 #define has_news(n) (arrived(n) && incoming.slot[(n - 1) % SLOTS].told > self.consumed)
 #define told_by(n) incoming.slot[(n - 1) % SLOTS].told
+#ifdef EAGER_HIDES
+#define is_seen(n) (arrived(head) && (n < head + 2 || arrived(head + 1)))
+#else
+#define is_seen(n) true
+#endif
 
 /* Looks at whatever may say that slots are free. Everything only grows: several looks are as good as one. */
 inline refresh()
@@ -83,11 +131,11 @@ inline refresh()
     fi;
 #ifndef HEAD_ONLY
     if
-    :: has_news(head + 1) -> self.consumed = told_by(head + 1)
+    :: has_news(head + 1) && is_seen(head + 1) -> self.consumed = told_by(head + 1)
     :: else
     fi;
     if
-    :: has_news(head + 2) -> self.consumed = told_by(head + 2)
+    :: has_news(head + 2) && is_seen(head + 2) -> self.consumed = told_by(head + 2)
     :: else
     fi
 #endif
@@ -101,37 +149,57 @@ inline refresh()
 #ifdef HEAD_ONLY
 #define can_refresh (outgoing.consumed > self.consumed || has_news(head))
 #else
-#define can_refresh (outgoing.consumed > self.consumed || has_news(head) || has_news(head + 1) || has_news(head + 2))
+#define can_refresh                                                                                                \
+  (outgoing.consumed > self.consumed || has_news(head) || (has_news(head + 1) && is_seen(head + 1)) ||             \
+   (has_news(head + 2) && is_seen(head + 2)))
 #endif
 #endif
 
 /* sfshm_lane_post. Each store is a step of its own. */
 inline post(asks)
 {
-  byte index;
-  index = self.posted % SLOTS;
 #ifdef EARLY_STAMP
-  outgoing.slot[index].number = self.posted + 1;
+  posting.number = self.posted + 1;
 #endif
   d_step {
-    outgoing.slot[index].grow = asks;
-    outgoing.slot[index].payload = self.posted + 1
+    posting.grow = asks;
+    posting.payload = self.posted + 1
   }
+#ifndef EAGER
   if
   :: !asks ->
      atomic {
        assert(!outgoing.cells[self.tx_cells].free);
-       outgoing.cells[self.tx_cells].cell[index] = self.posted + 1
+       outgoing.cells[self.tx_cells].cell[self.posted % SLOTS] = self.posted + 1
      }
   :: else
   fi;
+#endif
   d_step { /* one store */
-    self.posted++;
     self.told = self.received;
-    outgoing.slot[index].number = self.posted;
-    outgoing.slot[index].told = self.told
+    posting.number = self.posted + 1;
+    posting.told = self.told;
+    self.posted++
   }
 }
+
+#ifdef EAGER
+/* sfshm_lane_post_eager. */
+inline post_eagerly()
+{
+#ifdef EARLY_EAGER
+  posting_eagerly.number = self.posted + 1;
+#endif
+  posting_eagerly.payload = self.posted + 1;
+  d_step {
+#ifdef EAGER_TELLS
+    self.told = self.received;
+#endif
+    posting_eagerly.number = self.posted + 1;
+    self.posted++
+  }
+}
+#endif
 
 /* sfshm_lane_grant: the cells used until now are free for other uses then. */
 inline grant()
@@ -166,8 +234,6 @@ inline consume(now)
 /* sfshm_lane_peek, and reading. */
 inline read()
 {
-  byte at;
-  at = self.received % SLOTS;
   if
   :: has_news(head) -> d_step { self.consumed = told_by(head) }
   :: else
@@ -175,17 +241,29 @@ inline read()
 #ifdef EARLY_ACK
   incoming.consumed = head;
 #endif
-  assert(incoming.slot[at].payload == head);
+  assert(reading.payload == head);
+#ifdef EAGER
+  consume(false)
+#else
   if
-  :: incoming.slot[at].grow ->
+  :: reading.grow ->
      grant();
      consume(true)
   :: else ->
-     assert(incoming.cells[self.rx_cells].cell[at] == head);
+     assert(incoming.cells[self.rx_cells].cell[self.received % SLOTS] == head);
      consume(false)
-  fi;
-  at = 0
+  fi
+#endif
 }
+
+#ifdef EAGER
+/* sfshm_lane_peek_eager, and reading. */
+inline read_eagerly()
+{
+  assert(reading_eagerly.payload == head);
+  consume(false)
+}
+#endif
 
 /* The last messages are ones with payload, so that the last grant is used. */
 proctype run_rank(bit me; bool defers)
@@ -193,11 +271,15 @@ proctype run_rank(bit me; bool defers)
   bool asked;
   byte asks;
   do
-  :: self.posted == MESSAGES && self.received == MESSAGES -> break
-  :: arrived(head) && (!defers || self.posted == MESSAGES) -> read()
-  :: self.posted < MESSAGES && is_full && can_refresh -> refresh()
-  :: self.posted < MESSAGES && !is_full && !asked -> post(false)
-  :: self.posted < MESSAGES - 1 && !is_full && !asked && asks < GRANTS ->
+  :: self.posted == MESSAGES(me) && self.received == MESSAGES(other) -> break
+  :: arrived(head) && (!defers || self.posted == MESSAGES(me)) -> read()
+#ifdef EAGER
+  :: !arrived(head) && reading_eagerly.number == head && (!defers || self.posted == MESSAGES(me)) -> read_eagerly()
+  :: self.posted < MESSAGES(me) && may_post_eagerly -> post_eagerly()
+#endif
+  :: self.posted < MESSAGES(me) && is_full && can_refresh -> refresh()
+  :: self.posted < MESSAGES(me) && !is_full && !asked -> post(false)
+  :: self.posted < MESSAGES(me) - 1 && !is_full && !asked && asks < GRANTS ->
      asks++;
      asked = true;
      post(true)
@@ -213,7 +295,10 @@ init
   atomic {
     run run_rank(1, false);
     if
-    :: run run_rank(0, true)
+    :: run run_rank(0, true);
+#ifdef EAGER
+       reuses = 1
+#endif
     :: run run_rank(0, false)
     fi
   }

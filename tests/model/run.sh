@@ -1,7 +1,8 @@
 #!/bin/bash
 # Checks one model with Spin: run.sh FILE.pml. First all its states for deadlocks and failing assertions, then each of
 # its ltl properties, over runs in which every process that can go on does so at last. A line of the model that says
-# "run.sh: must fail with -DNAME" names a variant in which the first of these must find an error.
+# "run.sh: also with -DNAME" names a variant whose states are checked as well, "run.sh: must fail with -DNAME" one in
+# which this must find an error.
 set -eu
 model=$(realpath "$1")
 name=$(basename "$model" .pml)
@@ -41,6 +42,12 @@ properties=$(sed -n 's/^[[:space:]]*ltl[[:space:]]\{1,\}\([A-Za-z_0-9]*\).*/\1/p
 [ -z "$properties" ] || compile -O1 -DNFAIR=4
 for property in $properties; do
   verify "$property" -a -f -m1000000 -N "$property"
+done
+
+for variant in $(sed -n 's/.*run\.sh: also with \(-D[A-Z_]*\).*/\1/p' model.pml); do
+  spin -a "$variant" model.pml
+  compile -O1 -DSAFETY -DNOCLAIM
+  verify "deadlocks and assertions with $variant" -m1000000
 done
 
 for variant in $(sed -n 's/.*run\.sh: must fail with \(-D[A-Z_]*\).*/\1/p' model.pml); do

@@ -125,6 +125,23 @@ START_TEST(stamps_of_unread_messages_count)
 }
 END_TEST
 
+/* Rank 1's first message is in an eager slot, the later ones, which tell, are not. */
+START_TEST(stamps_after_an_eager_message_count)
+{
+  static sfshm_slot_t eager[SFSHM_EAGER_SLOTS];
+  ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
+  sfshm_lane_offer_eager(&sftest_end[1].tx, eager, 0, 0);
+  sfshm_lane_post_eager(&sftest_end[1].tx, sfshm_lane_claim_eager(&sftest_end[1].tx, &sftest_end[1].rx), 0);
+  for (int i = 0; i < 8; i++) {
+    ck_assert(!consume(1, false));
+    if (i % 3 == 2 || i == 7)
+      ck_assert(post(1, 0));
+  }
+  ck_assert_uint_eq(told_by_control(0), 0);
+  ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
+}
+END_TEST
+
 /* A message stays unread while the other lane goes on for long: what its stamp says is old by then. */
 START_TEST(old_stamps_tell_nothing)
 {
@@ -279,6 +296,7 @@ static Suite *lane_suite(void)
   tcase_add_test(steps, a_writer_that_waits_is_told_at_once);
   tcase_add_test(steps, stamps_tell_without_the_control_line);
   tcase_add_test(steps, stamps_of_unread_messages_count);
+  tcase_add_test(steps, stamps_after_an_eager_message_count);
   tcase_add_test(steps, old_stamps_tell_nothing);
   tcase_add_test(steps, cells_are_granted);
   tcase_add_test(steps, each_slot_has_its_cell);
