@@ -1,7 +1,6 @@
 /* A daemon and its clients in one thread, for tests. */
 #include "tests/unit/daemon_fixture.h"
 
-#include <check.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +72,24 @@ void sftest_daemon_expect_idle(sftest_daemon_t *daemon)
   ck_assert_int_eq(daemon->server->nheld_fds, 0);
 }
 
+sftest_daemon_t daemon_;
+
+static void start(void)
+{
+  sftest_daemon_start(&daemon_);
+}
+
+static void stop(void)
+{
+  sftest_daemon_expect_idle(&daemon_);
+  sftest_daemon_stop(&daemon_);
+}
+
+void sftest_daemon_for_case(TCase *tcase)
+{
+  tcase_add_checked_fixture(tcase, start, stop);
+}
+
 /* ---- Clients ---- */
 
 void sftest_connect(sftest_daemon_t *daemon, sftest_client_t *client)
@@ -107,6 +124,11 @@ void sftest_send(sftest_client_t *client, const Sfproto__Message *message, const
       return; /* the daemon has ended the connection: shows in what is expected next */
     uv_run(&client->daemon->loop, UV_RUN_NOWAIT);
   }
+}
+
+void sftest_send_bytes(sftest_client_t *client, const void *bytes, size_t n)
+{
+  ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
 static int edges_region(size_t length_bytes)
@@ -182,13 +204,25 @@ void sftest_join_all(sftest_daemon_t *daemon, sftest_client_t clients[], const c
 {
   for (int32_t r = 0; r < size; r++)
     sftest_join(daemon, &clients[r], job, r, size);
+  for (int32_t r = 0; r < size; r++)
+    sftest_expect_welcome(&clients[r], size);
+}
+
+void sftest_expect_welcome(sftest_client_t *client, int32_t size)
+{
+  sfproto_incoming_t incoming;
+  sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
+  const Sfproto__Welcome *welcome = incoming.message->welcome;
+  ck_assert_str_eq(welcome->software, SFD_SOFTWARE);
+  ck_assert_uint_eq(welcome->n_local_ranks, (size_t)size);
   for (int32_t r = 0; r < size; r++) {
-    sfproto_incoming_t incoming;
-    sftest_expect(&clients[r], SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
-    clients[r].job_id = incoming.message->welcome->job_id;
-    ck_assert_int_eq(incoming.nfds, 1);
-    sfproto_incoming_free(&incoming);
+    ck_assert_int_eq(welcome->local_ranks[r]->rank, r);
+    ck_assert_int_eq(welcome->local_ranks[r]->pid, getpid());
+    ck_assert_uint_eq(welcome->local_ranks[r]->probe_address, 0x1000 + (uint64_t)r);
   }
+  ck_assert_int_eq(incoming.nfds, 1);
+  client->job_id = welcome->job_id;
+  sfproto_incoming_free(&incoming);
 }
 
 void sftest_drop_all(sftest_client_t clients[], int32_t size)

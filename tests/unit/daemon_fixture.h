@@ -3,6 +3,7 @@
 #ifndef SFTEST_DAEMON_FIXTURE_H
 #define SFTEST_DAEMON_FIXTURE_H
 
+#include <check.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
@@ -27,6 +28,11 @@ void sftest_daemon_start(sftest_daemon_t *daemon);
 /* Also expects that no descriptor is left over: all clients must have been dropped. */
 void sftest_daemon_stop(sftest_daemon_t *daemon);
 
+/* For tests with one daemon. sftest_daemon_for_case: before each test of the case it is started; after it the daemon
+ * has nothing left. */
+extern sftest_daemon_t daemon_;
+void sftest_daemon_for_case(TCase *tcase);
+
 /* Lets the daemon do everything that it can do now. */
 void sftest_daemon_settle(sftest_daemon_t *daemon);
 
@@ -50,6 +56,9 @@ void sftest_drop(sftest_client_t *client);
 /* A message whose request is the client's next; the body is the caller's to set. */
 Sfproto__Message sftest_message(sftest_client_t *client);
 void sftest_send(sftest_client_t *client, const Sfproto__Message *message, const int fds[], int nfds);
+
+/* What is no message. */
+void sftest_send_bytes(sftest_client_t *client, const void *bytes, size_t n);
 
 /* A new region of a kind: its descriptor, the caller's to close. */
 int sftest_region(sfshm_region_kind_t kind, size_t length_bytes);
@@ -83,6 +92,9 @@ void sftest_receive(sftest_client_t *client, sfproto_incoming_t *incoming);
 /* The same, of that kind, and an answer to the last request. */
 void sftest_expect(sftest_client_t *client, Sfproto__Message__BodyCase body, sfproto_incoming_t *incoming);
 void sftest_expect_done(sftest_client_t *client);
+
+/* Welcome to a job of that size, all of it on this node: takes the job's id. */
+void sftest_expect_welcome(sftest_client_t *client, int32_t size);
 
 /* An Error with that status whose detail contains the text. */
 void sftest_expect_error(sftest_client_t *client, sf_status_t status, const char *text);

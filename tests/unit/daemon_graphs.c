@@ -177,3 +177,28 @@ uint64_t sftest_ring(sftest_client_t clients[], int32_t size)
     sftest_expect_ready(&clients[r], peers.graph, r, around, neighbours(r, size, around), NULL);
   return peers.graph;
 }
+
+/* ---- A job beside those of the test ---- */
+
+#define OTHER_SIZE 2
+
+static sftest_client_t other[OTHER_SIZE];
+
+static void join_other(void)
+{
+  sftest_join_all(&daemon_, other, "other", OTHER_SIZE);
+}
+
+static void drop_other(void)
+{
+  sftest_ring(other, OTHER_SIZE);
+  for (int r = 0; r < OTHER_SIZE; r++)
+    sftest_expect_no_alert(&other[r]);
+  sftest_drop_all(other, OTHER_SIZE);
+}
+
+void sftest_daemon_beside_job(TCase *tcase)
+{
+  sftest_daemon_for_case(tcase);
+  tcase_add_checked_fixture(tcase, join_other, drop_other);
+}

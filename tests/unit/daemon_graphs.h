@@ -49,6 +49,9 @@ void sftest_expect_ready(sftest_client_t *client, uint64_t graph, int32_t own, c
 /* Sets up the graph in which every rank has edges to the next one of the group of all, 2 to size clients. */
 uint64_t sftest_ring(sftest_client_t clients[], int32_t size);
 
+/* sftest_daemon_for_case with two ranks of another job, which notice nothing of a test and are served after it. */
+void sftest_daemon_beside_job(TCase *tcase);
+
 Sfproto__SetupError sftest_setup_error(sf_status_t status, int32_t rank, int64_t leaf, const char *detail);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 
-sftest_daemon_t daemon_;
 sftest_client_t clients[SFTEST_JOB_MAX];
 
 static int32_t job_size;

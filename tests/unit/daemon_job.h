@@ -9,7 +9,6 @@
 
 #define SFTEST_JOB_MAX 4
 
-extern sftest_daemon_t daemon_;
 extern sftest_client_t clients[SFTEST_JOB_MAX];
 
 /* Before each test of the case a daemon is started, and so many clients join job "job"; after it they have gone, and

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/system/cluster.h"
+#include "tests/system/operations/fields.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define RANKS 4
+#define RANKS SFTEST_FIELDS_RANKS
 #define ROUNDS 3
 
 /* Where a rank's fields are. */
@@ -128,9 +128,8 @@ static void exchange(sftest_rank_t *self, sf_context_t *context, sf_graph_t *gra
 {
   for (int bcast = 0; bcast < 2; bcast++) {
     fields_t fields;
-    sf_request_t *request;
     make(self, context, shape, place, bcast != 0, &fields);
-    SFTEST_OK(self, (bcast ? sf_bcast_init_v : sf_reduce_init_v)(graph, shape->nfields, fields.list, &request));
+    sf_request_t *request = sftest_fields_init(self, graph, shape->nfields, fields.list, bcast);
     for (int round = 0; round < ROUNDS; round++) {
       sftest_at(self, "%d fields of %lld vertices, place %d, bcast %d, round %d", shape->nfields,
                 (long long)shape->vertices, (int)place, bcast, round);
@@ -162,11 +161,9 @@ static int exchange_all(sftest_rank_t *self)
   return 0;
 }
 
-static const int32_t placings[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 0}};
-
 START_TEST(payloads)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, exchange_all, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, exchange_all, NULL);
 }
 END_TEST
 
@@ -208,7 +205,7 @@ static int share_roots(sftest_rank_t *self)
 
 START_TEST(shared_roots)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, share_roots, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, share_roots, NULL);
 }
 END_TEST
 
@@ -284,7 +281,7 @@ static int start_together(sftest_rank_t *self)
 
 START_TEST(together)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, start_together, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_together, NULL);
 }
 END_TEST
 
@@ -315,7 +312,7 @@ static int start_apart(sftest_rank_t *self)
 
 START_TEST(apart)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, start_apart, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_apart, NULL);
 }
 END_TEST
 
@@ -363,7 +360,7 @@ static int refuse(sftest_rank_t *self)
 
 START_TEST(arguments)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[0], RANKS, refuse, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[0], RANKS, refuse, NULL);
 }
 END_TEST
 

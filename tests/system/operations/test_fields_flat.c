@@ -4,18 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/system/cluster.h"
+#include "tests/system/operations/fields.h"
 #include "tests/unit/runner.h"
 
-#define RANKS 4
+#define RANKS SFTEST_FIELDS_RANKS
 #define ROOTS 60
 #define MOST 200 /* leaves of a rank */
 #define FIELDS 5
 #define UNIT_BYTES 24 /* of the largest unit */
 #define AT_ONCE 12    /* more than the messages for which a lane has slots */
 #define CALLS 2
-
-static const int32_t placings[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 0}};
 
 /* How the fields lie in memory. */
 typedef enum spacing { ADJOINING, APART, FAR, ODD, SPACINGS } spacing_t;
@@ -82,31 +80,23 @@ static void require_equal(sftest_rank_t *self, const data_t *found, const data_t
                      memcmp(found->arrays[k][side], expected->arrays[k][side], (size_t)n[side] * unit_bytes) == 0);
 }
 
-static void one_by_one(sftest_rank_t *self, sf_graph_t *graph, const sf_field_t fields[FIELDS], bool bcast)
-{
-  for (int k = 0; k < FIELDS; k++)
-    SFTEST_OK(self, bcast ? sf_bcast(graph, fields[k].unit, fields[k].rootdata, fields[k].leafdata, fields[k].op)
-                          : sf_reduce(graph, fields[k].unit, fields[k].leafdata, fields[k].rootdata, fields[k].op));
-}
-
 /* The same call again and again, then a persistent request. */
 static void operate(sftest_rank_t *self, sf_graph_t *graph, const unit_t *unit, spacing_t spacing, const int64_t n[2],
                     bool bcast)
 {
   data_t found, expected;
   sf_field_t fields[FIELDS], apart[FIELDS];
-  sf_request_t *request, *persistent;
   data_init(&found, spacing, unit->bytes, n);
   data_init(&expected, APART, unit->bytes, n);
   list_fields(&found, unit, fields);
   list_fields(&expected, unit, apart);
-  SFTEST_OK(self, (bcast ? sf_bcast_init_v : sf_reduce_init_v)(graph, FIELDS, fields, &persistent));
+  sf_request_t *persistent = sftest_fields_init(self, graph, FIELDS, fields, bcast);
   for (int call = 0; call < 2 * CALLS; call++) {
     fill(self, &found, unit->bytes, n, call);
     fill(self, &expected, unit->bytes, n, call);
-    one_by_one(self, graph, apart, bcast);
+    sftest_fields_one_by_one(self, graph, FIELDS, apart, bcast);
     if (call < CALLS) {
-      SFTEST_OK(self, (bcast ? sf_bcast_begin_v : sf_reduce_begin_v)(graph, FIELDS, fields, &request));
+      sf_request_t *request = sftest_fields_begin(self, graph, FIELDS, fields, bcast);
       SFTEST_OK(self, sf_wait(&request));
     } else {
       SFTEST_OK(self, sf_start(persistent));
@@ -129,7 +119,7 @@ static void operate_at_once(sftest_rank_t *self, sf_graph_t *graph, const unit_t
     data_init(&found[i], APART, unit->bytes, n);
     fill(self, &found[i], unit->bytes, n, i);
     list_fields(&found[i], unit, fields);
-    SFTEST_OK(self, sf_bcast_init_v(graph, FIELDS, fields, &requests[i]));
+    requests[i] = sftest_fields_init(self, graph, FIELDS, fields, true);
   }
   for (int i = 0; i < AT_ONCE; i++)
     SFTEST_OK(self, sf_start(requests[i]));
@@ -138,7 +128,7 @@ static void operate_at_once(sftest_rank_t *self, sf_graph_t *graph, const unit_t
   list_fields(&expected, unit, fields);
   for (int i = 0; i < AT_ONCE; i++) {
     fill(self, &expected, unit->bytes, n, i);
-    one_by_one(self, graph, fields, true);
+    sftest_fields_one_by_one(self, graph, FIELDS, fields, true);
     require_equal(self, &found[i], &expected, unit->bytes, n);
     SFTEST_OK(self, sf_request_free(&requests[i]));
     data_free(&found[i]);
@@ -194,7 +184,7 @@ static int operate_all(sftest_rank_t *self)
 
 START_TEST(test_flat)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, operate_all, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_all, NULL);
 }
 END_TEST
 
@@ -204,7 +194,7 @@ int main(void)
   TCase *tests = tcase_create("alike");
   tcase_set_timeout(tests, 120);
   sftest_cluster_for_case(tests, 3);
-  tcase_add_loop_test(tests, test_flat, 0, 3);
+  tcase_add_loop_test(tests, test_flat, 0, SFTEST_FIELDS_PLACINGS);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

@@ -3,15 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/system/cluster.h"
+#include "tests/system/operations/fields.h"
 #include "tests/unit/runner.h"
 
-#define RANKS 4
+#define RANKS SFTEST_FIELDS_RANKS
 #define ROOTS 3000 /* of each rank: more units than the library hands to an op at once */
 #define FIELDS 4
 #define ROUNDS 2
-
-static const int32_t placings[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 0}};
 
 /* Neither associative nor commutative. */
 static uint64_t append(uint64_t in, uint64_t inout)
@@ -109,23 +107,18 @@ static void check(sftest_rank_t *self, const fields_t *found, const fields_t *on
 static void operate(sftest_rank_t *self, sf_graph_t *graph, bool bcast)
 {
   static fields_t fields, apart; /* of this process */
-  sf_request_t *request, *begun;
   fields_init(self, &fields);
   fields_init(self, &apart);
   fill(&apart, self->rank);
-  for (int k = 0; k < FIELDS; k++) {
-    const sf_field_t *one = &apart.list[k];
-    SFTEST_OK(self, bcast ? sf_bcast(graph, one->unit, one->rootdata, one->leafdata, one->op)
-                          : sf_reduce(graph, one->unit, one->leafdata, one->rootdata, one->op));
-  }
-  SFTEST_OK(self, (bcast ? sf_bcast_init_v : sf_reduce_init_v)(graph, FIELDS, fields.list, &request));
+  sftest_fields_one_by_one(self, graph, FIELDS, apart.list, bcast);
+  sf_request_t *request = sftest_fields_init(self, graph, FIELDS, fields.list, bcast);
   for (int round = 0; round < ROUNDS; round++) {
     fill(&fields, self->rank);
     SFTEST_OK(self, sf_start(request));
     SFTEST_OK(self, sf_wait(&request));
     check(self, &fields, &apart, bcast);
     fill(&fields, self->rank);
-    SFTEST_OK(self, (bcast ? sf_bcast_begin_v : sf_reduce_begin_v)(graph, FIELDS, fields.list, &begun));
+    sf_request_t *begun = sftest_fields_begin(self, graph, FIELDS, fields.list, bcast);
     SFTEST_OK(self, sf_wait(&begun));
     check(self, &fields, &apart, bcast);
     fill(&fields, self->rank);
@@ -153,7 +146,7 @@ static int operate_both(sftest_rank_t *self)
 
 START_TEST(test_ops)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, operate_both, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_both, NULL);
 }
 END_TEST
 
@@ -229,7 +222,8 @@ static int (*const cases[])(sftest_rank_t *) = {count_operations, pass_bad_field
 
 START_TEST(test_calls)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i % 3], RANKS, cases[_i / 3], NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i % SFTEST_FIELDS_PLACINGS], RANKS,
+                     cases[_i / SFTEST_FIELDS_PLACINGS], NULL);
 }
 END_TEST
 
@@ -239,8 +233,8 @@ int main(void)
   TCase *tests = tcase_create("ops");
   tcase_set_timeout(tests, 120);
   sftest_cluster_for_case(tests, 3);
-  tcase_add_loop_test(tests, test_ops, 0, 3);
-  tcase_add_loop_test(tests, test_calls, 0, 9);
+  tcase_add_loop_test(tests, test_ops, 0, SFTEST_FIELDS_PLACINGS);
+  tcase_add_loop_test(tests, test_calls, 0, 3 * SFTEST_FIELDS_PLACINGS);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

@@ -10,8 +10,6 @@
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
-static sftest_daemon_t daemon_;
-
 /* What was told, as far as it matters here. */
 static struct {
   int times;

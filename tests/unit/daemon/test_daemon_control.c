@@ -10,7 +10,6 @@
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/runner.h"
 
-static sftest_daemon_t daemon_;
 static sftest_client_t tool;
 
 static void setup(void)

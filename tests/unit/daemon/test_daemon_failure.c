@@ -17,7 +17,6 @@
 
 #define SIZE 3
 
-static sftest_daemon_t daemon_;
 static sftest_client_t other; /* a job that must not notice anything */
 
 static void setup(void)

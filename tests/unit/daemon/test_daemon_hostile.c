@@ -9,30 +9,6 @@
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
-static sftest_daemon_t daemon_;
-static sftest_client_t other[2]; /* a job that must not notice anything */
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, other, "other", 2);
-}
-
-static void teardown(void)
-{
-  sftest_ring(other, 2); /* still served */
-  for (int r = 0; r < 2; r++)
-    sftest_expect_no_alert(&other[r]);
-  sftest_drop_all(other, 2);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
-
-static void send_bytes(sftest_client_t *client, const void *bytes, size_t n)
-{
-  ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
-}
-
 typedef struct header {
   uint32_t magic;
   uint16_t version;
@@ -45,7 +21,7 @@ START_TEST(garbage_from_a_stranger)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
-  send_bytes(&client, "GET / HTTP/1.1\r\n\r\n", 18);
+  sftest_send_bytes(&client, "GET / HTTP/1.1\r\n\r\n", 18);
   sftest_expect_error(&client, SF_ERR_PROTO, "");
   sftest_expect_closed(&client);
   sftest_drop(&client);
@@ -58,7 +34,7 @@ START_TEST(other_version)
   sftest_client_t client;
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION + 1, .length = 100};
   sftest_connect(&daemon_, &client);
-  send_bytes(&client, &header, sizeof header);
+  sftest_send_bytes(&client, &header, sizeof header);
   sftest_expect_error(&client, SF_ERR_VERSION, "2");
   sftest_expect_closed(&client);
   sftest_drop(&client);
@@ -70,8 +46,8 @@ START_TEST(garbage_from_a_member)
   sftest_client_t clients[2];
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 4};
   sftest_join_all(&daemon_, clients, "job", 2);
-  send_bytes(&clients[0], &header, sizeof header);
-  send_bytes(&clients[0], "\xff\xff\xff\xff", 4);
+  sftest_send_bytes(&clients[0], &header, sizeof header);
+  sftest_send_bytes(&clients[0], "\xff\xff\xff\xff", 4);
   sftest_expect_error(&clients[0], SF_ERR_PROTO, "");
   sftest_expect_closed(&clients[0]);
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "was disconnected: ");
@@ -84,7 +60,7 @@ START_TEST(half_a_frame_and_death)
   sftest_client_t clients[2];
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 1000};
   sftest_join_all(&daemon_, clients, "job", 2);
-  send_bytes(&clients[0], &header, sizeof header);
+  sftest_send_bytes(&clients[0], &header, sizeof header);
   sftest_drop(&clients[0]);
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "died without sf_finalize");
   sftest_drop(&clients[1]);
@@ -263,7 +239,7 @@ START_TEST(last_word_that_is_read_late)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
-  send_bytes(&client, "garbage garbage garbage", 23);
+  sftest_send_bytes(&client, "garbage garbage garbage", 23);
   sftest_daemon_settle(&daemon_);
   ck_assert_int_eq(daemon_.server->clients->nsessions, 2);
   sftest_expect_error(&client, SF_ERR_PROTO, "");
@@ -283,7 +259,7 @@ START_TEST(last_word_that_is_not_read)
     uv_run(&daemon_.loop, UV_RUN_NOWAIT);
   }
   ck_assert_uint_gt(sfproto_conn_queued_bytes(session->conn), 0);
-  send_bytes(&client, "garbage garbage garbage", 23);
+  sftest_send_bytes(&client, "garbage garbage garbage", 23);
   sftest_daemon_settle(&daemon_);
   ck_assert_int_eq(session->state, SFD_SESSION_ENDING);
   for (int i = 0; i < 150 && daemon_.server->clients->nsessions > 2; i++) {
@@ -295,9 +271,9 @@ START_TEST(last_word_that_is_not_read)
 }
 END_TEST
 
-/* ---- Descriptors that take long to be closed ---- */
+/* ---- Shortage of descriptors ---- */
 
-/* Who is short of descriptors looks first, and receives the same. */
+/* A daemon that lacks descriptors looks first at what it receives, and receives the same. */
 START_TEST(looking_first)
 {
   sftest_client_t clients[2];
@@ -314,7 +290,7 @@ static Suite *suite(void)
   Suite *s = suite_create("daemon: hostile clients");
   TCase *tc = tcase_create("hostile");
   tcase_set_timeout(tc, 30);
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_beside_job(tc);
   tcase_add_test(tc, garbage_from_a_stranger);
   tcase_add_test(tc, other_version);
   tcase_add_test(tc, garbage_from_a_member);

@@ -6,38 +6,8 @@
 #include "daemon/membership/join.h"
 #include "daemon/net/channel.h"
 #include "shm/region/board.h"
-#include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
-
-static sftest_daemon_t daemon_;
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-}
-
-static void teardown(void)
-{
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
-
-static void expect_welcome(sftest_client_t *client, int32_t size)
-{
-  sfproto_incoming_t incoming;
-  sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
-  const Sfproto__Welcome *welcome = incoming.message->welcome;
-  ck_assert_str_eq(welcome->software, SFD_SOFTWARE);
-  ck_assert_uint_eq(welcome->n_local_ranks, (size_t)size);
-  for (int32_t r = 0; r < size; r++) {
-    ck_assert_int_eq(welcome->local_ranks[r]->rank, r);
-    ck_assert_int_eq(welcome->local_ranks[r]->pid, getpid());
-    ck_assert_uint_eq(welcome->local_ranks[r]->probe_address, 0x1000 + (uint64_t)r);
-  }
-  client->job_id = welcome->job_id;
-  sfproto_incoming_free(&incoming);
-}
 
 START_TEST(ranks_join_in_any_order)
 {
@@ -49,7 +19,7 @@ START_TEST(ranks_join_in_any_order)
     sftest_join(&daemon_, &clients[order[i]], "job", order[i], 4);
   }
   for (int r = 0; r < 4; r++)
-    expect_welcome(&clients[r], 4);
+    sftest_expect_welcome(&clients[r], 4);
   ck_assert_uint_eq(clients[0].job_id, clients[3].job_id);
   ck_assert_uint_ne(clients[0].job_id, 0);
   sftest_drop_all(clients, 4);
@@ -61,8 +31,8 @@ START_TEST(jobs_with_different_names_are_different)
   sftest_client_t a, b;
   sftest_join(&daemon_, &a, "a", 0, 1);
   sftest_join(&daemon_, &b, "b", 0, 1);
-  expect_welcome(&a, 1);
-  expect_welcome(&b, 1);
+  sftest_expect_welcome(&a, 1);
+  sftest_expect_welcome(&b, 1);
   ck_assert_uint_ne(a.job_id, b.job_id);
   sftest_drop(&a);
   sftest_drop(&b);
@@ -73,12 +43,12 @@ START_TEST(a_name_can_be_used_again_with_a_new_id)
 {
   sftest_client_t client;
   sftest_join(&daemon_, &client, "job", 0, 1);
-  expect_welcome(&client, 1);
+  sftest_expect_welcome(&client, 1);
   uint64_t first = client.job_id;
   sftest_drop(&client);
   sftest_daemon_expect_idle(&daemon_);
   sftest_join(&daemon_, &client, "job", 0, 1);
-  expect_welcome(&client, 1);
+  sftest_expect_welcome(&client, 1);
   ck_assert_uint_gt(client.job_id, first);
   sftest_drop(&client);
 }
@@ -146,7 +116,7 @@ START_TEST(forgotten_job_makes_room_at_once)
   sftest_join(&daemon_, &late, "job", 0, 2);
   sftest_expect_error(&late, SF_ERR_TIMEOUT, "rank 1");
   sftest_join(&daemon_, &next, "job", 0, 1);
-  expect_welcome(&next, 1);
+  sftest_expect_welcome(&next, 1);
   sftest_drop(&late);
   sftest_drop(&next);
 }
@@ -164,7 +134,7 @@ START_TEST(failed_job_takes_nobody_in_until_it_is_over)
   sftest_drop(&clients[1]);
   sftest_daemon_settle(&daemon_);
   sftest_join(&daemon_, &late, "job", 0, 1);
-  expect_welcome(&late, 1);
+  sftest_expect_welcome(&late, 1);
   sftest_drop(&late);
 }
 END_TEST
@@ -183,7 +153,7 @@ START_TEST(who_has_left_may_join_the_next_job_of_the_name)
   sftest_expect_done(&clients[1]);
   sftest_join(&daemon_, &again[1], "job", 1, 2);
   for (int r = 0; r < 2; r++)
-    expect_welcome(&again[r], 2);
+    sftest_expect_welcome(&again[r], 2);
   sftest_drop(&clients[1]);
   sftest_ring(again, 2);
   sftest_drop_all(again, 2);
@@ -274,7 +244,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: joining");
   TCase *tc = tcase_create("join");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_for_case(tc);
   tcase_add_test(tc, ranks_join_in_any_order);
   tcase_add_test(tc, jobs_with_different_names_are_different);
   tcase_add_test(tc, a_name_can_be_used_again_with_a_new_id);

@@ -3,41 +3,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/membership/join.h"
-#include "daemon/net/channel.h"
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_fixture.h"
-#include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
-
-static sftest_daemon_t daemon_;
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-}
-
-static void teardown(void)
-{
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
-
-static void expect_welcome(sftest_client_t *client, int32_t size)
-{
-  sfproto_incoming_t incoming;
-  sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
-  const Sfproto__Welcome *welcome = incoming.message->welcome;
-  ck_assert_str_eq(welcome->software, SFD_SOFTWARE);
-  ck_assert_uint_eq(welcome->n_local_ranks, (size_t)size);
-  for (int32_t r = 0; r < size; r++) {
-    ck_assert_int_eq(welcome->local_ranks[r]->rank, r);
-    ck_assert_int_eq(welcome->local_ranks[r]->pid, getpid());
-    ck_assert_uint_eq(welcome->local_ranks[r]->probe_address, 0x1000 + (uint64_t)r);
-  }
-  client->job_id = welcome->job_id;
-  sfproto_incoming_free(&incoming);
-}
 
 /* Sends a Hello to a job of size 2 that waits for its rank 1, and expects a refusal that leaves the job alone. */
 static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, const char *text)
@@ -52,8 +20,8 @@ static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, cons
   sftest_expect_nothing(&first);
   ck_assert_uint_eq(daemon_.server->statistics.refused, 1);
   sftest_join(&daemon_, &second, "job", 1, 2);
-  expect_welcome(&first, 2);
-  expect_welcome(&second, 2);
+  sftest_expect_welcome(&first, 2);
+  sftest_expect_welcome(&second, 2);
   sftest_drop(&first);
   sftest_drop(&second);
 }
@@ -189,7 +157,7 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: refused to join");
   TCase *tc = tcase_create("join");
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_for_case(tc);
   tcase_add_test(tc, duplicate_rank_is_refused);
   tcase_add_test(tc, other_size_is_refused);
   tcase_add_test(tc, other_key_is_refused);

@@ -7,32 +7,6 @@
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
-static sftest_daemon_t daemon_;
-static sftest_client_t other[2]; /* a job that must not notice anything */
-
-static void setup(void)
-{
-  sftest_daemon_start(&daemon_);
-  sftest_join_all(&daemon_, other, "other", 2);
-}
-
-static void teardown(void)
-{
-  sftest_ring(other, 2); /* still served */
-  for (int r = 0; r < 2; r++)
-    sftest_expect_no_alert(&other[r]);
-  sftest_drop_all(other, 2);
-  sftest_daemon_expect_idle(&daemon_);
-  sftest_daemon_stop(&daemon_);
-}
-
-static void send_bytes(sftest_client_t *client, const void *bytes, size_t n)
-{
-  ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
-}
-
-/* ---- Those who do not read ---- */
-
 /* Thousands of descriptors in one read, behind a message that ends the connection. */
 START_TEST(flood_of_descriptors)
 {
@@ -111,7 +85,7 @@ START_TEST(lingering_descriptors_that_are_not_read)
   int peers[8];
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
-  send_bytes(&client, "garbage garbage garbage", 23);
+  sftest_send_bytes(&client, "garbage garbage garbage", 23);
   for (int i = 0; i < 8; i++)
     send_last_copy(&client, lingering_socket(&peers[i]));
   sftest_expect_error(&client, SF_ERR_PROTO, "");
@@ -163,7 +137,7 @@ static Suite *suite(void)
   Suite *s = suite_create("daemon: harmful descriptors");
   TCase *tc = tcase_create("hostile");
   tcase_set_timeout(tc, 30);
-  tcase_add_checked_fixture(tc, setup, teardown);
+  sftest_daemon_beside_job(tc);
   tcase_add_test(tc, flood_of_descriptors);
   tcase_add_test(tc, lingering_descriptor_of_a_refused_frame);
   tcase_add_test(tc, lingering_descriptors_that_are_not_read);

@@ -11,7 +11,6 @@
 #define OF_USER 48
 #define OF_PROCESS 32
 
-static sftest_daemon_t daemon_;
 static sftest_client_t clients[ALL + 2];
 
 static void setup(void)
