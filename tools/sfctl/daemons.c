@@ -114,6 +114,17 @@ static bool find_socket(const process_t *process, char socket[sizeof((sfctl_daem
   return found;
 }
 
+/* Whether the path leads there from here, too: a process in a container may have another file at it. */
+static bool is_same_file_here(const process_t *process, const char *socket)
+{
+  char path[sizeof process->path + sizeof((sfctl_daemon_t *)0)->socket + 8];
+  struct stat theirs, ours;
+  snprintf(path, sizeof path, "%s/root%s", process->path, socket);
+  if (stat(path, &theirs) != 0)
+    return true; /* unknown */
+  return stat(socket, &ours) == 0 && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 static sf_status_t look_at(const char *name, finding_t *finding)
 {
   process_t process = {.pid = (int32_t)strtol(name, NULL, 10)};
@@ -122,7 +133,7 @@ static sf_status_t look_at(const char *name, finding_t *finding)
   if (!is_own_sfd(&process))
     return SF_OK;
   sf_status_t status = list_inodes(&process);
-  if (status == SF_OK && find_socket(&process, daemon.socket)) {
+  if (status == SF_OK && find_socket(&process, daemon.socket) && is_same_file_here(&process, daemon.socket)) {
     if (sfshm_make_room(&finding->daemons, &finding->capacity, finding->n + 1, sizeof daemon))
       finding->daemons[finding->n++] = daemon;
     else

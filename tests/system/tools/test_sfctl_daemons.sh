@@ -46,6 +46,21 @@ sfctl jobs
 expect_rc "no daemon to ask" 3
 expect_err "no daemon to ask" "no sfd answers at $work/run/sfd.sock"
 
+# As in a container: its directory is another one than the directory of the same name here.
+mkdir "$work/elsewhere"
+unshare -m bash -c "mount -t tmpfs tmpfs '$work/elsewhere' && exec '$BUILD/sfd' --socket '$work/elsewhere/sfd.sock'" 2>/dev/null &
+pids+=($!)
+for _ in {1..300}; do
+  ! grep -q "$work/elsewhere/sfd.sock" /proc/net/unix || break
+  sleep 0.05
+done
+sfctl
+expect_rc "a daemon of other mounts" 3
+expect_err "a daemon of other mounts" "no sfd of this user runs here"
+kill "${pids[0]}"
+wait "${pids[0]}" 2>/dev/null
+pids=()
+
 start one -n 1
 await_daemons 1
 sfctl status
