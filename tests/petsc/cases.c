@@ -114,15 +114,22 @@ static PetscErrorCode ask(const char *name)
   PetscFunctionReturn(0);
 }
 
+/* -only NAME: that case alone. */
 static PetscErrorCode main_cases(void)
 {
   static const struct {
     const char *name;
     PetscErrorCode (*run)(void);
-  } cases[] = {{"scatter", case_scatter}, {"matrix", case_matrix},   {"grid", case_grid},   {"mesh", case_mesh},
-               {"forest", case_forest},   {"algebra", case_algebra}, {"comms", case_comms}, {"types", case_types}};
+  } cases[] = {{"scatter", case_scatter}, {"routines", case_routines}, {"matrix", case_matrix},
+               {"grid", case_grid},       {"mesh", case_mesh},         {"forest", case_forest},
+               {"algebra", case_algebra}, {"comms", case_comms},       {"types", case_types}};
+  char only[32];
+  PetscBool alone;
   PetscFunctionBegin;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof only, &alone));
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    if (alone && strcmp(only, cases[i].name) != 0)
+      continue;
     PetscCall(cases[i].run());
     PetscCall(ask(cases[i].name));
   }

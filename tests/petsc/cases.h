@@ -11,6 +11,7 @@
 #define ROUNDS 8
 
 PetscErrorCode case_scatter(void);
+PetscErrorCode case_routines(void);
 PetscErrorCode case_matrix(void);
 PetscErrorCode case_grid(void);
 PetscErrorCode case_mesh(void);

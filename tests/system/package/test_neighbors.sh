@@ -107,22 +107,22 @@ print(MPI.Get_library_version())' 2>/dev/null | grep -q "^$name"; then
   expect_calls "$mpi, mpi4py" none
 }
 
-# PETSc's own star forests by MPI's functions.
-check_petsc() {
-  local program=$BUILD/examples/petsc_cg options=(-points 8 -sf_type neighbor)
+# PETSc's own star forests by MPI's functions: a solve, and the VecScatters of tests/petsc/routines.c.
+check_petsc() { # PROGRAM OPTION...
+  local program=$1 options=("${@:2}" -sf_type neighbor)
   if [ ! -x "$program" ]; then
     echo "part skipped: PETSc with -sf_type neighbor: $program is not built"
     return
   fi
   try timeout 60 "$sfrun" --quiet -n 4 -- "$program" "${options[@]}"
-  expect_rc "PETSc without sfd" 0
+  expect_rc "$* without sfd" 0
   grep -v ' us an iteration' "$work/out" >"$work/expected"
-  [ -s "$work/expected" ] || fail "PETSc: the program said nothing"
+  [ -s "$work/expected" ] || fail "$*: the program said nothing"
   SF_MPI_NEIGHBORS=require SF_TEST_PROFILER=1 LD_PRELOAD=$programs/profiler.so \
     with_neighbors -n 4 --nodes 2 -- "$program" "${options[@]}"
-  expect_rc PETSc 0
-  grep -v ' us an iteration' "$work/out" | diff - "$work/expected" || fail "PETSc: other results"
-  expect_calls PETSc none
+  expect_rc "$*" 0
+  grep -v ' us an iteration' "$work/out" | diff - "$work/expected" || fail "$*: other results"
+  expect_calls "$*" none
 }
 
 for mpi in openmpi mpich; do
@@ -143,7 +143,8 @@ for mpi in openmpi mpich; do
   check_without
   check_death
   check_python
-  [ $mpi = mpich ] || check_petsc
+  [ $mpi = mpich ] || check_petsc "$BUILD/examples/petsc_cg" -points 8
+  [ $mpi = mpich ] || check_petsc "$BUILD/tests/petsc/cases" -only routines
 done
 if [ $nmpis -eq 0 ]; then
   echo "skipped: neither Open MPI nor MPICH is installed"
