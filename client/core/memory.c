@@ -216,10 +216,7 @@ sf_status_t sf_alloc(sf_context_t *context, size_t len_bytes, void **address_p)
 static sf_status_t allocate(int32_t device, size_t len_bytes, sfshm_device_range_t *range_p)
 {
   const sfshm_device_ops_t *ops = sfshm_device_loaded();
-  sfshm_device_identity_t identity;
-  sf_status_t status = ops->identify(device, &identity);
-  if (status == SF_OK)
-    status = ops->allocate(&identity, len_bytes, range_p);
+  sf_status_t status = ops->allocate(device, len_bytes, range_p);
   if (status != SF_OK)
     return sfshm_error(status, "%s", ops->detail());
   status = ops->attach(range_p);

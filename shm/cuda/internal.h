@@ -289,8 +289,7 @@ void sfshm_cuda_watch(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
 sf_status_t sfshm_cuda_describe(int32_t device, sfshm_device_info_t *info_p);
 sf_status_t sfshm_cuda_link(int32_t from, int32_t to, sfshm_device_link_t *link_p);
 sf_status_t sfshm_cuda_identify(int32_t device, sfshm_device_identity_t *identity_p);
-sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes,
-                                sfshm_device_range_t *range_p);
+sf_status_t sfshm_cuda_allocate(int32_t device, size_t length_bytes, sfshm_device_range_t *range_p);
 void sfshm_cuda_release(void *address);
 sf_status_t sfshm_cuda_copy(void *to, const void *from, size_t length_bytes);
 sf_status_t sfshm_cuda_find(const void *address, sfshm_device_range_t *range_p);

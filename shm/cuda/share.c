@@ -206,15 +206,10 @@ static sf_status_t allocate_zeroed(int32_t number, size_t wanted_bytes, sfshm_de
   return status;
 }
 
-sf_status_t sfshm_cuda_allocate(const sfshm_device_identity_t *identity, size_t length_bytes,
-                                sfshm_device_range_t *range_p)
+sf_status_t sfshm_cuda_allocate(int32_t number, size_t length_bytes, sfshm_device_range_t *range_p)
 {
-  int32_t number;
-  sf_status_t status = find_device(identity, &number);
-  if (status != SF_OK)
-    return status;
   sfshm_cuda_lock();
-  status = sfshm_cuda_enter_context(number);
+  sf_status_t status = sfshm_cuda_enter_context(number);
   if (status == SF_OK) {
     status = allocate_zeroed(number, length_bytes, range_p);
     sfshm_cuda_leave();

@@ -74,11 +74,11 @@ typedef struct sfshm_device_ops {
   sf_status_t (*find)(const void *address, sfshm_device_range_t *range_p);
 
   /* identify returns the identity of a device. allocate returns zeroed, unattached memory of at least length_bytes on
-   * that device, for sharing; processes that open it get access to nothing else. SF_ERR_NOMEM: the device is full.
-   * SF_ERR_UNSUPPORTED: this process cannot see the device, or it has no memory for sharing. release detaches the
-   * memory, and ends its use in this process: it is freed when no process has it open and nobody has its descriptor. */
+   * the device, for sharing; processes that open it get access to nothing else. SF_ERR_NOMEM: the device is full.
+   * SF_ERR_UNSUPPORTED: it has no memory for sharing. release detaches the memory, and ends its use in this process: it
+   * is freed when no process has it open and nobody has its descriptor. */
   sf_status_t (*identify)(int32_t device, sfshm_device_identity_t *identity_p);
-  sf_status_t (*allocate)(const sfshm_device_identity_t *identity, size_t length_bytes, sfshm_device_range_t *range_p);
+  sf_status_t (*allocate)(int32_t device, size_t length_bytes, sfshm_device_range_t *range_p);
   void (*release)(void *address);
 
   /* Copies between any kinds of memory by the driver, and waits. For measurements. */
