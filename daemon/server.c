@@ -1,7 +1,9 @@
 /* Event loop: handles, turns, begin and end of the daemon. The daemon's thread. */
 #include "daemon/server.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -132,6 +134,19 @@ static int64_t max_fds(void)
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT32_MAX ? (int64_t)limit.rlim_cur : INT32_MAX;
 }
 
+/* Descriptors of clients' memory: a quarter of all is left to connections. Most of the memory can be mapped, and the
+ * kernel bounds the mappings of a process: half of them are left to the daemon. */
+static int64_t max_held_fds(int64_t nfds)
+{
+  int64_t nmaps = 65530; /* the kernel's default */
+  FILE *file = fopen("/proc/sys/vm/max_map_count", "re");
+  if (file != NULL && fscanf(file, "%" SCNd64, &nmaps) != 1)
+    nmaps = 65530;
+  if (file != NULL)
+    fclose(file);
+  return nfds / 4 * 3 < nmaps / 2 ? nfds / 4 * 3 : nmaps / 2;
+}
+
 /* Workers copy for clients, as many as options and cores allow. Without them clients copy. */
 static void make_workers(sfd_server_t *server)
 {
@@ -181,7 +196,7 @@ sf_status_t sfd_server_create(uv_loop_t *loop, const sfd_options_t *options, int
   if (status != SF_OK)
     goto err_rooms;
   server->max_fds = max_fds();
-  server->max_held_fds = server->max_fds / 4 * 3; /* the rest is for connections */
+  server->max_held_fds = max_held_fds(server->max_fds);
   status = sfd_node_board_create(costs, &server->board);
   if (status != SF_OK)
     goto err_rooms;

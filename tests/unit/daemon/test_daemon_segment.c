@@ -1,5 +1,9 @@
 /* Memory: segments that are handed out. */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -234,6 +238,32 @@ START_TEST(memory_of_the_dead_is_given_back)
 }
 END_TEST
 
+/* ---- How many descriptors a daemon keeps ---- */
+
+static bool few_mappings;
+
+/* As if the kernel allowed a process 1000 mappings; needs root. */
+static void allow_few_mappings(void)
+{
+  char path[] = "/tmp/sftest-XXXXXX";
+  int fd = mkstemp(path);
+  ck_assert_int_eq(write(fd, "1000\n", 5), 5);
+  close(fd);
+  few_mappings = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                 mount(path, "/proc/sys/vm/max_map_count", NULL, MS_BIND, NULL) == 0;
+  unlink(path);
+}
+
+/* A client's memory may be mapped, and the daemon needs mappings for itself. */
+START_TEST(half_of_the_mappings_are_left)
+{
+  if (few_mappings)
+    ck_assert_int_eq(daemon_.server->max_held_fds, 500);
+  else
+    printf("part skipped: how many mappings there may be can't be changed here\n");
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: memory");
@@ -250,6 +280,11 @@ static Suite *suite(void)
   tcase_add_test(tc, who_leaves_takes_memory_along_but_not_its_inboxes);
   tcase_add_test(tc, memory_of_the_dead_is_given_back);
   suite_add_tcase(s, tc);
+  TCase *alone = tcase_create("daemon without clients");
+  tcase_add_checked_fixture(alone, allow_few_mappings, NULL);
+  sftest_daemon_for_case(alone);
+  tcase_add_test(alone, half_of_the_mappings_are_left);
+  suite_add_tcase(s, alone);
   return s;
 }
 
