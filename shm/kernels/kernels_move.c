@@ -31,12 +31,30 @@ SFSHM_INLINE void swap_unit(char *to, const char *from, size_t size_bytes)
  * of consecutive vertices. Indices are looked at in groups: of those that are no run a single comparison tells most. */
 
 #define GROUP 8
+#define AHEAD (16 * GROUP) /* vertices between a move and the one whose lines are fetched */
 
 typedef uint32_t four_indices_t __attribute__((vector_size(16)));
 typedef uint64_t two_words_t __attribute__((vector_size(16)));
 
-SFSHM_INLINE bool is_run(const uint32_t index[GROUP])
+/* Units of an array by a list, or without gaps. is_list is a constant where these functions are inlined. */
+typedef struct units {
+  bool is_list;
+  char *base;
+  const uint32_t *index;
+} units_t;
+
+SFSHM_INLINE char *unit_at(units_t units, int64_t i, size_t size_bytes)
 {
+  return units.base + (units.is_list ? (int64_t)units.index[i] : i) * (int64_t)size_bytes;
+}
+
+SFSHM_INLINE bool is_run(units_t units, int64_t i)
+{
+  if (!units.is_list)
+    return true;
+  const uint32_t *index = units.index + i;
+  if (__builtin_expect(index[GROUP - 1] - index[0] != GROUP - 1, true))
+    return false;
   four_indices_t low, high;
   memcpy(&low, index, sizeof low);
   memcpy(&high, index + 4, sizeof high);
@@ -45,45 +63,83 @@ SFSHM_INLINE bool is_run(const uint32_t index[GROUP])
   return (wrong[0] | wrong[1]) == 0;
 }
 
-/* Between a list and units without gaps. */
-SFSHM_INLINE void move_runs(const uint32_t index[], int64_t n, bool pack, char *list, char *packed, size_t size_bytes)
+/* Whether the group at next continues the run from vertex i on. */
+SFSHM_INLINE bool is_run_on(units_t units, int64_t i, int64_t next)
+{
+  return !units.is_list || (units.index[next] == units.index[i] + (uint32_t)(next - i) && is_run(units, next));
+}
+
+/* Moves a group that is no run. Between two lists, such as within a rank that is its own neighbour, lines are fetched
+ * early: the processor sees few loads and stores ahead, and stores that miss the cache wait for each other. */
+SFSHM_INLINE void move_group(units_t from, units_t to, int64_t i, int64_t n, size_t size_bytes)
+{
+  if (from.is_list && to.is_list && n - i >= AHEAD + GROUP)
+    for (int64_t k = i + AHEAD; k < i + AHEAD + GROUP; k += GROUP / 2) {
+      __builtin_prefetch(unit_at(from, k, size_bytes));
+      __builtin_prefetch(unit_at(to, k, size_bytes), 1);
+    }
+#pragma GCC unroll 8
+  for (int64_t k = i; k < i + GROUP; k++)
+    copy_unit(unit_at(to, k, size_bytes), unit_at(from, k, size_bytes), size_bytes);
+}
+
+SFSHM_INLINE void move_runs(units_t from, units_t to, int64_t n, size_t size_bytes)
 {
   int64_t i = 0;
   while (n - i >= GROUP) {
-    const uint32_t *group = index + i;
-    char *at = packed + i * (int64_t)size_bytes, *line = list + group[0] * (int64_t)size_bytes;
-    if (__builtin_expect(group[GROUP - 1] - group[0] == GROUP - 1, false) && is_run(group)) {
-      int64_t length = GROUP;
-      while (n - i - length >= GROUP && group[length] == group[0] + (uint32_t)length && is_run(group + length))
-        length += GROUP;
-      sfshm_dense_copy(pack ? at : line, pack ? line : at, (size_t)length * size_bytes);
-      i += length;
+    if (__builtin_expect(!is_run(from, i) || !is_run(to, i), true)) {
+      move_group(from, to, i, n, size_bytes);
+      i += GROUP;
       continue;
     }
-#pragma GCC unroll 8
-    for (int k = 0; k < GROUP; k++) {
-      char *unit = list + group[k] * (int64_t)size_bytes;
-      copy_unit(pack ? at + k * (int64_t)size_bytes : unit, pack ? unit : at + k * (int64_t)size_bytes, size_bytes);
-    }
-    i += GROUP;
+    int64_t end = i + GROUP;
+    while (n - end >= GROUP && is_run_on(from, i, end) && is_run_on(to, i, end))
+      end += GROUP;
+    sfshm_dense_copy(unit_at(to, i, size_bytes), unit_at(from, i, size_bytes), (size_t)(end - i) * size_bytes);
+    i = end;
   }
-  for (; i < n; i++) {
-    char *unit = list + index[i] * (int64_t)size_bytes, *at = packed + i * (int64_t)size_bytes;
-    copy_unit(pack ? at : unit, pack ? unit : at, size_bytes);
-  }
+  for (; i < n; i++)
+    copy_unit(unit_at(to, i, size_bytes), unit_at(from, i, size_bytes), size_bytes);
+}
+
+/* Whether the part is a list, or without gaps. */
+SFSHM_INLINE bool has_units(sfshm_part_t part)
+{
+  return part.bias == 0 &&
+         (part.pattern->kind == SFSHM_PATTERN_INDEX32 || part.pattern->kind == SFSHM_PATTERN_CONTIGUOUS);
+}
+
+SFSHM_INLINE bool is_list(sfshm_part_t part)
+{
+  return part.pattern->kind == SFSHM_PATTERN_INDEX32;
+}
+
+SFSHM_INLINE units_t list_of(sfshm_part_t part, const void *base)
+{
+  return (units_t){true, (char *)(uintptr_t)base, part.pattern->index32 + part.first};
+}
+
+SFSHM_INLINE units_t range_of(sfshm_part_t part, const void *base, size_t size_bytes)
+{
+  int64_t start = part.pattern->start + part.first;
+  return (units_t){false, (char *)(uintptr_t)base + start * (int64_t)size_bytes, NULL};
 }
 
 /* As sfshm_visit_small. */
 SFSHM_INLINE void visit_moved(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                               const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  const sfshm_pattern_t *source = from_part.pattern, *target = to_part.pattern;
-  if (source->kind == SFSHM_PATTERN_INDEX32 && source->row == 0 && target == &sfshm_packed_pattern)
-    move_runs(source->index32 + from_part.first, n, true, (char *)(uintptr_t)from, to, size_bytes);
-  else if (target->kind == SFSHM_PATTERN_INDEX32 && target->row == 0 && source == &sfshm_packed_pattern)
-    move_runs(target->index32 + to_part.first, n, false, to, (char *)(uintptr_t)from, size_bytes);
+  if (sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) ||
+      sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
+    return;
+  if (!has_units(from_part) || !has_units(to_part))
+    sfshm_loops(visit, size_bytes, from_part, from, to_part, to, n);
+  else if (!is_list(to_part))
+    move_runs(list_of(from_part, from), range_of(to_part, to, size_bytes), n, size_bytes);
+  else if (!is_list(from_part))
+    move_runs(range_of(from_part, from, size_bytes), list_of(to_part, to), n, size_bytes);
   else
-    sfshm_visit_small(visit, dense, size_bytes, from_part, from, to_part, to, n);
+    move_runs(list_of(from_part, from), list_of(to_part, to), n, size_bytes);
 }
 #define sfshm_visit_small_moved visit_moved
 #define sfshm_visit_large_moved sfshm_visit_large
@@ -96,7 +152,7 @@ SFSHM_INLINE void swap_dense(char *restrict to, const char *restrict from, size_
 #define DEFINE_MOVE(name, flavour, size_bytes)                                                                         \
   SFSHM_DEFINE_PACK(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                    \
   SFSHM_DEFINE_UNPACK(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                  \
-  SFSHM_DEFINE_SCATTER(name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                         \
+  SFSHM_DEFINE_SCATTER(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                 \
   SFSHM_DEFINE_FETCH(name, flavour, swap_unit, swap_dense, size_bytes)                                                 \
   static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name, fetch_##name};
 

@@ -1,5 +1,5 @@
-/* Index lists that consist of runs, and some that only look so: packed and unpacked values are those of single moves.
- */
+/* Index lists that consist of runs, and some that only look so: packed, unpacked and scattered values are those of
+ * single moves. */
 #include <string.h>
 #include <time.h>
 
@@ -14,8 +14,9 @@
 
 static unsigned seed;
 static uint64_t state;
-static uint32_t indices[MAX_VERTICES];
+static uint32_t indices[MAX_VERTICES], sources[MAX_VERTICES];
 static uint8_t array[SPACE * MAX_UNIT], expected[SPACE * MAX_UNIT], packed[MAX_VERTICES * MAX_UNIT];
+static uint8_t other[SPACE * MAX_UNIT];
 
 static uint32_t below(uint32_t n)
 {
@@ -23,9 +24,9 @@ static uint32_t below(uint32_t n)
 }
 
 /* Runs of any length, some of which are disturbed: two vertices of them exchanged, or one repeated. */
-static int64_t choose_indices(void)
+static int64_t choose_indices(int64_t wanted)
 {
-  int64_t n = 0, wanted = 1 + below(MAX_VERTICES);
+  int64_t n = 0;
   while (n < wanted) {
     uint32_t length = 1 + below(40), start = below(SPACE - 40);
     int64_t first = n;
@@ -48,7 +49,7 @@ START_TEST(runs)
   state = seed;
   for (int round = 0; round < ROUNDS; round++) {
     size_t size = (size_t)sizes[below(sizeof sizes / sizeof sizes[0])];
-    int64_t n = choose_indices(), first = below((uint32_t)n);
+    int64_t n = choose_indices(1 + below(MAX_VERTICES)), first = below((uint32_t)n);
     sfshm_unit_t unit = {SFSHM_BASE_OPAQUE, (int64_t)size};
     sfshm_pattern_t list = {.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = indices};
     const sfshm_kernels_t *kernels = sfshm_kernels_find(unit, SFSHM_OP_REPLACE);
@@ -69,12 +70,45 @@ START_TEST(runs)
 }
 END_TEST
 
+/* From list to list, and between a list and a range. */
+START_TEST(scattered)
+{
+  static const int64_t sizes[] = {1, 4, 8, 24, 40};
+  seed = sftest_seed((unsigned)time(NULL));
+  state = seed;
+  for (int round = 0; round < ROUNDS; round++) {
+    size_t size = (size_t)sizes[below(sizeof sizes / sizeof sizes[0])];
+    int64_t n = choose_indices(1 + below(MAX_VERTICES)), first = below((uint32_t)n);
+    memcpy(sources, indices, sizeof sources);
+    (void)choose_indices(n);
+    sfshm_unit_t unit = {SFSHM_BASE_OPAQUE, (int64_t)size};
+    sfshm_pattern_t from = {.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = sources};
+    sfshm_pattern_t to = {.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = indices};
+    uint32_t kind = below(4), start = below(SPACE - MAX_VERTICES);
+    if (kind == 1)
+      from = sfshm_pattern_contiguous(start, n);
+    if (kind == 2)
+      to = sfshm_pattern_contiguous(start, n);
+    for (size_t i = 0; i < sizeof array; i++) {
+      array[i] = expected[i] = (uint8_t)below(256);
+      other[i] = (uint8_t)below(256);
+    }
+    for (int64_t i = first; i < n; i++)
+      memcpy(expected + (size_t)sfshm_pattern_at(&to, i) * size, other + (size_t)sfshm_pattern_at(&from, i) * size,
+             size);
+    sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->scatter(unit, &from, 0, other, &to, array, first, n - first);
+    ck_assert_msg(memcmp(array, expected, sizeof array) == 0, "scattered (SF_TEST_SEED=%u)", seed);
+  }
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("kernels: runs");
   TCase *tests = tcase_create("runs");
   tcase_set_timeout(tests, 60);
   tcase_add_test(tests, runs);
+  tcase_add_test(tests, scattered);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }
