@@ -159,6 +159,32 @@ sf_status_t sf_reduce_init_v(sf_graph_t *graph, int32_t n, const sf_field_t fiel
   return make(&call, request_p);
 }
 
+/* ---- Field after field ------------------------------------------------------------------------------------------- */
+
+/* Values of each field in turn: so few that their indices stay in the cache for the next field. */
+#define VALUES_IN_TURN 4096
+
+void sfc_fields_apply(const sf_request_t *request, const sfc_link_t *link, const char *const sources[])
+{
+  int64_t count = link->nvalues, some = request->devices == NULL ? VALUES_IN_TURN : count;
+  sfshm_paths_t paths;
+  if (request->nfields > 1 && count > some)
+    paths = sfc_link_paths(link, request->operation);
+  else
+    some = count;
+  for (int64_t first = 0; first < count; first += some)
+    for (int32_t k = 0; k < request->nfields; k++) {
+      const sfc_field_t *field = &request->fields[k];
+      const sfc_combine_t *combine = &field->combine;
+      const char *source = sources != NULL ? sources[k] : field->source;
+      if (some == count)
+        sfc_link_apply(link, request->operation, combine, source, field->target);
+      else
+        sfshm_paths_apply(&paths, combine->unit, combine->kernels, source, field->target, first,
+                          count - first < some ? count - first : some);
+    }
+}
+
 /* ---- All fields as one ------------------------------------------------------------------------------------------- */
 
 /* Most values of a message whose list is worth its lines of cache; and of a contiguous field, which is copied faster.

@@ -9,6 +9,7 @@
 #include "client/engine/lane_send.h"
 #include "client/engine/offload.h"
 #include "client/engine/protocol.h"
+#include "client/engine/request.h"
 #include "client/engine/turns.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
@@ -73,11 +74,6 @@ static sf_status_t pin_segment(sfc_lane_t *lane, const uint8_t *reference, sfc_p
   return sfc_peer_pin(&lane->graph->context->peers, lane->peer, where.segment, pinned);
 }
 
-static void unpin(const sfc_lane_t *lane, sfc_pinned_t *pinned)
-{
-  sfc_peer_unpin(&lane->graph->context->peers, pinned);
-}
-
 /* ---- Packed values ----------------------------------------------------------------------------------------------- */
 
 static sf_status_t take_short(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link, const sfshm_slot_t *slot,
@@ -117,7 +113,7 @@ static sf_status_t take_eager(sfc_lane_t *lane, const sf_request_t *request, con
     unpack_piece(request, in, &lane->rx_cursor, bytes, (const char *)pinned.base + offset);
     *bytes_p = bytes;
   }
-  unpin(lane, &pinned);
+  sfc_peer_unpin(&lane->graph->context->peers, &pinned);
   return status;
 }
 
@@ -213,36 +209,45 @@ static sf_status_t check_extent(const sfc_lane_t *lane, const sf_request_t *requ
   return SF_OK;
 }
 
-/* offer: of the field to the daemon's workers; NULL: none. */
-static sf_status_t read_field(sfc_lane_t *lane, const sf_request_t *request, const sfc_field_t *field,
-                              const sfc_link_t *link, const uint8_t *reference, sfc_offer_t *offer, sfc_taken_t *taken)
+/* The peer's buffers of all fields. */
+typedef struct sources {
+  int32_t n;
+  sfc_pinned_t pinned[SF_FIELDS_MAX];
+  const char *address[SF_FIELDS_MAX];
+} sources_t;
+
+static sf_status_t pin_sources(sfc_lane_t *lane, const sf_request_t *request, const sfc_link_t *link,
+                               const uint8_t *references, sources_t *sources)
 {
-  uint64_t offset;
-  sfc_pinned_t pinned;
-  sf_status_t status = pin_segment(lane, reference, &pinned, &offset);
-  if (status != SF_OK)
-    return status;
-  status = check_extent(lane, request, field, link, offset, pinned.length_bytes);
-  const char *source = (const char *)pinned.base + offset;
-  if (status == SF_OK && offer == NULL)
-    sfc_link_apply(link, request->operation, &field->combine, source, field->target);
-  else if (status == SF_OK && !sfc_offload_share(lane, request, offer, source))
-    taken->how = SFC_TAKEN_LATER; /* workers copy their pieces */
-  unpin(lane, &pinned);
+  sf_status_t status = references != NULL ? SF_OK : SF_ERR_PROTO;
+  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++) {
+    sfc_pinned_t *pinned = &sources->pinned[k];
+    uint64_t offset;
+    if ((status = pin_segment(lane, references, pinned, &offset)) != SF_OK)
+      return status;
+    sources->address[sources->n++] = (const char *)pinned->base + offset;
+    status = check_extent(lane, request, &request->fields[k], link, offset, pinned->length_bytes);
+    references += sfshm_reference_bytes(SFSHM_METHOD_IN_PLACE);
+  }
   return status;
 }
 
 static sf_status_t read_in_place(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t *link,
                                  const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
+  sources_t sources;
   sfc_offer_t *offer = sfc_offload_target(lane, request);
   if (offer != NULL && sfc_offload_target_done(lane, request, offer))
     return SF_OK;
-  const uint8_t *references = find_references(lane, request, slot, SFSHM_METHOD_IN_PLACE);
-  sf_status_t status = references != NULL ? SF_OK : SF_ERR_PROTO;
-  for (int32_t k = 0; k < request->nfields && status == SF_OK; k++)
-    status = read_field(lane, request, &request->fields[k], link,
-                        references + (size_t)k * sfshm_reference_bytes(SFSHM_METHOD_IN_PLACE), offer, taken);
+  sources.n = 0;
+  sf_status_t status =
+      pin_sources(lane, request, link, find_references(lane, request, slot, SFSHM_METHOD_IN_PLACE), &sources);
+  if (status == SF_OK && offer == NULL)
+    sfc_fields_apply(request, link, sources.address);
+  else if (status == SF_OK && !sfc_offload_share(lane, request, offer, sources.address[0]))
+    taken->how = SFC_TAKEN_LATER; /* workers copy their pieces */
+  while (sources.n > 0)
+    sfc_peer_unpin(&lane->graph->context->peers, &sources.pinned[--sources.n]);
   return status;
 }
 

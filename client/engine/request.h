@@ -45,6 +45,10 @@ sf_status_t sfc_fields_check(const char *name, sfshm_call_t call, int32_t n, con
 /* Adds the number of the field to the detail of an error, if the operation has several. */
 sf_status_t sfc_fields_name(int32_t k, int32_t n, sf_status_t status);
 
+/* Combines the values of the link's edges from the fields' sources directly into their targets. sources: addresses of
+ * the sources; NULL: those of the fields. */
+void sfc_fields_apply(const sf_request_t *request, const sfc_link_t *link, const char *const sources[]);
+
 /* Checks a buffer: present if a vertex takes part, and long enough for the last one (-1: none). name: operation;
  * buffer: name of the buffer. */
 sf_status_t sfc_buffer_check(const char *name, const char *buffer, const void *address, int64_t last, size_t unit_bytes,

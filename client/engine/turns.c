@@ -1,6 +1,8 @@
 /* Turns of a reduce: see turns.h. */
 #include "client/engine/turns.h"
 
+#include "client/engine/request.h"
+
 void sfc_request_do_self(sf_request_t *request)
 {
   const sfc_link_t *self = &request->graph->plan.self;
@@ -8,10 +10,7 @@ void sfc_request_do_self(sf_request_t *request)
     request->payload->do_self(request);
     return;
   }
-  for (int32_t k = 0; k < request->nfields; k++) {
-    const sfc_field_t *field = &request->fields[k];
-    sfc_link_apply(self, request->operation, &field->combine, field->source, field->target);
-  }
+  sfc_fields_apply(request, self, NULL);
   sfshm_count(&request->graph->counts->bytes_self, (uint64_t)self->nedges * request->value_bytes);
 }
 

@@ -209,6 +209,60 @@ START_TEST(shared_roots)
 }
 END_TEST
 
+/* ---- Payloads in turns ------------------------------------------------------------------------------------------- */
+
+/* Several fields of which each takes its turn several times. */
+#define ROOTS 9000
+#define LEAVES (3 * ROOTS)
+#define NTURNS 4
+
+/* Leaves are on this rank's roots, and two on each root of the next rank. */
+static void connect(const sftest_rank_t *self, int32_t rank[], int64_t root[])
+{
+  for (int64_t i = 0; i < LEAVES; i++) {
+    rank[i] = i < ROOTS ? self->rank : (self->rank + 1) % self->size;
+    root[i] = i * 7 % ROOTS;
+  }
+}
+
+static int take_turns(sftest_rank_t *self)
+{
+  static int32_t rank[LEAVES];
+  static int64_t root[LEAVES];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  void *memory;
+  sf_field_t fields[NTURNS];
+  connect(self, rank, root);
+  SFTEST_OK(self, sf_graph_create(sf_group_world(context), ROOTS, LEAVES, NULL, rank, root, 0, &graph));
+  SFTEST_OK(self, sf_alloc(context, NTURNS * (ROOTS + LEAVES) * sizeof(int64_t), &memory));
+  for (int k = 0; k < NTURNS; k++) {
+    int64_t *roots = (int64_t *)memory + k * (ROOTS + LEAVES), *leaves = roots + ROOTS;
+    fields[k] = (sf_field_t){SF_INT64, roots, leaves, SF_SUM};
+    for (int64_t i = 0; i < ROOTS; i++)
+      roots[i] = 1000000 * (10 * k + self->rank) + i;
+    memset(leaves, 0, LEAVES * sizeof *leaves);
+  }
+  SFTEST_OK(self, sf_bcast_v(graph, NTURNS, fields));
+  for (int k = 0; k < NTURNS; k++)
+    for (int64_t i = 0; i < LEAVES; i++)
+      SFTEST_REQUIRE(self, ((int64_t *)fields[k].leafdata)[i] == 1000000 * (10 * k + rank[i]) + root[i]);
+  SFTEST_OK(self, sf_reduce_v(graph, NTURNS, fields));
+  for (int k = 0; k < NTURNS; k++)
+    for (int64_t i = 0; i < ROOTS; i++)
+      SFTEST_REQUIRE(self, ((int64_t *)fields[k].rootdata)[i] == 4 * (1000000 * (10 * k + self->rank) + i));
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(turns)
+{
+  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, take_turns, NULL);
+}
+END_TEST
+
 /* ---- Requests that start together -------------------------------------------------------------------------------- */
 
 #define PARTS 7 /* bcasts, a bcast of two fields among them, then reduces */
@@ -372,6 +426,7 @@ static Suite *suite(void)
   sftest_cluster_for_case(tc, 3);
   tcase_add_loop_test(tc, payloads, 0, 3);
   tcase_add_loop_test(tc, shared_roots, 0, 3);
+  tcase_add_loop_test(tc, turns, 0, 3);
   tcase_add_loop_test(tc, together, 0, 3);
   tcase_add_loop_test(tc, apart, 0, 3);
   tcase_add_test(tc, arguments);
