@@ -45,6 +45,14 @@ bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t 
          jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
 
+/* Packing and unpacking overlap, on two cores, unless each of them does both because the lane carries about as much the
+ * other way: then a core's time is that of two copies. */
+static uint64_t packed_ps(const sfshm_costs_t *costs, const sfc_lane_t *lane, int64_t runs, size_t bytes)
+{
+  bool both_ways = lane->as_root.nedges > lane->as_leaf.nedges / 2 && lane->as_leaf.nedges > lane->as_root.nedges / 2;
+  return jumps_ps(costs->local_line_ps, runs) + (both_ways ? 2 : 1) * stream_ps(costs->piece_stream_ps, bytes);
+}
+
 /* Cells free the writer when begin returns, and for larger payloads writer and reader overlap. Zero-copy makes the
  * writer wait, but saves a copy. It is for payloads larger than the first cells, where one copy is faster than two
  * overlapping ones: not between distant cores, which mostly wait for lines. Its end takes two messages, for which both
@@ -61,7 +69,7 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
     return SFSHM_METHOD_CELL;
   if (bytes < SFC_IN_PLACE_MIN)
     return SFSHM_METHOD_CELL;
-  uint64_t packed = jumps_ps(costs->local_line_ps, runs) + stream_ps(costs->piece_stream_ps, bytes);
+  uint64_t packed = packed_ps(costs, lane, runs, bytes);
   if (source_ref->class == SFC_MEMORY_ALLOC) {
     uint64_t in_place = jumps_ps(costs->remote_line_ps, runs) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;
     return in_place < packed ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
@@ -76,7 +84,7 @@ sfshm_method_t sfc_protocol_choose_blocks(const sfshm_costs_t *costs, const sfc_
                                           size_t bytes)
 {
   uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
-  uint64_t packed = jumps_ps(costs->local_line_ps, n) + stream_ps(costs->piece_stream_ps, bytes);
+  uint64_t packed = packed_ps(costs, lane, n, bytes);
   if (bytes < SFC_IN_PLACE_MIN || (lane->graph->flags & SF_GRAPH_COPY) != 0 || (!in_alloc && !lane->peer_can_read))
     return SFSHM_METHOD_CELL;
   uint64_t in_place = jumps_ps(costs->remote_line_ps, n) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;

@@ -84,6 +84,18 @@ START_TEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
 }
 END_TEST
 
+/* Ranks that pack and unpack copy twice, and nobody copies sooner. */
+START_TEST(dense_memory_is_read_where_it_is_if_both_ranks_send)
+{
+  sfshm_costs_t costs = usual;
+  costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
+  lane.as_root.nedges = lane.as_leaf.nedges = 1000;
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
+  lane.as_leaf.nedges = 500;
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_CELL);
+}
+END_TEST
+
 START_TEST(scattered_values_are_packed_by_their_owner)
 {
   for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
@@ -228,6 +240,7 @@ static Suite *protocol_suite(void)
   tcase_add_test(tcase, a_graph_may_demand_copies);
   tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
   tcase_add_test(tcase, dense_memory_is_packed_where_two_copy_sooner_than_one);
+  tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_both_ranks_send);
   tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
   tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
   tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);
