@@ -12,7 +12,7 @@
 #include "tools/sfperf/results/record.h"
 #include "tools/sfperf/results/report.h"
 
-enum { MAX_METHODS = 6, COST_ITERATIONS = 20 };
+enum { MAX_METHODS = 7, COST_ITERATIONS = 20 };
 
 typedef struct side {
   const sfperf_halo_method_t *method;
@@ -115,7 +115,7 @@ static void visit(const sfperf_halos_t *halos, const char *contender)
 static void add_side(round_t *round, const sfperf_halo_method_t *method)
 {
   side_t side = {.method = method, .state = method->create(&round->halos)};
-  if (!method->own_fields) {
+  if (!method->own_fields && !method->is_bound) {
     visit(&round->halos, NULL);
     method->exchange(side.state);
     visit(&round->halos, method->name);
@@ -133,6 +133,7 @@ static void round_init(const sfperf_job_t *job, round_t *round, const sfperf_cas
   add_side(round, &sfperf_halo_sf_columns);
   add_side(round, &sfperf_halo_mpi_packed);
   add_side(round, &sfperf_halo_mpi_subarray);
+  add_side(round, &sfperf_halo_copy);
   for (int i = 0; sfperf_halo_petsc[i] != NULL; i++)
     add_side(round, sfperf_halo_petsc[i]);
 }

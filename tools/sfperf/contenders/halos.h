@@ -27,6 +27,7 @@ typedef struct sfperf_halo_method {
   void (*exchange)(void *state);
   void (*destroy)(void *state);
   int own_fields; /* the contender allocates fields in its own layout */
+  int is_bound;   /* exchanges nothing: halos have other values */
 } sfperf_halo_method_t;
 
 /* "sf_grid": one exchange of all fields. "sf_columns": one bcast on a graph with a column for each field. */
@@ -35,6 +36,9 @@ extern const sfperf_halo_method_t sfperf_halo_sf, sfperf_halo_sf_columns;
 /* "mpi_packed": one message in each of the 26 directions, packed by loops. "mpi_subarray": MPI_Neighbor_alltoallw with
  * subarray types. */
 extern const sfperf_halo_method_t sfperf_halo_mpi_packed, sfperf_halo_mpi_subarray;
+
+/* "copy": fills the halos from this rank's own points, without other ranks: a bound of the machine's memory. */
+extern const sfperf_halo_method_t sfperf_halo_copy;
 
 /* "petsc_dmda": DMLocalToLocal. The list ends with NULL, and is empty in a build without PETSc. */
 extern const sfperf_halo_method_t *const sfperf_halo_petsc[];
