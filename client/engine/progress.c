@@ -16,6 +16,9 @@
 #define SPINS 400
 #define LOOKS_AT_ONCE 100
 
+/* Waiting time after which a caller with a short time limit sends eagerly, as if it had no limit. */
+#define EAGER_AFTER_NS INT64_C(200000)
+
 /* Waiting time before asking other nodes what they called: at first, and repeatedly. */
 #define ASK_AFTER_NS INT64_C(100000000)
 #define ASK_AGAIN_NS INT64_C(1000000000)
@@ -180,15 +183,14 @@ void sfc_thread_test(sfc_thread_t *thread)
 
 /* ---- Waiting ---- */
 
-/* One waiting call. Times are set when the thread first sleeps. */
+/* One waiting call. Its time limit counts from the end of spinning. */
 typedef struct wait {
   sfc_thread_t *thread;
   sf_request_t *request;
   int64_t timeout_ns; /* < 0: none */
   sfc_idle_t idle;
   sfc_lane_t *turn; /* lane whose turn is missing in an ordered reduce; NULL: none */
-  int64_t end_ns;   /* end of the time limit; 0: not set */
-  int64_t ask_ns;   /* time to ask other nodes; 0: not set */
+  int64_t ask_ns;   /* time to ask other nodes, set when the thread first sleeps; 0: not set */
 } wait_t;
 
 static bool is_over(const sf_request_t *request)
@@ -202,9 +204,8 @@ static int64_t sleep_limit_ns(wait_t *wait)
   bool asks = wait->request->graph->trunks != NULL;
   int64_t now = asks || wait->timeout_ns >= 0 ? sfc_now_ns() : 0, limit_ns = -1;
   if (wait->timeout_ns >= 0) {
-    if (wait->end_ns == 0)
-      wait->end_ns = now + wait->timeout_ns;
-    limit_ns = wait->end_ns > now ? wait->end_ns - now : 0;
+    int64_t end_ns = wait->idle.since_ns + wait->timeout_ns;
+    limit_ns = end_ns > now ? end_ns - now : 0;
   }
   if (asks && limit_ns != 0) {
     if (wait->ask_ns == 0)
@@ -239,12 +240,26 @@ static bool sleep_now(wait_t *wait)
   return true;
 }
 
+static bool is_late(const wait_t *wait)
+{
+  return wait->timeout_ns >= 0 && wait->idle.since_ns != 0 && sfc_now_ns() - wait->idle.since_ns >= wait->timeout_ns;
+}
+
+/* A caller that waits repeatedly for a short time has idle_ns set. */
+static bool has_waited_long(const wait_t *wait)
+{
+  return wait->thread->idle_ns != 0 && sfc_now_ns() - wait->thread->idle_ns >= EAGER_AFTER_NS;
+}
+
 /* After an unsuccessful look. false: time is over. */
 static bool idle(wait_t *wait)
 {
   if (wait->idle.spins_left == 0 && wait->request->ordered)
     wait->turn = sfc_wait_state_turn(wait->request);
-  return sfc_idle_step(&wait->idle) || sfc_thread_send_eagerly(wait->thread) || sleep_now(wait);
+  bool tired = !sfc_idle_step(&wait->idle);
+  if (!tired && !is_late(wait))
+    return true;
+  return ((tired || has_waited_long(wait)) && sfc_thread_send_eagerly(wait->thread)) || sleep_now(wait);
 }
 
 static sf_status_t wait_for(wait_t *wait)
@@ -267,16 +282,18 @@ static sf_status_t wait_for(wait_t *wait)
   }
 }
 
-/* Counts a wait that went beyond spinning. A wait that ran out of time continues to be shown. */
+/* Counts a wait that went beyond spinning. A wait that ran out of time goes on: it is still shown, and counted later.
+ */
 static void end_waiting(const wait_t *wait, sf_status_t status)
 {
   sf_graph_t *graph = wait->request->graph;
-  if (status != SF_OK || sfc_request_is_complete(wait->request)) {
+  bool over = status != SF_OK || sfc_request_is_complete(wait->request);
+  if (over) {
     if (wait->thread->idle_ns != 0)
       end_testing(wait->thread);
     sfc_wait_state_hide(graph);
   }
-  sfc_wait_state_count(graph, wait->idle.since_ns, wait->turn);
+  sfc_wait_state_count(graph, wait->idle.since_ns, wait->turn, over);
 }
 
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)

@@ -134,7 +134,7 @@ static sfc_lane_t *choose_awaited(const sf_graph_t *graph, sfc_lane_t *likely)
   return likely;
 }
 
-void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn)
+void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn, bool over)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
   sfc_lane_t *culprit = turn != NULL ? turn : graph->progress.last_lane;
@@ -147,6 +147,6 @@ void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t 
   }
   if (culprit == NULL)
     return;
-  sfshm_count(&culprit->counts->waits, 1);
+  sfshm_count(&culprit->counts->waits, over ? 1 : 0);
   sfc_op_trace_waited(graph, culprit, (uint64_t)since_ns, now_ns);
 }

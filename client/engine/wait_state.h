@@ -19,8 +19,8 @@ void sfc_wait_state_hide(sf_graph_t *graph);
 /* Lane of an ordered reduce's next turn; NULL: none. Later contributions may have arrived. */
 sfc_lane_t *sfc_wait_state_turn(const sf_request_t *request);
 
-/* Counts a wait that ends now for the lane that was missing last. turn: lane whose turn was missing; NULL: the lane
- * that moved last. */
-void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn);
+/* Counts the time of a waiting call for the lane that was missing last, and a wait if that is over. turn: lane whose
+ * turn was missing; NULL: the lane that moved last. */
+void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t *turn, bool over);
 
 #endif

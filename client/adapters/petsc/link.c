@@ -4,9 +4,12 @@
 /* Idle links kept: a Krylov method cycles through some tens of vectors. */
 #define KEPT 40
 
-/* Interval of MPI progress while waiting: this rank's MPI messages may need it, and other ranks may wait for them
- * first. */
-#define MPI_EVERY_NS 1000000
+/* Longest time without MPI progress while waiting: until SHORT_UNTIL_NS, and later. This rank's MPI messages may need
+ * progress, other ranks may wait for them first, and nonblocking collectives, as of pipelined methods, advance only
+ * then. */
+#define SHORT_NS 5000
+#define SHORT_UNTIL_NS 200000
+#define LONG_NS 1000000
 
 static PetscBool same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b)
 {
@@ -110,14 +113,17 @@ static PetscErrorCode progress_mpi(void)
 
 PetscErrorCode sfpetsc_link_end(sfpetsc_link_t *link)
 {
+  int64_t slice_ns = SHORT_NS, waited_ns = 0;
   bool done = false;
   PetscFunctionBegin;
   link->in_flight = PETSC_FALSE;
   for (;;) {
-    PetscCall(sfpetsc_check(sf_wait_for(&link->request, MPI_EVERY_NS, &done)));
+    PetscCall(sfpetsc_check(sf_wait_for(&link->request, slice_ns, &done)));
     if (done)
       PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(progress_mpi());
+    waited_ns += slice_ns;
+    slice_ns = waited_ns < SHORT_UNTIL_NS ? SHORT_NS : LONG_NS;
   }
 }
 

@@ -227,7 +227,7 @@ static void progress_mpi(void)
 
 /* Longest times without progress of MPI: at first, when the operation is probably about to end, and later. */
 #define SHORT_NS 20000
-#define LONG_NS 200000
+#define LONG_NS 400000
 
 bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns)
 {
