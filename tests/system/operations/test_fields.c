@@ -259,7 +259,7 @@ static int take_turns(sftest_rank_t *self)
 
 START_TEST(turns)
 {
-  sftest_cluster_run(&sftest_case_cluster, placings[_i], RANKS, take_turns, NULL);
+  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, take_turns, NULL);
 }
 END_TEST
 
