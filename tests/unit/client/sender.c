@@ -19,7 +19,7 @@ void sftest_sender_setup(void)
   sftest_sender.lane.as_leaf.nvalues = 1;
   sftest_sender.lane.as_root.root_runs = 1;
   sftest_sender.lane.tx = (sfshm_lane_tx_t){.slots = sftest_sender.slots, .control = &sftest_sender.control};
-  sftest_sender.lane.rx.slots = sftest_sender.own_slots;
+  sftest_sender.lane.rx = (sfshm_lane_rx_t){.slots = sftest_sender.own_slots, .control = &sftest_sender.own_control};
   sftest_sender.reader = (sfshm_lane_rx_t){.slots = sftest_sender.slots, .control = &sftest_sender.control};
 }
 

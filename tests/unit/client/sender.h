@@ -27,6 +27,7 @@ typedef struct sftest_sender {
   sfshm_slot_t slots[SFSHM_LANE_SLOTS];
   sfshm_slot_t own_slots[SFSHM_LANE_SLOTS];
   sfshm_lane_control_t control;
+  sfshm_lane_control_t own_control;
 } sftest_sender_t;
 
 extern sftest_sender_t sftest_sender;
