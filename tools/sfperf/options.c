@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/report/text.h"
 #include "shm/base/error.h"
 #include "tools/common/options.h"
 
@@ -281,8 +282,9 @@ void sfperf_options_help(const char *bench, FILE *file)
     if (strcmp(bench, benches[b].name) == 0)
       only = b;
   if (only < NBENCHES) {
-    fprintf(file, "usage: sfrun [--nodes N] -n %s sfperf %s [options]\n%s\n\n", benches[only].ranks, bench,
-            benches[only].summary);
+    fprintf(file, "usage: sfrun [--nodes N] -n %s sfperf %s [options]\n", benches[only].ranks, bench);
+    sfreport_text_wrap(benches[only].summary, 0, file);
+    fputs("\n", file);
   } else {
     fputs("usage: sfrun [--nodes N] -n N sfperf BENCHMARK [options]\n"
           "       sfperf judge THRESHOLDS [RESULTS...]\n"
@@ -290,19 +292,17 @@ void sfperf_options_help(const char *bench, FILE *file)
           "\n",
           file);
     for (int b = 0; b < NBENCHES; b++)
-      fprintf(file, "  %-11s %s\n", benches[b].name, benches[b].summary);
+      sftool_print_help(file, 14, "", benches[b].name, NULL, benches[b].summary);
     fputs("  judge       compare JSON results with a table of thresholds\n\n", file);
   }
   for (int i = 0; i < NOPTIONS; i++) {
-    char usage[40];
+    char help[256];
     if (only < NBENCHES && !sftool_option_goes_with(&table[i], bench))
       continue;
-    snprintf(usage, sizeof usage, "--%s %s", table[i].name, table[i].argument ? table[i].argument : "");
     const char *of = only < NBENCHES || table[i].with == NULL ? " " : table[i].with;
-    if (of[1] != '\0')
-      fprintf(file, "  %-28s %.*s: %s\n", usage, (int)strlen(of) - 2, of + 1, table[i].help);
-    else
-      fprintf(file, "  %-28s %s\n", usage, table[i].help);
+    snprintf(help, sizeof help, "%.*s%s%s", of[1] != '\0' ? (int)strlen(of) - 2 : 0, of + 1, of[1] != '\0' ? ": " : "",
+             table[i].help);
+    sftool_print_help(file, 31, "--", table[i].name, table[i].argument, help);
   }
   fputs("  --help, --version\n", file);
 }

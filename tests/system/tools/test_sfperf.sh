@@ -14,6 +14,7 @@ for bench in pingpong bandwidth exchange setup overlap incast collective watched
   [[ $help == *"  $bench "* ]] || fail "sfperf --help does not tell of $bench"
   own=$("$BUILD/sfperf" "$bench" --help) || fail "sfperf $bench --help"
   [[ $own == *"sfperf $bench [options]"*--reps* && $own != *THRESHOLDS* ]] || fail "sfperf $bench --help: $own"
+  ! grep -E '.{81}' <<<"$own$help" || fail "sfperf $bench --help is wider than 80 columns"
   [[ $own == *--edges* ]] && [ $bench != setup ] && fail "sfperf $bench --help tells of an option of setup"
 done
 [[ $help == *"  judge "* ]] || fail "sfperf --help does not tell of judge"
