@@ -14,6 +14,15 @@ static void *take_memory(sfc_derive_t *derive, int64_t n, size_t bytes)
 
 /* ---- Places ------------------------------------------------------------------------------------------------------ */
 
+/* What each rank sends to all others. */
+typedef struct told {
+  int64_t node;
+  int64_t nown;    /* subdomains */
+  int64_t devices; /* whether it gives devices */
+} told_t;
+
+#define WORDS(type) ((int64_t)(sizeof(type) / sizeof(int64_t)))
+
 static sfc_grid_node_t *find_node(sf_grid_t *grid, int32_t *index_of, int32_t node, int32_t rank)
 {
   if (index_of[node] == 0) {
@@ -24,27 +33,25 @@ static sfc_grid_node_t *find_node(sf_grid_t *grid, int32_t *index_of, int32_t no
 }
 
 /* Numbers the places of all ranks by node, in the order of the nodes' lowest ranks, and by rank. */
-static void number_places(sf_grid_t *grid, const int64_t told[], int32_t *index_of)
+static void number_places(sf_grid_t *grid, const told_t told[], int32_t *index_of)
 {
   int32_t size = grid->group->size;
   int64_t next = 0;
-  for (int32_t rank = 0; rank < size; rank++) {
-    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
-    find_node(grid, index_of, (int32_t)of[SFC_GRID_TOLD_NODE], rank)->n += (int32_t)of[SFC_GRID_TOLD_SUBDOMAINS];
-  }
+  for (int32_t rank = 0; rank < size; rank++)
+    find_node(grid, index_of, (int32_t)told[rank].node, rank)->n += (int32_t)told[rank].nown;
   for (int32_t i = 0; i < grid->nnodes; i++) {
     grid->nodes[i].first = next;
     next += grid->nodes[i].n;
     grid->nodes[i].n = 0;
   }
   for (int32_t rank = 0; rank < size; rank++) {
-    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
-    sfc_grid_node_t *node = find_node(grid, index_of, (int32_t)of[SFC_GRID_TOLD_NODE], rank);
+    sfc_grid_node_t *node = find_node(grid, index_of, (int32_t)told[rank].node, rank);
     grid->first_place[rank] = node->first + node->n;
-    for (int32_t own = 0; own < of[SFC_GRID_TOLD_SUBDOMAINS]; own++)
+    node->nranks++;
+    for (int32_t own = 0; own < told[rank].nown; own++)
       grid->places[node->first + node->n++] = (sfc_grid_place_t){.rank = rank, .own = own};
   }
-  grid->here = index_of[told[(int64_t)grid->group->rank * SFC_GRID_TOLD + SFC_GRID_TOLD_NODE]] - 1;
+  grid->here = index_of[told[grid->group->rank].node] - 1;
 }
 
 /* If nodes have different numbers of places, their shares have no common division: then the grid is divided between all
@@ -63,13 +70,13 @@ static void divide(sf_grid_t *grid)
     grid->places[i].number = i;
 }
 
-static void make_places(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[])
+static void make_places(sfc_derive_t *derive, sf_grid_t *grid, const told_t told[])
 {
-  int32_t size = grid->group->size, highest = 0;
+  int32_t size = grid->group->size;
+  int64_t highest = 0;
   for (int32_t rank = 0; rank < size; rank++) {
-    const int64_t *of = told + (int64_t)rank * SFC_GRID_TOLD;
-    grid->count += of[SFC_GRID_TOLD_SUBDOMAINS];
-    highest = of[SFC_GRID_TOLD_NODE] > highest ? (int32_t)of[SFC_GRID_TOLD_NODE] : highest;
+    grid->count += told[rank].nown;
+    highest = told[rank].node > highest ? told[rank].node : highest;
   }
   if (grid->count > INT32_MAX) {
     sfc_derive_error(derive, -1, SF_ERR_ARG, "%lld subdomains", (long long)grid->count);
@@ -117,22 +124,18 @@ typedef struct home {
   sfc_grid_device_t device;
 } home_t;
 
-enum { HOME_WORDS = sizeof(home_t) / sizeof(int64_t) };
-
 /* Exchanges arrays and devices of all subdomains between all ranks. */
-static void tell_homes(sfc_derive_t *derive, sf_grid_t *grid, const int64_t told[], const int32_t devices[])
+static void tell_homes(sfc_derive_t *derive, sf_grid_t *grid, const told_t told[], const int32_t devices[])
 {
   int64_t most = 0;
-  for (int32_t rank = 0; rank < grid->group->size; rank++) {
-    int64_t n = told[(int64_t)rank * SFC_GRID_TOLD + SFC_GRID_TOLD_SUBDOMAINS];
-    most = n > most ? n : most;
-  }
+  for (int32_t rank = 0; rank < grid->group->size; rank++)
+    most = told[rank].nown > most ? told[rank].nown : most;
   home_t *mine = sfc_derive_array(derive, most, sizeof *mine);
   for (int32_t i = 0; mine != NULL && i < grid->nown && derive->status == SF_OK; i++) {
     mine[i].array = find_array(grid, devices != NULL ? devices[i] : -1);
     sfc_grid_identify(derive, devices != NULL ? devices[i] : -1, &mine[i].device);
   }
-  const home_t *homes = (const home_t *)sfc_derive_allgather(derive, most * HOME_WORDS, (const int64_t *)mine);
+  const home_t *homes = (const home_t *)sfc_derive_allgather(derive, most * WORDS(home_t), (const int64_t *)mine);
   for (int64_t i = 0; homes != NULL && i < grid->count; i++) {
     sfc_grid_place_t *place = &grid->places[i];
     const home_t *home = &homes[place->rank * most + place->own];
@@ -151,9 +154,9 @@ static void lay_out(sfc_derive_t *derive, sf_grid_t *grid)
     sfc_grid_place_t *place = &grid->places[i];
     for (int32_t k = 0; place->own == 0 && k < grid->narrays_most; k++)
       units[k] = 0;
-    int64_t length = sfc_grid_units(grid, place->number, &place->origin);
-    place->origin += units[place->array];
-    units[place->array] += length;
+    const sfc_grid_layout_t layout = sfc_grid_layout_of(grid, place->number);
+    place->origin = units[place->array] + layout.origin;
+    units[place->array] += layout.units;
     if (place->rank == grid->group->rank)
       grid->units[place->array] = units[place->array];
     grid->place_of[place->number] = i;
@@ -178,26 +181,15 @@ static void free_grid(sf_grid_t *grid)
 
 static void prepare(sfc_derive_t *derive, sf_grid_t *grid, const sf_grid_options_t *options)
 {
-  const sf_grid_options_t *own = &grid->options;
   const int32_t *devices = options != NULL ? options->devices : NULL;
-  bool same = true, on_devices = false;
-  const int64_t mine[SFC_GRID_TOLD] = {
-      [SFC_GRID_TOLD_OPTIONS] = sfc_grid_options_hash(own),
-      [SFC_GRID_TOLD_NODE] = sfc_group_node_of(grid->group, grid->group->rank),
-      [SFC_GRID_TOLD_SUBDOMAINS] = own->subdomains,
-      [SFC_GRID_TOLD_DEVICES] = devices != NULL,
-  };
-  const int64_t *told = sfc_derive_allgather(derive, SFC_GRID_TOLD, mine);
+  bool on_devices = false;
+  const told_t mine = {sfc_group_node_of(grid->group, grid->group->rank), grid->options.subdomains, devices != NULL};
+  sfc_grid_options_compare(derive, &grid->options);
+  const told_t *told = (const told_t *)sfc_derive_allgather(derive, WORDS(told_t), (const int64_t *)&mine);
   if (told == NULL)
     return;
-  for (int32_t rank = 0; rank < grid->group->size; rank++) {
-    same = same && told[(int64_t)rank * SFC_GRID_TOLD] == told[0];
-    on_devices = on_devices || told[(int64_t)rank * SFC_GRID_TOLD + SFC_GRID_TOLD_DEVICES] != 0;
-  }
-  if (!same) {
-    sfc_grid_options_compare(derive, own);
-    return;
-  }
+  for (int32_t rank = 0; rank < grid->group->size; rank++)
+    on_devices = on_devices || told[rank].devices != 0;
   make_places(derive, grid, told);
   make_arrays(derive, grid, devices);
   grid->narrays_most = 1;

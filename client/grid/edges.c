@@ -4,36 +4,25 @@
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
 
-void sfc_grid_box(const sf_grid_t *grid, int64_t number, int64_t begin[SFC_AXES], int64_t extent[SFC_AXES])
+sfc_grid_layout_t sfc_grid_layout_of(const sf_grid_t *grid, int64_t number)
 {
+  sfc_grid_layout_t layout = {.units = 1};
   int32_t part[SFC_AXES];
+  bool empty = false;
   sfc_partition_parts_of(&grid->partition, number, part);
-  for (int axis = 0; axis < SFC_AXES; axis++) {
-    begin[axis] = sfc_partition_begin(&grid->partition, axis, part[axis]);
-    extent[axis] = sfc_partition_begin(&grid->partition, axis, part[axis] + 1) - begin[axis];
-  }
-}
-
-int64_t sfc_grid_strides(const sf_grid_t *grid, const int64_t extent[SFC_AXES], int64_t stride[SFC_AXES])
-{
-  int64_t units = 1;
   for (int i = 0; i < SFC_AXES; i++) {
     int axis = grid->options.order[i];
-    stride[axis] = units;
-    units *= extent[axis] + grid->halo.width[axis][0] + grid->halo.width[axis][1] + grid->options.padding[axis];
+    const int64_t *width = grid->halo.width[axis];
+    layout.begin[axis] = sfc_partition_begin(&grid->partition, axis, part[axis]);
+    layout.extent[axis] = sfc_partition_begin(&grid->partition, axis, part[axis] + 1) - layout.begin[axis];
+    layout.stride[axis] = layout.units;
+    layout.origin += width[0] * layout.units;
+    layout.units *= layout.extent[axis] + width[0] + width[1] + grid->options.padding[axis];
+    empty = empty || layout.extent[axis] == 0;
   }
-  return extent[0] == 0 || extent[1] == 0 || extent[2] == 0 ? 0 : units;
-}
-
-int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p)
-{
-  int64_t begin[SFC_AXES], extent[SFC_AXES], stride[SFC_AXES];
-  sfc_grid_box(grid, number, begin, extent);
-  int64_t units = sfc_grid_strides(grid, extent, stride);
-  *origin_p = 0;
-  for (int axis = 0; axis < SFC_AXES; axis++)
-    *origin_p += units > 0 ? grid->halo.width[axis][0] * stride[axis] : 0;
-  return units;
+  if (empty)
+    layout.units = layout.origin = 0;
+  return layout;
 }
 
 /* Consecutive points of one owner in each line of a box. */
@@ -48,7 +37,8 @@ typedef struct piece {
 typedef struct viewer {
   const sf_grid_t *grid;
   int32_t root_array;
-  int64_t origin, stride[SFC_AXES];
+  int64_t origin; /* in the array */
+  sfc_grid_layout_t layout;
   sfc_segment_t segments[SFC_AXES];
   piece_t *pieces;
   int64_t npieces, capacity;
@@ -61,7 +51,6 @@ static void add_piece(viewer_t *viewer)
 {
   const sf_grid_t *grid = viewer->grid;
   const int32_t *order = grid->options.order;
-  int64_t begin[SFC_AXES], extent[SFC_AXES], stride[SFC_AXES];
   int32_t part[SFC_AXES], away = 0;
   for (int axis = 0; axis < SFC_AXES; axis++) {
     part[axis] = viewer->segments[axis].part;
@@ -70,16 +59,15 @@ static void add_piece(viewer_t *viewer)
   const sfc_grid_place_t *owner = &grid->places[grid->place_of[sfc_partition_number(&grid->partition, part)]];
   if (away == 0 || away > grid->halo.reach || owner->array != viewer->root_array)
     return;
-  sfc_grid_box(grid, owner->number, begin, extent);
-  (void)sfc_grid_strides(grid, extent, stride);
+  const sfc_grid_layout_t layout = sfc_grid_layout_of(grid, owner->number);
   piece_t piece = {.rank = owner->rank,
                    .root = owner->origin,
-                   .stride = {stride[order[1]], stride[order[2]]},
+                   .stride = {layout.stride[order[1]], layout.stride[order[2]]},
                    .leaf = viewer->origin,
                    .n = viewer->segments[order[0]].n};
   for (int axis = 0; axis < SFC_AXES; axis++) {
-    piece.root += (viewer->segments[axis].begin - begin[axis]) * stride[axis];
-    piece.leaf += viewer->segments[axis].at * viewer->stride[axis];
+    piece.root += (viewer->segments[axis].begin - layout.begin[axis]) * layout.stride[axis];
+    piece.leaf += viewer->segments[axis].at * viewer->layout.stride[axis];
   }
   viewer->pieces[viewer->npieces++] = piece;
 }
@@ -95,7 +83,7 @@ static void add_lines(viewer_t *viewer)
     for (int64_t y = 0; y < lines; y++)
       for (int64_t i = 0; i < viewer->npieces; i++) {
         const piece_t *piece = &viewer->pieces[i];
-        int64_t leaf = piece->leaf + y * viewer->stride[order[1]] + z * viewer->stride[order[2]];
+        int64_t leaf = piece->leaf + y * viewer->layout.stride[order[1]] + z * viewer->layout.stride[order[2]];
         int64_t root = piece->root + y * piece->stride[0] + z * piece->stride[1];
         for (int64_t x = 0; x < piece->n; x++)
           sfc_derive_add(viewer->derive, leaf + x, piece->rank, root + x);
@@ -148,11 +136,9 @@ static bool view_all(viewer_t *viewer, int32_t leaf_array)
   const sf_grid_t *grid = viewer->grid;
   const sfc_grid_place_t *own = &grid->places[grid->first_place[grid->group->rank]];
   for (int32_t i = 0; i < grid->nown; i++) {
-    int64_t begin[SFC_AXES], extent[SFC_AXES];
     if (own[i].array != leaf_array)
       continue;
-    sfc_grid_box(grid, own[i].number, begin, extent);
-    (void)sfc_grid_strides(grid, extent, viewer->stride);
+    viewer->layout = sfc_grid_layout_of(grid, own[i].number);
     viewer->origin = own[i].origin;
     if (!view(viewer, own[i].number))
       return false;

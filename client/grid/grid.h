@@ -28,6 +28,7 @@ typedef struct sfc_grid_place {
 typedef struct sfc_grid_node {
   int32_t node;   /* number in the job */
   int32_t leader; /* lowest group rank on the node */
+  int32_t nranks;
   int64_t first;
   int32_t n;
 } sfc_grid_node_t;
@@ -54,26 +55,22 @@ struct sf_grid {
   int32_t nexchanges;                  /* not yet destroyed */
 };
 
-/* Words that each rank sends to all others at set-up. */
-enum { SFC_GRID_TOLD_OPTIONS, SFC_GRID_TOLD_NODE, SFC_GRID_TOLD_SUBDOMAINS, SFC_GRID_TOLD_DEVICES, SFC_GRID_TOLD };
-
 /* Checks the options of this rank, copies them with defaults filled in, and computes the halo. Errors: SF_ERR_ARG. */
 sf_status_t sfc_grid_options_take(const sf_grid_options_t *options, sf_grid_options_t *taken_p, sfc_halo_t *halo_p);
 
-/* Hash of the options that must be the same on all ranks. If hashes differ, compare notes the first option that differs
- * from rank 0's option. Compare is collective. */
-int64_t sfc_grid_options_hash(const sf_grid_options_t *options);
+/* Notes the first option that differs from rank 0's option, of those that must be the same on all ranks. Collective. */
 void sfc_grid_options_compare(sfc_derive_t *derive, const sf_grid_options_t *options);
 
-/* Layout of a subdomain in its array, halos and padding included. Writes the strides along the axes, and returns the
- * number of units. */
-int64_t sfc_grid_strides(const sf_grid_t *grid, const int64_t extent[SFC_AXES], int64_t stride[SFC_AXES]);
+/* Layout of a subdomain in its array, halos and padding included. */
+typedef struct sfc_grid_layout {
+  int64_t begin[SFC_AXES]; /* first own point, in the grid */
+  int64_t extent[SFC_AXES];
+  int64_t stride[SFC_AXES];
+  int64_t units;  /* 0: the subdomain is empty */
+  int64_t origin; /* unit of the first own point */
+} sfc_grid_layout_t;
 
-/* First own point and number of own points of a subdomain along each axis. */
-void sfc_grid_box(const sf_grid_t *grid, int64_t number, int64_t begin[SFC_AXES], int64_t extent[SFC_AXES]);
-
-/* Returns the number of units of a subdomain, and in *origin_p the unit of its first own point. */
-int64_t sfc_grid_units(const sf_grid_t *grid, int64_t number, int64_t *origin_p);
+sfc_grid_layout_t sfc_grid_layout_of(const sf_grid_t *grid, int64_t number);
 
 /* Finds the identity of a device of this process; of host memory, if device < 0. Errors are noted. */
 void sfc_grid_identify(sfc_derive_t *derive, int32_t device, sfc_grid_device_t *identity_p);
@@ -82,9 +79,9 @@ void sfc_grid_identify(sfc_derive_t *derive, int32_t device, sfc_grid_device_t *
  * noted. */
 void sfc_grid_place(sfc_derive_t *derive, sf_grid_t *grid, bool on_devices);
 
-/* Measures times[i], the seconds of an exchange of blocks with rank number i of the node's nranks ranks; 0: not
- * measured. Collective; errors are noted. */
-void sfc_grid_measure(sfc_derive_t *derive, const sf_grid_t *grid, int32_t nranks, double times[]);
+/* Measures times[i], the seconds of an exchange of blocks with rank number i of this rank's node; 0: not measured.
+ * Collective; errors are noted. */
+void sfc_grid_measure(sfc_derive_t *derive, const sf_grid_t *grid, double times[]);
 
 /* Adds this rank's edges of the graph between two arrays to derive. */
 void sfc_grid_edges(sfc_derive_t *derive, const sf_grid_t *grid, int32_t root_array, int32_t leaf_array);

@@ -57,22 +57,16 @@ static double measure_pair(sfc_derive_t *derive, const sf_grid_t *grid, int32_t 
   return partner >= 0 ? least : 0;
 }
 
-void sfc_grid_measure(sfc_derive_t *derive, const sf_grid_t *grid, int32_t nranks, double times[])
+void sfc_grid_measure(sfc_derive_t *derive, const sf_grid_t *grid, double times[])
 {
-  int32_t rounds = 0, self = 0;
+  int32_t most = 0, self = 0, nranks = grid->nnodes > 0 ? grid->nodes[grid->here].nranks : 0;
   double *blocks = sfc_derive_array(derive, 2 * BLOCK_DOUBLES, sizeof *blocks);
-  /* As many rounds as the node with most ranks needs. */
-  for (int32_t i = 0; i < grid->nnodes; i++) {
-    int32_t n = 0;
-    for (int64_t place = grid->nodes[i].first; place < grid->nodes[i].first + grid->nodes[i].n; place++)
-      n += grid->places[place].own == 0;
-    rounds = n + n % 2 - 1 > rounds ? n + n % 2 - 1 : rounds;
-  }
+  for (int32_t i = 0; i < grid->nnodes; i++)
+    most = grid->nodes[i].nranks > most ? grid->nodes[i].nranks : most;
   while (self < nranks && rank_at(grid, self) != grid->group->rank)
     self++;
-  for (int32_t round = 0; round < rounds; round++) {
-    int32_t ring = nranks + nranks % 2 - 1;
-    int32_t partner = round < ring ? partner_of(self, nranks, round) : self;
+  for (int32_t round = 0; round < most + most % 2 - 1; round++) { /* as many as the node with most ranks needs */
+    int32_t partner = round < nranks + nranks % 2 - 1 ? partner_of(self, nranks, round) : self;
     double time = measure_pair(derive, grid, partner != self ? partner : -1, blocks);
     if (partner != self && times != NULL)
       times[partner] = time;

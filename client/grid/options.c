@@ -1,24 +1,55 @@
-/* Options of grids: checks and defaults. */
-#include <string.h>
-
+/* Options of grids: checks, defaults, comparison between ranks. */
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
 
 #define WIDE 1024 /* points: see check_width */
 
-static sf_status_t check_axis(const sf_grid_options_t *options, int axis)
+/* ---- Fields ------------------------------------------------------------------------------------------------------ */
+
+/* Number of options that must be the same on all ranks; of all options. */
+enum { SAME = 4 + 6 * SFC_AXES, FIELDS = SAME + 1 };
+
+typedef struct field {
+  const char *name;
+  int axis; /* -1: none */
+  int64_t value, least, most;
+} field_t;
+
+static const char *axis_text(const field_t *field)
 {
-  for (int side = 0; side < 2; side++)
-    if (options->radius[axis][side] < 0)
-      return sfshm_error(SF_ERR_ARG, "options: radius[%d][%d] is %d; 0 or more expected", axis, side,
-                         options->radius[axis][side]);
-  if (options->points[axis] < 1)
-    return sfshm_error(SF_ERR_ARG, "options: points[%d] is %lld; 1 or more expected", axis,
-                       (long long)options->points[axis]);
-  if (options->padding[axis] < 0)
-    return sfshm_error(SF_ERR_ARG, "options: padding[%d] is %d; 0 or more expected", axis, options->padding[axis]);
+  static const char *const texts[1 + SFC_AXES] = {"", " along axis 0", " along axis 1", " along axis 2"};
+  return texts[1 + field->axis];
+}
+
+static void list_fields(const sf_grid_options_t *options, field_t fields[FIELDS])
+{
+  *fields++ = (field_t){"ndims", -1, options->ndims, 1, SFC_AXES};
+  *fields++ = (field_t){"reach", -1, options->reach, SF_GRID_CORNERS, SF_GRID_EDGES};
+  *fields++ = (field_t){"steps", -1, options->steps, 0, INT32_MAX};
+  *fields++ = (field_t){"flags", -1, options->flags, 0, SF_GRID_LINEAR | SF_GRID_MEASURE};
+  for (int axis = 0; axis < SFC_AXES; axis++) {
+    *fields++ = (field_t){"points", axis, options->points[axis], 1, SFC_PARTITION_POINTS_MAX};
+    *fields++ = (field_t){"periodic", axis, options->periodic[axis], 0, 1};
+    *fields++ = (field_t){"radius below", axis, options->radius[axis][0], 0, INT32_MAX};
+    *fields++ = (field_t){"radius above", axis, options->radius[axis][1], 0, INT32_MAX};
+    *fields++ = (field_t){"order", axis, options->order[axis], 0, SFC_AXES - 1};
+    *fields++ = (field_t){"padding", axis, options->padding[axis], 0, INT32_MAX};
+  }
+  *fields = (field_t){"subdomains", -1, options->subdomains, 0, SF_GRID_SUBDOMAINS_MAX};
+}
+
+static sf_status_t check_fields(const sf_grid_options_t *options)
+{
+  field_t fields[FIELDS];
+  list_fields(options, fields);
+  for (const field_t *field = fields; field < fields + FIELDS; field++)
+    if (field->axis < options->ndims && (field->value < field->least || field->value > field->most))
+      return sfshm_error(SF_ERR_ARG, "options: %s%s is %lld; %lld to %lld expected", field->name, axis_text(field),
+                         (long long)field->value, (long long)field->least, (long long)field->most);
   return SF_OK;
 }
+
+/* ---- Checks ------------------------------------------------------------------------------------------------------ */
 
 /* order is a permutation of the axes, or all zeros. */
 static sf_status_t check_order(const sf_grid_options_t *options)
@@ -33,37 +64,18 @@ static sf_status_t check_order(const sf_grid_options_t *options)
                      order[1], order[2], options->ndims - 1);
 }
 
-static sf_status_t check_points(const sf_grid_options_t *options)
-{
-  int64_t total = 1;
-  for (int axis = 0; axis < options->ndims; axis++) {
-    sf_status_t status = check_axis(options, axis);
-    if (status != SF_OK)
-      return status;
-    if (options->points[axis] > SFC_PARTITION_POINTS_MAX / total)
-      return sfshm_error(SF_ERR_ARG, "options: more than 2^50 points");
-    total *= options->points[axis];
-  }
-  return check_order(options);
-}
-
 static sf_status_t check(const sf_grid_options_t *options)
 {
   if (options == NULL)
     return sfshm_error(SF_ERR_ARG, "options is NULL");
-  if (options->ndims < 1 || options->ndims > SFC_AXES)
-    return sfshm_error(SF_ERR_ARG, "options: ndims is %d; 1 to 3 expected", options->ndims);
-  if (options->reach < SF_GRID_CORNERS || options->reach > SF_GRID_EDGES)
-    return sfshm_error(SF_ERR_ARG, "options: reach is %d; expected SF_GRID_CORNERS, _FACES or _EDGES",
-                       (int)options->reach);
-  if (options->steps < 0)
-    return sfshm_error(SF_ERR_ARG, "options: steps is %d; 0 or more expected", options->steps);
-  if ((options->flags & ~(uint32_t)(SF_GRID_LINEAR | SF_GRID_MEASURE)) != 0)
-    return sfshm_error(SF_ERR_ARG, "options: unknown flags 0x%x", options->flags);
-  if (options->subdomains < 0 || options->subdomains > SF_GRID_SUBDOMAINS_MAX)
-    return sfshm_error(SF_ERR_ARG, "options: subdomains is %d; 0 to %d expected", options->subdomains,
-                       SF_GRID_SUBDOMAINS_MAX);
-  return check_points(options);
+  int64_t total = 1;
+  sf_status_t status = check_fields(options);
+  for (int axis = 0; status == SF_OK && axis < options->ndims; axis++) {
+    if (options->points[axis] > SFC_PARTITION_POINTS_MAX / total)
+      return sfshm_error(SF_ERR_ARG, "options: more than 2^50 points");
+    total *= options->points[axis];
+  }
+  return status == SF_OK ? check_order(options) : status;
 }
 
 /* Halos of several steps reach further than the stencil: computing a point beyond a face reads a point beyond an
@@ -127,55 +139,20 @@ sf_status_t sfc_grid_options_take(const sf_grid_options_t *options, sf_grid_opti
 
 /* ---- Comparison -------------------------------------------------------------------------------------------------- */
 
-/* Lists the options that must be the same on all ranks, as numbers. */
-enum { FIELDS = 4 + 6 * SFC_AXES };
-
-typedef struct field {
-  const char *name;
-  int64_t value;
-} field_t;
-
-static void list_fields(const sf_grid_options_t *options, field_t fields[FIELDS])
-{
-  int n = 0;
-  fields[n++] = (field_t){"ndims", options->ndims};
-  fields[n++] = (field_t){"reach", options->reach};
-  fields[n++] = (field_t){"steps", options->steps};
-  fields[n++] = (field_t){"flags", options->flags};
-  for (int axis = 0; axis < SFC_AXES; axis++) {
-    fields[n++] = (field_t){"points", options->points[axis]};
-    fields[n++] = (field_t){"periodic", options->periodic[axis]};
-    fields[n++] = (field_t){"radius below", options->radius[axis][0]};
-    fields[n++] = (field_t){"radius above", options->radius[axis][1]};
-    fields[n++] = (field_t){"order", options->order[axis]};
-    fields[n++] = (field_t){"padding", options->padding[axis]};
-  }
-}
-
-int64_t sfc_grid_options_hash(const sf_grid_options_t *options)
-{
-  field_t fields[FIELDS];
-  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, word by word */
-  list_fields(options, fields);
-  for (int i = 0; i < FIELDS; i++)
-    hash = (hash ^ (uint64_t)fields[i].value) * UINT64_C(0x100000001b3);
-  return (int64_t)(hash >> 1);
-}
-
 void sfc_grid_options_compare(sfc_derive_t *derive, const sf_grid_options_t *options)
 {
   field_t fields[FIELDS];
-  int64_t mine[FIELDS], first[FIELDS], root[FIELDS], leaf[FIELDS];
-  int32_t rank[FIELDS] = {0};
-  sfc_derive_edges_t edges = {FIELDS, leaf, rank, root};
+  int64_t mine[SAME], first[SAME], root[SAME], leaf[SAME];
+  int32_t rank[SAME] = {0};
+  sfc_derive_edges_t edges = {SAME, leaf, rank, root};
   list_fields(options, fields);
-  for (int i = 0; i < FIELDS; i++) {
+  for (int i = 0; i < SAME; i++) {
     mine[i] = fields[i].value;
     root[i] = leaf[i] = i;
   }
-  sfc_derive_bcast_along(derive, derive->group->rank == 0 ? FIELDS : 0, &edges, SF_INT64, mine, first);
-  for (int i = 0; i < FIELDS && derive->status == SF_OK; i++)
+  sfc_derive_bcast_along(derive, derive->group->rank == 0 ? SAME : 0, &edges, SF_INT64, mine, first);
+  for (int i = 0; i < SAME && derive->status == SF_OK; i++)
     if (mine[i] != first[i])
-      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "options: %s%s%.0d is %lld, on rank 0 it is %lld", fields[i].name,
-                       i < 4 ? "" : " along axis ", i < 4 ? 0 : (i - 4) / 6, (long long)mine[i], (long long)first[i]);
+      sfc_derive_error(derive, -1, SF_ERR_MISMATCH, "options: %s%s is %lld, on rank 0 it is %lld", fields[i].name,
+                       axis_text(&fields[i]), (long long)mine[i], (long long)first[i]);
 }

@@ -77,11 +77,8 @@ static double *find_rows(sfc_derive_t *derive, const sf_grid_t *grid, const sfc_
   double *rows = sfc_derive_array(derive, (int64_t)grid->nown * node->n, sizeof *rows);
   double *times = NULL;
   if ((grid->options.flags & SF_GRID_MEASURE) != 0) {
-    int32_t nranks = 0;
-    for (int32_t i = 0; i < node->n; i++)
-      nranks += grid->places[node->first + i].own == 0;
-    times = sfc_derive_array(derive, nranks, sizeof *times);
-    sfc_grid_measure(derive, grid, nranks, times);
+    times = sfc_derive_array(derive, node->nranks, sizeof *times);
+    sfc_grid_measure(derive, grid, times);
   }
   for (int32_t own = 0; own < grid->nown && derive->status == SF_OK; own++) {
     const sfc_grid_place_t *from, *to = &grid->places[grid->first_place[grid->group->rank] + own];

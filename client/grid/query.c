@@ -1,4 +1,6 @@
 /* Queries of grids: subdomains, neighbours, owners, graphs, arrays. Local; any thread. */
+#include <string.h>
+
 #include "client/core.h"
 #include "client/grid/grid.h"
 #include "shm/base/error.h"
@@ -34,10 +36,8 @@ sf_status_t sf_grid_info(const sf_grid_t *grid, sf_grid_info_t *info_p)
                              .placed_cost = grid->placed.total,
                              .linear_time = grid->linear.busiest,
                              .placed_time = grid->placed.busiest};
-  for (int axis = 0; axis < SFC_AXES; axis++) {
-    info_p->nodes[axis] = grid->partition.outer[axis];
-    info_p->subdomains[axis] = grid->partition.inner[axis];
-  }
+  memcpy(info_p->nodes, grid->partition.outer, sizeof info_p->nodes);
+  memcpy(info_p->subdomains, grid->partition.inner, sizeof info_p->subdomains);
   return SF_OK;
 }
 
@@ -72,11 +72,11 @@ sf_status_t sf_grid_subdomain(const sf_grid_t *grid, int32_t own, sf_grid_subdom
   sf_grid_subdomain_t subdomain = {
       .number = place->number, .array = place->array, .device = grid->devices[place->array], .origin = place->origin};
   sfc_partition_parts_of(&grid->partition, place->number, subdomain.part);
-  sfc_grid_box(grid, place->number, subdomain.begin, subdomain.extent);
-  (void)sfc_grid_strides(grid, subdomain.extent, subdomain.stride);
-  for (int axis = 0; axis < SFC_AXES; axis++)
-    for (int side = 0; side < 2; side++)
-      subdomain.halo[axis][side] = grid->halo.width[axis][side];
+  const sfc_grid_layout_t layout = sfc_grid_layout_of(grid, place->number);
+  memcpy(subdomain.begin, layout.begin, sizeof layout.begin);
+  memcpy(subdomain.extent, layout.extent, sizeof layout.extent);
+  memcpy(subdomain.stride, layout.stride, sizeof layout.stride);
+  memcpy(subdomain.halo, grid->halo.width, sizeof grid->halo.width);
   find_inner(grid, &subdomain);
   *subdomain_p = subdomain;
   return SF_OK;

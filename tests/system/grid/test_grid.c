@@ -50,7 +50,6 @@ static int pass_bad_options(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   sf_group_t *group = sf_group_world(context);
   sf_grid_options_t options = good;
-  sf_grid_t *grid = NULL;
   int last = self->rank == self->size - 1; /* the only one with an error, which all learn of */
 #define WITH(field, value, detail)                                                                                     \
   options = good;                                                                                                      \
@@ -59,21 +58,34 @@ static int pass_bad_options(sftest_rank_t *self)
   expect_bad(self, group, &options, SF_ERR_ARG, detail)
   WITH(ndims, 4, "ndims is 4");
   WITH(ndims, 0, "ndims is 0");
-  WITH(points[1], 0, "points[1] is 0");
-  WITH(points[2], INT64_C(1) << 60, "2^50");
-  WITH(radius[0][1], -1, "radius[0][1] is -1");
+  WITH(points[1], 0, "points along axis 1 is 0");
+  WITH(points[2], INT64_C(1) << 60, "points along axis 2 is 1152921504606846976; 1 to 1125899906842624 expected");
+  WITH(points[2], INT64_C(1) << 50, "more than 2^50 points");
+  WITH(radius[0][1], -1, "radius above along axis 0 is -1");
   WITH(reach, (sf_grid_reach_t)7, "reach is 7");
   WITH(steps, -2, "steps is -2");
   WITH(steps, INT32_MAX, "radius times steps is 2147483647 along axis 0; expected at most 1056");
   WITH(order[1], 1, "order is 0, 1, 0");
-  WITH(padding[2], -1, "padding[2] is -1");
-  WITH(flags, 64, "unknown flags 0x40");
+  WITH(padding[2], -1, "padding along axis 2 is -1");
+  WITH(flags, 64, "flags is 64; 0 to 3 expected");
   WITH(subdomains, 5000, "subdomains is 5000");
   expect_bad(self, group, last ? NULL : &good, SF_ERR_ARG, "options is NULL");
   options = good;
   if (last)
     options.radius[2][0] = 2;
   expect_bad(self, group, &options, SF_ERR_MISMATCH, "radius below along axis 2 is 2, on rank 0 it is 1");
+  options = good;
+  options.periodic[0] = last;
+  expect_bad(self, group, &options, SF_ERR_MISMATCH, "periodic along axis 0 is 1, on rank 0 it is 0");
+  sftest_leave(self, context);
+  return 0;
+}
+
+static int pass_bad_arguments(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_group_t *group = sf_group_world(context);
+  sf_grid_t *grid = NULL;
   SFTEST_EXPECT(self, sf_grid_create(NULL, &good, &grid), SF_ERR_ARG);
   SFTEST_OK(self, sf_grid_create(group, &good, &grid));
   sf_grid_subdomain_t sub;
@@ -99,6 +111,13 @@ START_TEST(test_bad_options)
 {
   const int32_t places[] = {0, 1, 0};
   sftest_cluster_run(&sftest_case_cluster, places, 3, pass_bad_options, NULL);
+}
+END_TEST
+
+START_TEST(test_bad_arguments)
+{
+  const int32_t places[] = {0, 1, 0};
+  sftest_cluster_run(&sftest_case_cluster, places, 3, pass_bad_arguments, NULL);
 }
 END_TEST
 
@@ -138,6 +157,7 @@ int main(void)
   sftest_cluster_for_case(tests, 3);
   tcase_add_test(tests, test_grids);
   tcase_add_test(tests, test_bad_options);
+  tcase_add_test(tests, test_bad_arguments);
   tcase_add_test(tests, test_reduce);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
