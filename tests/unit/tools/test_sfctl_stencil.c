@@ -190,6 +190,26 @@ START_TEST(stencils_are_placed)
 }
 END_TEST
 
+/* Halos of faces, of 512 KiB for 8 fields, and halos of edges and corners. */
+START_TEST(ways_depend_on_bytes)
+{
+  sfctl_options_t options = {
+      .nodes = 2, .per_node = 8, .fields = 8, .unit = 8, .radius = 1, .stencil = 27, .grid = "384,192,192"};
+  sfctl_stencil_t stencil;
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *file = open_memstream(&text, &bytes);
+  ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_OK);
+  ck_assert_int_eq(sfctl_stencil_print(&stencil, true, file), SF_OK);
+  fclose(file);
+  ck_assert_msg(strstr(text, "9216  in-place") != NULL && strstr(text, "96  slots") != NULL &&
+                    strstr(text, " 1  inline") != NULL && strstr(text, "9216  trunk") != NULL,
+                "%s", text);
+  free(text);
+  sfctl_stencil_free(&stencil);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: stencils");
@@ -198,6 +218,7 @@ static Suite *suite(void)
   tcase_add_test(tc, stencils);
   tcase_add_test(tc, stencils_of_many_ranks);
   tcase_add_test(tc, stencils_are_placed);
+  tcase_add_test(tc, ways_depend_on_bytes);
   suite_add_tcase(s, tc);
   return s;
 }

@@ -250,12 +250,15 @@ sf_status_t sfctl_stencil_forecast(const sfctl_stencil_t *stencil, sfctl_forecas
 
 /* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
-/* Protocol of the library for that many values between two ranks, in host memory: halos are not contiguous, so they are
- * never zero-copy. */
+#define IN_PLACE_BYTES (SFSHM_LANE_SLOTS * (32 << 10)) /* the library's: payloads above are read in place */
+
+/* Protocol of the library for that many values between two ranks, in memory of sf_alloc. */
 static const char *way_of(const sfctl_stencil_t *stencil, int64_t to, int64_t from, int64_t values)
 {
   if (to / stencil->per_node != from / stencil->per_node)
     return "trunk";
+  if (values * stencil->unit_bytes > IN_PLACE_BYTES)
+    return "in-place";
   return values * stencil->unit_bytes <= SFSHM_INLINE_BYTES ? "inline" : "slots";
 }
 
