@@ -287,6 +287,44 @@ static int many(sftest_rank_t *self)
   return 0;
 }
 
+/* Workers do not copy for operations with several fields, whose results are the same. */
+static int fields(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  int32_t next = (self->rank + 1) % self->size, previous = (self->rank + self->size - 1) % self->size;
+  int64_t *memory;
+  sf_graph_t *graph;
+  sf_field_t list[2];
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sf_alloc(context, 4 * UNITS * sizeof(int64_t), (void **)&memory));
+  for (int round = 0; round < 2 * ROUNDS; round++) {
+    bool bcast = round % 2 == 0;
+    for (int64_t i = 0; i < 2; i++) {
+      list[i] = (sf_field_t){SF_INT64, memory + 2 * i * UNITS, memory + (2 * i + 1) * UNITS, SF_REPLACE};
+      for (int64_t k = 0; k < UNITS; k++)
+        ((int64_t *)(bcast ? list[i].rootdata : list[i].leafdata))[k] = value((uint64_t)(2 * round + i), self->rank, k);
+    }
+    SFTEST_OK(self, (bcast ? sf_bcast_v : sf_reduce_v)(graph, 2, list));
+    for (int64_t i = 0; i < 2; i++)
+      for (int64_t k = 0; k < UNITS; k++)
+        SFTEST_REQUIRE(self, ((int64_t *)(bcast ? list[i].leafdata : list[i].rootdata))[k] ==
+                                 value((uint64_t)(2 * round + i), bcast ? next : previous, k));
+  }
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(several_fields)
+{
+  sftest_node_t node;
+  sftest_node_start(&node, two_workers);
+  sftest_run_job(&node, 3, fields, NULL);
+  sftest_node_stop(&node);
+}
+END_TEST
+
 START_TEST(many_in_flight)
 {
   sftest_node_t node;
@@ -305,6 +343,7 @@ int main(void)
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, owner_makes_no_call);
   tcase_add_test(cases, parts_have_their_own_edges);
+  tcase_add_test(cases, several_fields);
   tcase_add_test(cases, many_in_flight);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
