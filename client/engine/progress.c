@@ -3,6 +3,7 @@
 
 #include "client/core.h"
 #include "client/engine/eager.h"
+#include "client/engine/in_flight.h"
 #include "client/engine/lane_ops.h"
 #include "client/engine/lane_send.h"
 #include "client/engine/mismatch.h"
@@ -299,7 +300,8 @@ static void end_waiting(const wait_t *wait, sf_status_t status)
 sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t timeout_ns)
 {
   const sf_graph_t *graph = request->graph;
-  if (sfc_request_is_complete(request) && thread->in_flight == 1) /* others get their chance otherwise */
+  bool shown = __builtin_expect(thread->idle_ns != 0, false);               /* an earlier wait ran out of time */
+  if (sfc_request_is_complete(request) && thread->in_flight == 1 && !shown) /* others get their chance otherwise */
     return SF_OK;
   wait_t wait = {.thread = thread, .request = request, .timeout_ns = timeout_ns};
   /* Messages of other nodes come through the daemon, which may need this core: no spinning. */
@@ -307,5 +309,44 @@ sf_status_t sfc_thread_wait(sfc_thread_t *thread, sf_request_t *request, int64_t
   sf_status_t status = wait_for(&wait);
   if (wait.idle.since_ns != 0)
     end_waiting(&wait, status);
+  else if (shown && is_over(request))
+    end_testing(thread);
   return status;
+}
+
+/* ---- Turns of several threads ---- */
+
+/* Since when tests are unsuccessful goes along, so that whoever makes progress ends what sfctl shows of it. */
+static bool move_graphs(const sf_context_t *context, sfc_thread_t *from, sfc_thread_t *to)
+{
+  bool crowded = false;
+  to->idle_tests = from->idle_tests;
+  to->idle_ns = from->idle_ns;
+  from->idle_ns = 0;
+  for (sf_graph_t *graph = from->graphs, *next; graph != NULL; graph = next) {
+    next = graph->user.next;
+    if (graph->context != context)
+      continue;
+    from->in_flight -= (uint32_t)graph->in_flight;
+    sfc_in_flight_detach(graph);
+    sfc_in_flight_attach(graph, to);
+    to->in_flight += (uint32_t)graph->in_flight;
+    crowded |= sfc_pool_is_crowded(graph);
+  }
+  return crowded;
+}
+
+void sfc_pool_enter(const sf_context_t *context, sfc_thread_t *pool)
+{
+  (void)move_graphs(context, pool, sfc_thread_self());
+}
+
+bool sfc_pool_leave(const sf_context_t *context, sfc_thread_t *pool)
+{
+  return move_graphs(context, sfc_thread_self(), pool);
+}
+
+void sfc_pool_continue(void)
+{
+  sfc_thread_test(sfc_thread_self());
 }

@@ -7,7 +7,7 @@ SFPMPI_EXPORT int MPI_Init(int *argc, char ***argv)
 {
   int code = sfpmpi_next.Init(argc, argv);
   if (code == MPI_SUCCESS)
-    sfpmpi_job_join(MPI_THREAD_SINGLE);
+    sfpmpi_job_join();
   return code;
 }
 
@@ -15,7 +15,7 @@ SFPMPI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *pr
 {
   int code = sfpmpi_next.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS)
-    sfpmpi_job_join(*provided);
+    sfpmpi_job_join();
   return code;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/adapters/pmpi/threads.h"
 #include "client/adapters/pmpi/topology.h"
 
 sfpmpi_job_t sfpmpi_job = {
@@ -48,13 +49,15 @@ static int agree_on_mode(void)
   return pair[1];
 }
 
-void sfpmpi_job_join(int level)
+void sfpmpi_job_join(void)
 {
-  int mode = agree_on_mode();
+  int level = MPI_THREAD_SINGLE, mode = agree_on_mode();
   if (mode == MODE_OFF || sfpmpi_job.context != NULL)
     return;
   sfpmpi_job.required = mode == MODE_REQUIRE;
+  (void)PMPI_Query_thread(&level); /* not what the program asked for: MPI's settings may say more */
   sfpmpi_job.shared = level == MPI_THREAD_MULTIPLE;
+  sfpmpi_job.turns = level >= MPI_THREAD_SERIALIZED;
   if (sf_mpi_init(MPI_COMM_WORLD, NULL, &sfpmpi_job.context) != SF_OK) {
     sfpmpi_job_fall_back("neighborhood collectives", NULL);
     return;
@@ -69,6 +72,7 @@ void sfpmpi_job_leave(void)
 {
   if (sfpmpi_job.context == NULL)
     return;
+  sfpmpi_threads_end();
   sfpmpi_topologies_leave();
   (void)sf_finalize(sfpmpi_job.context); /* of a job that has failed: others have said so */
   sfpmpi_job.context = NULL;

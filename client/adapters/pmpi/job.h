@@ -12,6 +12,7 @@ typedef struct sfpmpi_job {
   sf_context_t *context; /* NULL: not joined; MPI carries everything */
   bool required;         /* SF_MPI_NEIGHBORS=require */
   bool shared;           /* several threads may call MPI at the same time */
+  bool turns;            /* several threads use operations: see threads.h */
   MPI_Group group;       /* the processes in the job's order */
   MPI_Comm self;         /* this process alone, for this library; errors are returned */
   MPI_Request pending;   /* completes when the process leaves; looking at it lets MPI make progress */
@@ -20,10 +21,10 @@ typedef struct sfpmpi_job {
 
 extern sfpmpi_job_t sfpmpi_job;
 
-/* Joins, after MPI's initialisation with that thread level. Collective over MPI_COMM_WORLD; either all processes join,
- * or none. The environment variable SF_MPI_NEIGHBORS says whether: "off", "on" (if there is a daemon), "require" (ends
- * the program if a process can't). */
-void sfpmpi_job_join(int level);
+/* Joins, after MPI's initialisation. Collective over MPI_COMM_WORLD; either all processes join, or none. The
+ * environment variable SF_MPI_NEIGHBORS says whether: "off", "on" (if there is a daemon), "require" (ends the program
+ * if a process can't). */
+void sfpmpi_job_join(void);
 
 /* Leaves, before MPI_Finalize. */
 void sfpmpi_job_leave(void);

@@ -1,10 +1,12 @@
-/* Operations: see operation.h. The thread that begins an operation ends it. */
+/* Operations: see operation.h. Any thread that may call MPI; one at a time uses an operation. */
 #include "client/adapters/pmpi/operation.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "client/adapters/pmpi/job.h"
+#include "client/adapters/pmpi/threads.h"
+#include "client/engine.h"
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
@@ -38,9 +40,11 @@ static __attribute__((noinline)) int new_operation(sfpmpi_star_t *star, sfpmpi_o
   operation->leaf_bytes = calloc(nleaves + 1, sizeof *operation->leaf_bytes);
   operation->moves = calloc(nroots + nleaves + 1, sizeof *operation->moves);
   int code = MPI_ERR_NO_MEM;
+  sfpmpi_enter();
   if (operation->root != NULL && operation->leaf != NULL && operation->leaf_bytes != NULL && operation->moves != NULL)
     code = sfpmpi_error_code(
         sf_exchange_init(star->graph, operation->root, operation->leaf, operation->leaf_bytes, &operation->request));
+  sfpmpi_leave();
   if (code == MPI_SUCCESS)
     *operation_p = operation;
   else
@@ -196,7 +200,13 @@ int sfpmpi_operation_begin(sfpmpi_operation_t *operation)
   }
   if (star->nroots == 0 && star->nleaves == 0)
     return MPI_SUCCESS;
-  int code = sfpmpi_error_code(sf_start(operation->request));
+  sfpmpi_enter();
+  sf_status_t status = sf_start(operation->request);
+  bool crowded = sfc_pool_is_crowded(star->graph);
+  sfpmpi_leave();
+  if (__builtin_expect(crowded, false))
+    sfpmpi_start_helper();
+  int code = sfpmpi_error_code(status);
   operation->active = code == MPI_SUCCESS;
   operation->error = MPI_SUCCESS;
   return code;
@@ -206,7 +216,7 @@ static void end(sfpmpi_operation_t *operation, sf_status_t status)
 {
   operation->error = sfpmpi_error_code(status);
   operation->active = false;
-  operation->lost = status == SF_ERR_STATE; /* begun by another thread: in flight still */
+  operation->lost = status == SF_ERR_STATE; /* in flight still: the program has promised to call MPI in one thread */
   if (status != SF_OK && status != SF_ERR_RANGE)
     return;
   for (int i = operation->npacked; i < operation->nmoves; i++) {
@@ -229,12 +239,22 @@ static void progress_mpi(void)
 #define SHORT_NS 20000
 #define LONG_NS 400000
 
+/* Looks for the end of the operation, at most that long, and not longer than other threads let it. */
+static sf_status_t look(sfpmpi_operation_t *operation, int64_t timeout_ns, bool *done_p)
+{
+  sfpmpi_enter();
+  sf_status_t status = timeout_ns == 0 || sfpmpi_is_contended() ? sf_test(&operation->request, done_p)
+                                                                : sf_wait_for(&operation->request, timeout_ns, done_p);
+  sfpmpi_leave();
+  return status;
+}
+
 bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns)
 {
   int64_t slice = timeout_ns >= 0 && timeout_ns < SHORT_NS ? timeout_ns : SHORT_NS;
   bool done = false;
   while (operation->active) {
-    sf_status_t status = sf_wait_for(&operation->request, slice, &done);
+    sf_status_t status = look(operation, slice, &done);
     if (status != SF_OK || done) {
       end(operation, status);
       break;

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/graph/graph.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -87,6 +88,42 @@ static int be_patient(sftest_rank_t *self)
   return 0;
 }
 
+/* The value comes while rank 0 is elsewhere after a wait in vain: nobody says then that it still waits. */
+static int look_again(sftest_rank_t *self)
+{
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph = NULL;
+  sf_request_t *request = NULL;
+  bool done = false;
+  double root = self->rank, leaf = -1;
+  _Atomic int *step = self->argument;
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, 0, &graph));
+  sftest_ring_expect_working(self, sf_group_world(context), graph, 1);
+  while (self->rank == 1 && *step == 0)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE, &request));
+  if (self->rank == 0) {
+    SFTEST_OK(self, sf_wait_for(&request, 1000000, &done));
+    SFTEST_REQUIRE(self, !done && graph->counts->wait_since_ns != 0);
+  }
+  *step = self->rank + 1;
+  while (*step != RANKS)
+    sftest_sleep_ms(1);
+  SFTEST_OK(self, sf_wait_for(&request, INT64_C(10000000000), &done));
+  SFTEST_REQUIRE(self, done && graph->counts->wait_since_ns == 0);
+  SFTEST_OK(self, sf_graph_destroy(graph));
+  sftest_leave(self, context);
+  return 0;
+}
+
+START_TEST(is_over)
+{
+  _Atomic int *step = sftest_shared(sizeof *step);
+  sftest_run_alone(RANKS, look_again, step);
+  sftest_shared_free(step, sizeof *step);
+}
+END_TEST
+
 START_TEST(gives_up)
 {
   _Atomic int *tried = sftest_shared(sizeof *tried);
@@ -100,6 +137,7 @@ static Suite *wait_for_suite(void)
   Suite *suite = suite_create("wait_for");
   TCase *cases = tcase_create("wait_for");
   tcase_add_test(cases, gives_up);
+  tcase_add_test(cases, is_over);
   suite_add_tcase(suite, cases);
   return suite;
 }

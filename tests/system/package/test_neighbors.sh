@@ -77,6 +77,13 @@ check_without() {
   expect_err "$mpi, required without a daemon" "SF_MPI_NEIGHBORS=require, but MPI would carry"
 }
 
+# More operations than sfd hands over when they begin, threads, and operations that another thread ends.
+check_flight() {
+  SF_MPI_NEIGHBORS=require with_neighbors -n 3 --nodes 2 -- "$programs/flight" orders elsewhere threads handed
+  expect_rc "$mpi, many in flight, and threads" 0
+  expect_out "$mpi, many in flight, and threads" ok
+}
+
 # One of four processes is killed; launchers would end the others as well. That of MPICH sometimes does so all the same:
 # then what the others have found counts.
 check_death() {
@@ -139,6 +146,7 @@ for mpi in openmpi mpich; do
   compare 8 4
   compare 4 8 --nodes 2
   compare 3 8 --nodes 3
+  check_flight
   check_fortran
   check_without
   check_death

@@ -1,0 +1,241 @@
+/* Many neighborhood collectives in flight, and threads. Each process of a periodic ring sends blocks that tell who sent
+ * them, in which call, and checks what it receives. Plain MPI.
+ *
+ * usage: flight orders     processes wait for many operations in different orders
+ *        flight elsewhere  half of the processes wait in other functions of MPI for the others to end theirs
+ *        flight threads    two threads at the same time, each on a communicator of its own
+ *        flight handed     one thread begins, another one waits */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#define PERSISTENT(name) MPIX_##name
+#else
+#define PERSISTENT(name) MPI_##name
+#endif
+
+#define MANY 100
+#define LARGE 3000 /* values of a large block */
+#define ROUNDS 60  /* of a thread */
+
+static int rank, size;
+
+static void must(int code, const char *what)
+{
+  char text[MPI_MAX_ERROR_STRING];
+  int length;
+  if (code == MPI_SUCCESS)
+    return;
+  MPI_Error_string(code, text, &length);
+  fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* A ring, its neighbours in the order of blocks, and operations on it. */
+typedef struct flight {
+  MPI_Comm ring;
+  int neighbors[2];
+  int n; /* values of a block */
+  int *sent[MANY];
+  int *received[MANY];
+  MPI_Request requests[MANY];
+} flight_t;
+
+static void make_flight(flight_t *flight, int n)
+{
+  const int both[2] = {(rank + size - 1) % size, (rank + 1) % size};
+  memcpy(flight->neighbors, both, sizeof both);
+  flight->n = n;
+  must(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, both, MPI_UNWEIGHTED, 2, both, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                      0, &flight->ring),
+       "MPI_Dist_graph_create_adjacent");
+  must(MPI_Comm_set_errhandler(flight->ring, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  for (int i = 0; i < MANY; i++) {
+    flight->sent[i] = calloc(2 * (size_t)n, sizeof(int));
+    flight->received[i] = calloc(2 * (size_t)n, sizeof(int));
+    flight->requests[i] = MPI_REQUEST_NULL;
+  }
+}
+
+static void free_flight(flight_t *flight)
+{
+  for (int i = 0; i < MANY; i++) {
+    free(flight->sent[i]);
+    free(flight->received[i]);
+  }
+  must(MPI_Comm_free(&flight->ring), "MPI_Comm_free");
+}
+
+static int value(int from, int call, int i)
+{
+  return from * 1000000 + call * 1000 + i % 1000;
+}
+
+static void fill(flight_t *flight, int slot, int call)
+{
+  for (int i = 0; i < 2 * flight->n; i++) {
+    flight->sent[slot][i] = value(rank, call, i % flight->n);
+    flight->received[slot][i] = -1;
+  }
+}
+
+static void check(const flight_t *flight, int slot, int call)
+{
+  for (int i = 0; i < 2 * flight->n; i++) {
+    int expected = value(flight->neighbors[i / flight->n], call, i % flight->n), found = flight->received[slot][i];
+    if (found == expected)
+      continue;
+    fprintf(stderr, "rank %d: call %d: value %d is %d, expected %d\n", rank, call, i, found, expected);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+static void begin(flight_t *flight, int slot, int call)
+{
+  fill(flight, slot, call);
+  must(MPI_Ineighbor_alltoall(flight->sent[slot], flight->n, MPI_INT, flight->received[slot], flight->n, MPI_INT,
+                              flight->ring, &flight->requests[slot]),
+       "MPI_Ineighbor_alltoall");
+}
+
+/* ---- Many in flight ---------------------------------------------------------------------------------------------- */
+
+static void wait_in_order(flight_t *flight, int order)
+{
+  for (int k = 0; k < MANY && order < 2; k++)
+    must(MPI_Wait(&flight->requests[order == 0 ? k : MANY - 1 - k], MPI_STATUS_IGNORE), "MPI_Wait");
+  for (int k = 0, i; k < MANY && order == 2; k++)
+    must(MPI_Waitany(MANY, flight->requests, &i, MPI_STATUS_IGNORE), "MPI_Waitany");
+  if (order == 3)
+    must(MPI_Waitall(MANY, flight->requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+}
+
+static void run_orders(int n)
+{
+  flight_t flight;
+  make_flight(&flight, n);
+  for (int order = 0; order < 4; order++) {
+    for (int i = 0; i < MANY; i++)
+      begin(&flight, i, i);
+    wait_in_order(&flight, (order + rank) % 4);
+    for (int i = 0; i < MANY; i++)
+      check(&flight, i, i);
+  }
+  free_flight(&flight);
+}
+
+static void run_elsewhere(int n)
+{
+  flight_t flight;
+  make_flight(&flight, n);
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < MANY; i++)
+      begin(&flight, i, i);
+    if (rank % 2 == round)
+      must(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    wait_in_order(&flight, 3);
+    if (rank % 2 != round)
+      must(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    for (int i = 0; i < MANY; i++)
+      check(&flight, i, i);
+  }
+  free_flight(&flight);
+}
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+
+static void *use_own(void *argument)
+{
+  flight_t *flight = argument;
+  for (int round = 0; round < ROUNDS; round++) {
+    int slot = round % 8;
+    begin(flight, slot, round);
+    begin(flight, slot + 8, round + 1);
+    must(MPI_Wait(&flight->requests[slot + 8], MPI_STATUS_IGNORE), "MPI_Wait");
+    must(MPI_Waitall(MANY, flight->requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+    check(flight, slot, round);
+    check(flight, slot + 8, round + 1);
+  }
+  return NULL;
+}
+
+static void run_threads(int n)
+{
+  flight_t flights[2];
+  pthread_t other;
+  for (int i = 0; i < 2; i++)
+    make_flight(&flights[i], n);
+  pthread_create(&other, NULL, use_own, &flights[1]);
+  use_own(&flights[0]);
+  pthread_join(other, NULL);
+  for (int i = 0; i < 2; i++)
+    free_flight(&flights[i]);
+}
+
+static void *wait_for_all(void *argument)
+{
+  flight_t *flight = argument;
+  must(MPI_Waitall(MANY, flight->requests, MPI_STATUSES_IGNORE), "MPI_Waitall");
+  return NULL;
+}
+
+/* Half of the processes wait in the thread that began, so that operations of both kinds meet. */
+static void run_handed(int n)
+{
+  flight_t flight;
+  pthread_t other;
+  make_flight(&flight, n);
+  for (int i = 0; i < 2; i++)
+    must(PERSISTENT(Neighbor_alltoall_init)(flight.sent[i], n, MPI_INT, flight.received[i], n, MPI_INT, flight.ring,
+                                            MPI_INFO_NULL, &flight.requests[i]),
+         "MPI_Neighbor_alltoall_init");
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < 2; i++)
+      fill(&flight, i, round);
+    must(MPI_Startall(2, flight.requests), "MPI_Startall");
+    begin(&flight, 2, round);
+    if (rank % 2 == 0) {
+      pthread_create(&other, NULL, wait_for_all, &flight);
+      pthread_join(other, NULL);
+    } else {
+      wait_for_all(&flight);
+    }
+    for (int i = 0; i < 3; i++)
+      check(&flight, i, round);
+  }
+  for (int i = 0; i < 2; i++)
+    must(MPI_Request_free(&flight.requests[i]), "MPI_Request_free");
+  free_flight(&flight);
+}
+
+int main(int argc, char *argv[])
+{
+  static const struct {
+    const char *name;
+    void (*run)(int n);
+  } cases[] = {{"orders", run_orders}, {"elsewhere", run_elsewhere}, {"threads", run_threads}, {"handed", run_handed}};
+  int level, ran = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  alarm(40);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (int a = 1; a < argc; a++)
+      if (strcmp(argv[a], cases[i].name) == 0) {
+        cases[i].run(1);
+        cases[i].run(LARGE);
+        ran++;
+      }
+  if (level < MPI_THREAD_MULTIPLE || ran != argc - 1)
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0)
+    printf("ok\n");
+  MPI_Finalize();
+  return 0;
+}
