@@ -48,28 +48,22 @@ sfshm_array_row_t *sfshm_array_get_row(uint32_t unit_bytes)
 /* memcpy is faster for longer rows: it has instructions of the processor for them. */
 #define LONG_ROW 4096
 
-#define CHUNK(bytes) uint8_t __attribute__((vector_size(bytes), aligned(1), may_alias))
-typedef CHUNK(32) chunk32_t;
-typedef CHUNK(16) chunk16_t;
-typedef CHUNK(8) chunk8_t;
-typedef CHUNK(4) chunk4_t;
+#define CHUNK(type) type __attribute__((aligned(1), may_alias))
+typedef CHUNK(uint8_t __attribute__((vector_size(32)))) chunk32_t;
+typedef CHUNK(uint8_t __attribute__((vector_size(16)))) chunk16_t;
+typedef CHUNK(uint64_t) chunk8_t;
+typedef CHUNK(uint32_t) chunk4_t;
+typedef CHUNK(uint16_t) chunk2_t;
 
-/* Copies as many bytes as a chunk has, up to twice as many: the first and the last ones, which may overlap. */
+/* Copies as many bytes as a chunk has, up to twice as many: the first and the last ones, which may overlap. Chunks
+ * consist of whole elements, because elements are not longer than a row and lengths are powers of two: each element is
+ * stored by one instruction, as sf_array.h promises to concurrent readers. */
 #define COPY_ENDS(chunk)                                                                                               \
   do {                                                                                                                 \
     chunk first_ = *(const chunk *)from, last_ = *(const chunk *)(from + bytes - sizeof(chunk));                       \
     *(chunk *)to = first_;                                                                                             \
     *(chunk *)(to + bytes - sizeof(chunk)) = last_;                                                                    \
   } while (0)
-
-/* One to three bytes. */
-static inline void copy_few(char *to, const char *from, size_t bytes)
-{
-  char first = from[0], middle = from[bytes / 2], last = from[bytes - 1];
-  to[0] = first;
-  to[bytes / 2] = middle;
-  to[bytes - 1] = last;
-}
 
 /* More than a chunk: whole chunks, and the last bytes. */
 static inline void copy_chunks(char *to, const char *from, size_t bytes)
@@ -111,8 +105,10 @@ SFSHM_CLONES void sfshm_array_copy_rows(char *to, int64_t to_step, const char *f
     COPY_ROWS(COPY_ENDS(chunk8_t));
   else if (bytes >= sizeof(chunk4_t))
     COPY_ROWS(COPY_ENDS(chunk4_t));
+  else if (bytes >= sizeof(chunk2_t))
+    COPY_ROWS(COPY_ENDS(chunk2_t));
   else if (bytes > 0)
-    COPY_ROWS(copy_few(to, from, bytes));
+    COPY_ROWS(*to = *from);
 }
 
 /* ---- Boxes of rows ----------------------------------------------------------------------------------------------- */
