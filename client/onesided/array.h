@@ -106,12 +106,11 @@ static inline sf_status_t sfc_array_require(sf_status_t status, const void *poin
   return status;
 }
 
-/* Function that moves rows between a part and a buffer. access: put, get or acc. */
+/* Function that copies rows between a part and a buffer. access: put or get. */
 static inline sfshm_array_row_t *sfc_array_row(const sf_array_t *array, sfshm_array_access_t access)
 {
-  return access == SFSHM_ARRAY_PUT   ? sfshm_array_put_row(array->shape.unit_bytes)
-         : access == SFSHM_ARRAY_GET ? sfshm_array_get_row(array->shape.unit_bytes)
-                                     : sfshm_array_arithmetic[array->shape.base].accumulate;
+  return access == SFSHM_ARRAY_PUT ? sfshm_array_put_row(array->shape.unit_bytes)
+                                   : sfshm_array_get_row(array->shape.unit_bytes);
 }
 
 /* Whether an index is within the array. */

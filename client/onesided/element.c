@@ -1,6 +1,7 @@
 /* Lists of elements, and atomic operations on one element. Any thread. */
 #include <string.h>
 
+#include "client/onesided/adder.h"
 #include "client/onesided/array.h"
 #include "client/onesided/remote.h"
 #include "client/onesided/request.h"
@@ -33,10 +34,12 @@ static sf_status_t check_list(const sf_array_t *array, int64_t n, const int64_t 
 }
 
 /* Moves the elements of this node. */
-static void move_local(const sfc_remote_t *list, int64_t n)
+static sf_status_t move_local(const sfc_remote_t *list, int64_t n)
 {
   sf_array_t *array = list->array;
-  sfshm_array_row_t *row = sfc_array_row(array, list->access);
+  const bool is_acc = list->access == SFSHM_ARRAY_ACC;
+  sfshm_array_row_t *row = is_acc ? sfc_adder_row : sfc_array_row(array, list->access);
+  sfc_adder_t adder = {.array = array, .alpha = list->alpha};
   int64_t element, unit = array->shape.unit_bytes;
   uint64_t counts[SFSHM_ARRAY_WAYS] = {0};
   for (int64_t i = 0; i < n; i++) {
@@ -44,12 +47,15 @@ static void move_local(const sfc_remote_t *list, int64_t n)
     const sfc_array_part_t *part = &array->parts[rank];
     if (part->data == NULL)
       continue;
-    row(part->data + element * unit, list->buffer + i * unit, 1, 1, list->alpha);
+    if (is_acc)
+      sfc_adder_turn(&adder, part);
+    row(part->data + element * unit, list->buffer + i * unit, 1, 1, &adder);
     counts[part->way]++;
   }
   for (sfshm_array_way_t way = 0; way < SFSHM_ARRAY_WAYS; way++)
     if (counts[way] > 0)
       sfc_array_count(array, way, list->access, counts[way] * (uint64_t)unit);
+  return sfc_adder_end(&adder);
 }
 
 static sf_status_t move_list(sf_array_t *array, sfshm_array_access_t access, int64_t n, const int64_t index[],
@@ -67,7 +73,7 @@ static sf_status_t move_list(sf_array_t *array, sfshm_array_access_t access, int
   sfc_remote_list(&list, n, index);
   if (array->nodes != NULL)
     (void)sfc_remote_advance(&list);
-  move_local(&list, n);
+  status = move_local(&list, n);
   if (array->nodes != NULL)
     status = sfc_remote_finish(&list);
   sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + access), begin_ns, n);

@@ -1,5 +1,6 @@
 /* Put, get and acc of patches. A patch within one block of one rank takes the short path: check, look-up, copy. Other
  * patches are split by owner. Any thread. */
+#include "client/onesided/adder.h"
 #include "client/onesided/array.h"
 #include "client/onesided/remote.h"
 #include "client/onesided/request.h"
@@ -20,7 +21,6 @@ typedef struct call {
 typedef struct patch {
   sf_array_t *array;
   const call_t *call;
-  sfshm_array_row_t *row;
   int64_t step[SFSHM_ARRAY_DIMS]; /* of the buffer */
 } patch_t;
 
@@ -70,6 +70,7 @@ typedef struct block {
   char *data;                     /* first element */
   int64_t count;                  /* elements */
   int64_t step[SFSHM_ARRAY_DIMS]; /* of the buffer, in elements */
+  sfc_adder_t *adder;             /* acc */
 } block_t;
 
 /* Finds the block; false: the patch is not within a block, or not correct. */
@@ -107,7 +108,7 @@ static inline __attribute__((always_inline)) bool find_block(const sf_array_t *a
 /* Moves the elements of a block, by rows. */
 static inline __attribute__((always_inline)) void move_rows(const sf_array_t *array, sfshm_array_access_t access,
                                                             const block_t *block, const int64_t extent[], int32_t d,
-                                                            int32_t ndims, char *data, char *buffer, const void *alpha)
+                                                            int32_t ndims, char *data, char *buffer)
 {
   const int64_t unit = array->shape.unit_bytes, n = extent[ndims - 1], nrows = d < ndims - 1 ? extent[d] : 1;
   const int64_t step = d < ndims - 1 ? block->part->step[d] * unit : 0, buffer_step = block->step[d] * unit;
@@ -117,68 +118,79 @@ static inline __attribute__((always_inline)) void move_rows(const sf_array_t *ar
     sfshm_array_copy_rows(buffer, buffer_step, data, step, nrows, (size_t)(n * unit));
   else
     for (int64_t row = 0; row < nrows; row++)
-      sfshm_array_arithmetic[array->shape.base].accumulate(data + row * step, buffer + row * buffer_step, n, 1, alpha);
+      sfc_adder_row(data + row * step, buffer + row * buffer_step, n, 1, block->adder);
 }
 
 static void move_planes(const sf_array_t *array, sfshm_array_access_t access, const block_t *block,
-                        const int64_t extent[], int32_t d, char *data, char *buffer, const void *alpha)
+                        const int64_t extent[], int32_t d, char *data, char *buffer)
 {
   int32_t ndims = array->shape.ndims;
   int64_t unit = array->shape.unit_bytes;
   if (d == ndims - 2)
-    move_rows(array, access, block, extent, d, ndims, data, buffer, alpha);
+    move_rows(array, access, block, extent, d, ndims, data, buffer);
   else
     for (int64_t i = 0; i < extent[d]; i++)
       move_planes(array, access, block, extent, d + 1, data + i * block->part->step[d] * unit,
-                  buffer + i * block->step[d] * unit, alpha);
+                  buffer + i * block->step[d] * unit);
 }
 
-static inline __attribute__((always_inline)) bool move_block_of(sf_array_t *array, const call_t *call, int32_t ndims)
+static inline __attribute__((always_inline)) bool move_block_of(sf_array_t *array, const call_t *call, int32_t ndims,
+                                                                sf_status_t *status_p)
 {
   block_t block;
+  sfc_adder_t adder;
   if (!find_block(array, call->lo, call->extent, call->ld, ndims, &block))
     return false;
+  if (call->access == SFSHM_ARRAY_ACC) {
+    adder = (sfc_adder_t){.array = array, .alpha = call->alpha, .part = block.part};
+    block.adder = &adder;
+  }
   if (ndims <= 2)
-    move_rows(array, call->access, &block, call->extent, 0, ndims, block.data, call->buffer, call->alpha);
+    move_rows(array, call->access, &block, call->extent, 0, ndims, block.data, call->buffer);
   else
-    move_planes(array, call->access, &block, call->extent, 0, block.data, call->buffer, call->alpha);
+    move_planes(array, call->access, &block, call->extent, 0, block.data, call->buffer);
   sfc_array_count(array, block.part->way, call->access, (uint64_t)block.count * array->shape.unit_bytes);
+  *status_p = call->access == SFSHM_ARRAY_ACC ? sfc_adder_end(&adder) : SF_OK;
   return true;
 }
 
-static __attribute__((noinline)) bool move_deep_block(sf_array_t *array, const call_t *call)
+static __attribute__((noinline)) bool move_deep_block(sf_array_t *array, const call_t *call, sf_status_t *status_p)
 {
-  return move_block_of(array, call, array->shape.ndims);
+  return move_block_of(array, call, array->shape.ndims, status_p);
 }
 
 /* Moves the patch if it lies within one block of one rank of this node; false: nothing is moved. */
-static inline __attribute__((always_inline)) bool move_block(sf_array_t *array, const call_t *call)
+static inline __attribute__((always_inline)) bool move_block(sf_array_t *array, const call_t *call,
+                                                             sf_status_t *status_p)
 {
-  return array->shape.ndims == 1   ? move_block_of(array, call, 1)
-         : array->shape.ndims == 2 ? move_block_of(array, call, 2)
-                                   : move_deep_block(array, call);
+  return array->shape.ndims == 1   ? move_block_of(array, call, 1, status_p)
+         : array->shape.ndims == 2 ? move_block_of(array, call, 2, status_p)
+                                   : move_deep_block(array, call, status_p);
 }
 
-/* ---- Several blocks -----------------------------------------------------------------------------------------------
- */
+/* ---- Several blocks ---------------------------------------------------------------------------------------------- */
 
 /* Moves the elements of this node, rank by rank. */
-static void move_boxes(const patch_t *patch)
+static sf_status_t move_boxes(const patch_t *patch)
 {
   sf_array_t *array = patch->array;
   const sfshm_array_t *shape = &array->shape;
   const call_t *call = patch->call;
   sfshm_array_ranks_t ranks;
   sfshm_array_box_t box;
+  sfc_adder_t adder = {.array = array, .alpha = call->alpha};
+  sfshm_array_row_t *row = call->access == SFSHM_ARRAY_ACC ? sfc_adder_row : sfc_array_row(array, call->access);
   sfshm_array_ranks_start(shape, call->lo, call->extent, &ranks);
   for (int32_t rank; (rank = sfshm_array_ranks_next(shape, &ranks)) >= 0;) {
     const sfc_array_part_t *part = &array->parts[rank];
     if (part->data == NULL || !sfshm_array_box(shape, rank, call->lo, call->extent, &box))
       continue;
-    sfshm_array_move(shape, &box, part->data, call->buffer, patch->step, patch->row, call->alpha);
+    sfc_adder_turn(&adder, part);
+    sfshm_array_move(shape, &box, part->data, call->buffer, patch->step, row, &adder);
     sfc_array_count(array, part->way, call->access,
                     (uint64_t)sfshm_array_count(shape->ndims, box.extent) * shape->unit_bytes);
   }
+  return sfc_adder_end(&adder);
 }
 
 /* Submits requests to other nodes first: their daemons work while this rank copies. */
@@ -192,7 +204,7 @@ static sf_status_t move_over_nodes(const patch_t *patch, sf_request_t **request_
     return status;
   if (request_p == NULL)
     (void)sfc_remote_advance(&remote);
-  move_boxes(patch);
+  (void)move_boxes(patch); /* takes no locks */
   return request_p == NULL ? sfc_remote_finish(&remote) : SF_OK;
 }
 
@@ -211,18 +223,18 @@ static __attribute__((noinline)) sf_status_t transfer(sf_array_t *array, const c
   if (status != SF_OK)
     return status;
   uint64_t begin_ns = sfc_array_trace_begin(array);
-  patch_t patch = {.array = array, .call = call, .row = sfc_array_row(array, call->access)};
+  patch_t patch = {.array = array, .call = call};
   if (!is_blocking)
     *request_p = NULL;
   status = check_patch(&patch, function);
   if (status != SF_OK)
     return status;
   int64_t count = sfshm_array_count(array->shape.ndims, call->extent);
-  if (count > 0 && !move_block(array, call)) {
+  if (count > 0 && !move_block(array, call, &status)) {
     if (array->nodes != NULL)
       status = move_over_nodes(&patch, request_p);
     else
-      move_boxes(&patch);
+      status = move_boxes(&patch);
   }
   if (begin_ns != 0)
     sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + call->access), begin_ns, count);
@@ -237,9 +249,10 @@ static inline __attribute__((always_inline)) sf_status_t transfer_now(sf_array_t
                                                                       const void *alpha, const char *function)
 {
   call_t call = {access, lo, extent, (char *)(uintptr_t)buffer, ld, alpha};
+  sf_status_t status;
   if (sfc_array_is_usable(array) && lo != NULL && extent != NULL && buffer != NULL &&
-      !sfc_trace_is_on(array->context) && move_block(array, &call))
-    return SF_OK;
+      !sfc_trace_is_on(array->context) && move_block(array, &call, &status))
+    return status;
   call_t kept = call; /* only this one must be in memory */
   return transfer(array, &kept, true, NULL, function);
 }

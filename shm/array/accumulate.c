@@ -4,6 +4,8 @@
 #include <complex.h>
 #include <string.h>
 
+#include "shm/kernels/kernels_dense.h"
+
 /* Words of the size of an element; the application accesses the same memory with its own types. */
 #define WORD(bits) uint##bits##_t __attribute__((may_alias))
 typedef WORD(8) word8_t;
@@ -169,24 +171,43 @@ DEFINE_ARITHMETIC(double, double, TIMES_REAL, 2, ADD_TWO)
 DEFINE_ARITHMETIC(c32, float _Complex, TIMES_REAL, 2, ADD_TWO_C32)
 DEFINE_ARITHMETIC(c64, double _Complex, TIMES_REAL, 1, ADD_ONE_C64)
 
-#define LOOPS(name)                                                                                                    \
+/* Ordinary instructions, the same results. dense: without factor and stride. */
+#define DEFINE_ADD(name, type, dense)                                                                                  \
+  static void plain_##name(char *part, char *buffer, int64_t n, int64_t stride, const void *alpha)                     \
   {                                                                                                                    \
-    accumulate_##name, scale_##name, combine_##name, dot_##name                                                        \
+    const ptrdiff_t step = (ptrdiff_t)stride * (ptrdiff_t)sizeof(type);                                                \
+    if (alpha == NULL && stride == 1) {                                                                                \
+      dense(part, buffer, (size_t)n * sizeof(type));                                                                   \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    for (int64_t i = 0; i < n; i++, part += sizeof(type), buffer += step) {                                            \
+      type sum = LOAD(type, part) + scaled_##name(buffer, alpha);                                                      \
+      memcpy(part, &sum, sizeof sum);                                                                                  \
+    }                                                                                                                  \
+  }
+DEFINE_ADD(float, float, sfshm_dense_sum_f32)
+DEFINE_ADD(double, double, sfshm_dense_sum_f64)
+DEFINE_ADD(c32, float _Complex, sfshm_dense_sum_c32)
+DEFINE_ADD(c64, double _Complex, sfshm_dense_sum_c64)
+
+#define LOOPS(name, add)                                                                                               \
+  {                                                                                                                    \
+    accumulate_##name, add, scale_##name, combine_##name, dot_##name                                                   \
   }
 
 const sfshm_array_arithmetic_t sfshm_array_arithmetic[SFSHM_BASE_COUNT] = {
-    [SFSHM_BASE_INT8] = LOOPS(8),
-    [SFSHM_BASE_UINT8] = LOOPS(8),
-    [SFSHM_BASE_INT16] = LOOPS(16),
-    [SFSHM_BASE_UINT16] = LOOPS(16),
-    [SFSHM_BASE_INT32] = LOOPS(32),
-    [SFSHM_BASE_UINT32] = LOOPS(32),
-    [SFSHM_BASE_INT64] = LOOPS(64),
-    [SFSHM_BASE_UINT64] = LOOPS(64),
-    [SFSHM_BASE_FLOAT] = LOOPS(float),
-    [SFSHM_BASE_DOUBLE] = LOOPS(double),
-    [SFSHM_BASE_FLOAT_COMPLEX] = LOOPS(c32),
-    [SFSHM_BASE_DOUBLE_COMPLEX] = LOOPS(c64),
+    [SFSHM_BASE_INT8] = LOOPS(8, NULL),
+    [SFSHM_BASE_UINT8] = LOOPS(8, NULL),
+    [SFSHM_BASE_INT16] = LOOPS(16, NULL),
+    [SFSHM_BASE_UINT16] = LOOPS(16, NULL),
+    [SFSHM_BASE_INT32] = LOOPS(32, NULL),
+    [SFSHM_BASE_UINT32] = LOOPS(32, NULL),
+    [SFSHM_BASE_INT64] = LOOPS(64, NULL),
+    [SFSHM_BASE_UINT64] = LOOPS(64, NULL),
+    [SFSHM_BASE_FLOAT] = LOOPS(float, plain_float),
+    [SFSHM_BASE_DOUBLE] = LOOPS(double, plain_double),
+    [SFSHM_BASE_FLOAT_COMPLEX] = LOOPS(c32, plain_c32),
+    [SFSHM_BASE_DOUBLE_COMPLEX] = LOOPS(c64, plain_c64),
 };
 
 /* ---- Fetching ---------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
-/* Arithmetic on elements of arrays: atomic accumulation, fetch-and-op and compare-and-swap without locks, and
- * operations on whole parts. A process that dies in an atomic update leaves no lock behind. The two parts of a complex
- * number are updated one after the other. Any thread of any process. */
+/* Arithmetic on elements of arrays: accumulation, fetch-and-op, compare-and-swap, and operations on whole parts. Atomic
+ * updates take no lock: a process that dies in one leaves none behind. The two parts of a complex number are updated one
+ * after the other. Any thread of any process. */
 #ifndef SFSHM_ARRAY_ACCUMULATE_H
 #define SFSHM_ARRAY_ACCUMULATE_H
 
@@ -17,6 +17,7 @@ typedef void sfshm_array_row_t(char *part, char *buffer, int64_t n, int64_t stri
 /* Loops over n consecutive elements of one base; alpha and beta are one element each. */
 typedef struct sfshm_array_arithmetic {
   sfshm_array_row_t *accumulate; /* part[i] += alpha * buffer[i * stride], atomically; alpha NULL: 1 */
+  sfshm_array_row_t *add;        /* the same, not atomically, bitwise; NULL: base is an integer */
   void (*scale)(void *elements, int64_t n, const void *alpha); /* elements[i] *= alpha; not atomic */
   /* c[i] = alpha * a[i] + beta * b[i]; c may be a or b. */
   void (*combine)(void *c, const void *a, const void *b, int64_t n, const void *alpha, const void *beta);

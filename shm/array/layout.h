@@ -41,14 +41,31 @@ typedef struct sfshm_array_counters {
   _Atomic uint64_t bytes[SFSHM_ARRAY_WAYS][SFSHM_ARRAY_ACCESSES];
 } sfshm_array_counters_t;
 
+/* Lock of some blocks of a part, for accumulation by ranks of one node (client/onesided/adder.h). Taken with acquire,
+ * released with release. */
+typedef struct sfshm_array_lock {
+  _Alignas(64) _Atomic uint32_t holder; /* 1 + rank of the group; 0: none */
+} sfshm_array_lock_t;
+
+#define SFSHM_ARRAY_LOCKS 32
+#define SFSHM_ARRAY_LOCKED 4096u /* bytes of a block */
+
 /* The first page of a region SFSHM_REGION_ARRAY; the part's elements follow. */
 typedef struct sfshm_array_head {
   sfshm_region_header_t header;
   sfshm_array_counters_t counters; /* written by the owner of the part, relaxed */
+  sfshm_array_lock_t locks[SFSHM_ARRAY_LOCKS];
 } sfshm_array_head_t;
 
+/* Lock of a block of the part in the region. Blocks at a distance of a power of two have different locks. */
+static inline sfshm_array_lock_t *sfshm_array_lock_of(void *region, uint64_t block)
+{
+  return &((sfshm_array_head_t *)region)->locks[((uint32_t)block * 0x9e3779b1u) >> 27];
+}
+
 #define SFSHM_ARRAY_DATA 4096u /* offset of the elements */
-_Static_assert(sizeof(sfshm_array_counters_t) == 192 && sizeof(sfshm_array_head_t) <= SFSHM_ARRAY_DATA,
-               "layout version 16");
+_Static_assert(sizeof(sfshm_array_counters_t) == 192 && sizeof(sfshm_array_head_t) <= SFSHM_ARRAY_DATA &&
+                   SFSHM_ARRAY_LOCKS == 32,
+               "layout version 25");
 
 #endif

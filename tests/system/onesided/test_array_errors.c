@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/onesided/array.h"
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
 
@@ -324,6 +325,45 @@ START_TEST(kills)
 }
 END_TEST
 
+/* Rank 1 is killed while it holds the locks of its part: the others, which wait for a lock, get the failure. */
+static int hold_locks_and_die(sftest_rank_t *self)
+{
+  const creation_t creation = {.unit = SF_DOUBLE, .ndims = 1, .extent = {RANKS * 1000}};
+  const int64_t lo = 900, extent = 1000;
+  static double values[1000];
+  const doom_t doom = {.after_us = 20000};
+  sf_context_t *context = sftest_join(self);
+  sf_array_t *array;
+  SFTEST_OK(self, create(context, &creation, &array));
+  if (self->rank == 1)
+    for (uint64_t block = 0; block < SFSHM_ARRAY_LOCKS; block++)
+      atomic_store(&sfshm_array_lock_of(array->region.base, block)->holder, 2);
+  SFTEST_OK(self, sf_array_sync(array));
+  if (self->rank == 1)
+    (void)end_it((void *)(uintptr_t)&doom);
+  sf_status_t status = self->rank == 0 ? sf_array_scatter_acc(array, 1, (const int64_t[]){1500}, values, NULL)
+                                       : sf_array_acc(array, &lo, &extent, values, NULL, NULL);
+  SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
+  SFTEST_DETAIL(self, "rank 1");
+  SFTEST_EXPECT(self, sf_array_destroy(array), SF_ERR_RANK_FAILED);
+  SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
+  return 0;
+}
+
+START_TEST(killed_holder)
+{
+  sftest_cluster_t cluster;
+  sftest_job_t job;
+  int32_t places[RANKS];
+  sftest_cluster_start(&cluster, 1);
+  sftest_places_cyclic(places, RANKS, 1);
+  sftest_job_start_over(&job, cluster.nodes, places, RANKS, hold_locks_and_die, NULL);
+  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_expect_all_but(&job, 1);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("arrays: errors");
@@ -332,6 +372,7 @@ int main(void)
   tcase_add_loop_test(cases, errors, 1, 3);
   tcase_add_test(cases, limits);
   tcase_add_loop_test(cases, kills, 1, 4);
+  tcase_add_test(cases, killed_holder);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);
 }

@@ -61,6 +61,32 @@ static void sum_up(sftest_rank_t *self, sf_context_t *context)
   SFTEST_OK(self, sf_array_destroy(array));
 }
 
+/* Some ranks add a patch that is longer than a page, the others a list of its elements, with a factor. */
+static void sum_up_long(sftest_rank_t *self, sf_context_t *context)
+{
+  enum { N = 1500, LONG_SUMS = 20 };
+  const int64_t lo = 0, extent = N;
+  static int64_t index[N];
+  static double values[N], sums[N];
+  const double factor = self->rank % 2 == 0 ? 1 : 4;
+  sf_array_t *array;
+  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_DOUBLE, 1, &extent, NULL, &array));
+  for (int i = 0; i < N; i++) {
+    index[i] = (i + self->rank * 100) % N;
+    values[i] = 1 / factor;
+  }
+  for (int i = 0; i < LONG_SUMS; i++)
+    if (self->rank % 2 == 0)
+      SFTEST_OK(self, sf_array_acc(array, &lo, &extent, values, NULL, NULL));
+    else
+      SFTEST_OK(self, sf_array_scatter_acc(array, N, index, values, &factor));
+  SFTEST_OK(self, sf_array_sync(array));
+  SFTEST_OK(self, sf_array_get(array, &lo, &extent, sums, NULL));
+  for (int i = 0; i < N; i++)
+    SFTEST_REQUIRE(self, sums[i] == LONG_SUMS * self->size);
+  SFTEST_OK(self, sf_array_destroy(array));
+}
+
 /* A lock in one element guards another one: what a rank has put before it unlocks, the next one gets. */
 static void take_turns(sftest_rank_t *self, sf_context_t *context)
 {
@@ -135,6 +161,7 @@ static int use_atomics(sftest_rank_t *self)
   draw_tickets(self, context, SF_UINT64);
   sftest_at(self, "sums");
   sum_up(self, context);
+  sum_up_long(self, context);
   sftest_at(self, "turns");
   take_turns(self, context);
   sftest_at(self, "ops");

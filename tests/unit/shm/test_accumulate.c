@@ -1,4 +1,4 @@
-/* Atomic accumulation of rows: of any unit, position, length and stride, and by several threads at the same time. */
+/* Accumulation of rows: of any unit, position, length and stride; and atomically, by several threads at a time. */
 #include "shm/array/accumulate.h"
 
 #include <complex.h>
@@ -35,7 +35,7 @@ static int number_at(int64_t i)
 
 /* Rows of n elements from element first of the part on. The buffer begins at an odd address. */
 #define DEFINE_TRY(base_name, type)                                                                                    \
-  static void try_##base_name(int64_t first, int64_t n, int64_t stride, bool scaled)                                   \
+  static void try_##base_name(sfshm_array_row_t *add, int64_t first, int64_t n, int64_t stride, bool scaled)           \
   {                                                                                                                    \
     _Alignas(16) type part[ROOM], value;                                                                               \
     char bytes[LONGEST * 3 * sizeof(type) + 1];                                                                        \
@@ -46,7 +46,7 @@ static int number_at(int64_t i)
       value = (type)number_at(i + 5);                                                                                  \
       memcpy(bytes + 1 + (size_t)i * sizeof value, &value, sizeof value);                                              \
     }                                                                                                                  \
-    sfshm_array_arithmetic[base_name].accumulate((char *)&part[first], bytes + 1, n, stride, scaled ? &alpha : NULL);  \
+    add((char *)&part[first], bytes + 1, n, stride, scaled ? &alpha : NULL);                                           \
     for (int64_t i = 0; i < ROOM; i++) {                                                                               \
       type expected = (type)number_at(i);                                                                              \
       if (i >= first && i < first + n)                                                                                 \
@@ -63,7 +63,10 @@ START_TEST(rows)
     for (int64_t n = 0; n <= LONGEST; n++)
       for (int64_t stride = 1; stride <= 3; stride++)
         for (int scaled = 0; scaled < 2; scaled++) {
-#define TRY(base_name, type) try_##base_name(first, n, stride, scaled != 0);
+#define TRY(base_name, type)                                                                                           \
+  try_##base_name(sfshm_array_arithmetic[base_name].accumulate, first, n, stride, scaled != 0);                        \
+  if (sfshm_array_arithmetic[base_name].add != NULL)                                                                   \
+    try_##base_name(sfshm_array_arithmetic[base_name].add, first, n, stride, scaled != 0);
           NUMBERS(TRY)
 #undef TRY
         }

@@ -54,8 +54,10 @@ START_TEST(arrays)
   ck_assert_int_eq(SFSHM_ARRAY_WAYS, 3);
   ck_assert_int_eq(SFSHM_ARRAY_ACCESSES, 4);
   expect_offset(sfshm_array_head_t, counters, 128);
+  expect_offset(sfshm_array_head_t, locks, 320);
   expect_offset(sfshm_array_counters_t, bytes, 96);
   expect_size(sfshm_array_counters_t, 192);
+  expect_size(sfshm_array_head_t, 320 + 32 * 64);
 
   expect_offset(sfshm_array_request_t, first, 8);
   expect_offset(sfshm_array_request_t, extent, 40);
