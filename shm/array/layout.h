@@ -66,6 +66,6 @@ static inline sfshm_array_lock_t *sfshm_array_lock_of(void *region, uint64_t blo
 #define SFSHM_ARRAY_DATA 4096u /* offset of the elements */
 _Static_assert(sizeof(sfshm_array_counters_t) == 192 && sizeof(sfshm_array_head_t) <= SFSHM_ARRAY_DATA &&
                    SFSHM_ARRAY_LOCKS == 32,
-               "layout version 25");
+               "layout version 26");
 
 #endif
