@@ -2,7 +2,6 @@
 #include "client/onesided/adder.h"
 
 #include "client/core.h"
-#include "client/core/idle.h"
 
 #define SPINS 1000
 #define ELEMENTS_AT_A_TIME 1024
@@ -29,8 +28,8 @@ static __attribute__((noinline)) sf_status_t wait_for_lock(const sf_array_t *arr
   }
 }
 
-/* Holds the lock of the block with the data, from now on for so many elements. Other cores may have the lines of the lock
- * and of the data: both are requested at once. */
+/* Holds the lock of the block with the data, from now on for so many elements. Other cores may have the lines of the
+ * lock and of the data: both are requested at once. */
 static void hold(sfc_adder_t *adder, uint64_t block, const char *data)
 {
   sfshm_array_lock_t *lock = sfshm_array_lock_of(adder->part->data - SFSHM_ARRAY_DATA, block);

@@ -1,6 +1,6 @@
 /* Arithmetic on elements of arrays: accumulation, fetch-and-op, compare-and-swap, and operations on whole parts. Atomic
- * updates take no lock: a process that dies in one leaves none behind. The two parts of a complex number are updated one
- * after the other. Any thread of any process. */
+ * updates take no lock: a process that dies in one leaves none behind. The two parts of a complex number are updated
+ * one after the other. Any thread of any process. */
 #ifndef SFSHM_ARRAY_ACCUMULATE_H
 #define SFSHM_ARRAY_ACCUMULATE_H
 
