@@ -83,14 +83,14 @@ static const sftool_option_t rows[] = {
     {"matrix", "FILE", "plan for a Matrix Market file, rows in blocks", TEXT(matrix), .with = " plan "},
     {"grid", "AxBxC", "plan for a grid of so many points, or A,B,C", TEXT(grid), .with = " plan "},
     {"stencil", "POINTS", "of the grid: 3, 5, 7, 9 or 27; default 3, 5 or 7", COUNT(stencil, 1), .with = " plan "},
-    {"parts", "boxes|rows", "how the grid is dealt out; default boxes", WORD(parts), .with = " plan "},
+    {"parts", "boxes|rows", "how the grid is dealt out; default boxes, as sf_grid", WORD(parts), .with = " plan "},
     {"ranks", "COUNT", "ranks to plan for", COUNT(ranks, 1), .with = " plan "},
     {"per-node", "COUNT", "of these on a node", COUNT(per_node, 1), .with = " plan "},
-    {"nodes", "COUNT", "of the grid: divide it as sf_grid does, between nodes", COUNT(nodes, 1), .with = " plan "},
-    {"fields", "COUNT", "with --nodes: that travel together; default 1", COUNT(fields, 1), .with = " plan "},
-    {"radius", "POINTS", "with --nodes: of the stencil; default 1", COUNT(radius, 1), .with = " plan "},
-    {"periodic", NULL, "with --nodes: all axes are closed to rings", FLAG(periodic), .with = " plan "},
-    {"distances", "FILE", "with --nodes: matrix of the places of a node", TEXT(distances), .with = " plan "},
+    {"nodes", "COUNT", "of the grid, instead of --ranks", COUNT(nodes, 1), .with = " plan "},
+    {"fields", "COUNT", "of the grid in boxes: that travel together; default 1", COUNT(fields, 1), .with = " plan "},
+    {"radius", "POINTS", "of the stencil on boxes; default 1", COUNT(radius, 1), .with = " plan "},
+    {"periodic", NULL, "of the grid in boxes: all axes are closed to rings", FLAG(periodic), .with = " plan "},
+    {"distances", "FILE", "of the grid in boxes: matrix of the places of a node", TEXT(distances), .with = " plan "},
     {"distribution", "block|cyclic", "which of them; default block", WORD(distribution), .with = " plan "},
     {"unit", "BYTES", "size of a value; default 8", COUNT(unit, 1), .with = " plan "},
     {"pairs", NULL, "with plan: each pair, too: of a graph of ranks, else of nodes", FLAG(pairs), .with = " plan "},
@@ -243,6 +243,28 @@ static sf_status_t misplaced(const sftool_option_t *row, const command_t *comman
                      row->with, command->name);
 }
 
+/* A grid that is divided as the library divides grids. */
+static bool is_in_boxes(const sfctl_options_t *options)
+{
+  return options->grid != NULL && strcmp(options->parts, "boxes") == 0;
+}
+
+static sf_status_t check_plan_option(const parser_t *parser, const sftool_option_t *row)
+{
+  const sfctl_options_t *options = &parser->options;
+  bool of_boxes = row->offset == FIELD(fields) || row->offset == FIELD(radius) || row->offset == FIELD(periodic) ||
+                  row->offset == FIELD(distances) || row->offset == FIELD(nodes);
+  bool of_grid = of_boxes || row->offset == FIELD(stencil) || row->offset == FIELD(parts);
+  if (parser->nwords > 0 && row->offset != FIELD(pairs))
+    return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", row->name);
+  if (of_grid && options->matrix != NULL)
+    return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --grid, not with --matrix", row->name);
+  if (is_in_boxes(options) ? row->offset == FIELD(distribution) : of_boxes)
+    return sfshm_error(SF_ERR_ARG, "plan: --%s goes with %s, not with a grid in %s", row->name,
+                       of_boxes ? "--parts boxes" : "--matrix or --parts rows", options->parts);
+  return SF_OK;
+}
+
 /* A graph, a matrix or a grid; the latter two with numbers of ranks. */
 static sf_status_t check_plan(const parser_t *parser)
 {
@@ -253,26 +275,22 @@ static sf_status_t check_plan(const parser_t *parser)
         SF_ERR_ARG, "plan: GRAPH is missing, the number of a graph, as sfctl graphs shows it; or --matrix or --grid");
   if (given > 1)
     return sfshm_error(SF_ERR_ARG, "plan: only one of GRAPH, --matrix and --grid can be given");
-  if (parser->nwords == 0 && ((options->ranks == 0) == (options->nodes == 0) || options->per_node == 0))
-    return sfshm_error(SF_ERR_ARG,
-                       "plan: --ranks and --per-node say what to plan for; of a grid also --nodes and --per-node");
-  if (options->nodes > MAX_INTEGER / (options->per_node > 0 ? options->per_node : 1))
-    return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
   for (size_t i = 0; i < NROWS; i++) {
     bool of_plan = parser->given[i] && rows[i].with != NULL && strcmp(rows[i].with, " plan ") == 0;
-    bool of_nodes = rows[i].offset == FIELD(fields) || rows[i].offset == FIELD(radius) ||
-                    rows[i].offset == FIELD(periodic) || rows[i].offset == FIELD(distances);
-    bool of_ranks = rows[i].offset == FIELD(parts) || rows[i].offset == FIELD(distribution);
-    bool of_grid = of_nodes || rows[i].offset == FIELD(nodes) || rows[i].offset == FIELD(stencil) ||
-                   rows[i].offset == FIELD(parts);
-    if (of_plan && parser->nwords > 0 && rows[i].offset != FIELD(pairs))
-      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --matrix or --grid, not with a graph", rows[i].name);
-    if (of_plan && of_grid && options->matrix != NULL)
-      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with --grid, not with --matrix", rows[i].name);
-    if (of_plan && (options->nodes > 0 ? of_ranks : of_nodes))
-      return sfshm_error(SF_ERR_ARG, "plan: --%s goes with %s, not with %s", rows[i].name,
-                         of_nodes ? "--nodes" : "--ranks", of_nodes ? "--ranks" : "--nodes");
+    sf_status_t status = of_plan ? check_plan_option(parser, &rows[i]) : SF_OK;
+    if (status != SF_OK)
+      return status;
   }
+  if (parser->nwords > 0)
+    return SF_OK;
+  if ((options->ranks == 0) == (options->nodes == 0) || options->per_node == 0)
+    return sfshm_error(SF_ERR_ARG,
+                       "plan: --ranks and --per-node say what to plan for; of a grid also --nodes and --per-node");
+  if (options->nodes > MAX_INTEGER / options->per_node)
+    return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
+  if (is_in_boxes(options) && options->ranks % options->per_node != 0)
+    return sfshm_error(SF_ERR_ARG, "plan: --ranks %lld: expected a multiple of --per-node %lld, for a grid in boxes",
+                       (long long)options->ranks, (long long)options->per_node);
   return SF_OK;
 }
 
@@ -325,6 +343,8 @@ sf_status_t sfctl_options_parse(int argc, char *const argv[], sfctl_options_t *o
   *options_p = *options;
   if (options->matrix != NULL || options->grid != NULL)
     options_p->task = SFCTL_TASK_PLAN;
+  if (is_in_boxes(options) && options->nodes == 0)
+    options_p->nodes = options->ranks / options->per_node;
   return SF_OK;
 }
 

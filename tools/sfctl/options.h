@@ -47,7 +47,7 @@ typedef struct sfctl_options {
   const char *distribution; /* block or cyclic */
   int64_t stencil;          /* 0: neighbours across faces */
   int64_t ranks, per_node, unit;
-  /* of a grid divided by the library; nodes 0: not divided so */
+  /* of a grid in boxes, as the library divides grids; nodes 0: none */
   int64_t nodes, fields, radius;
   bool periodic;
   const char *distances; /* NULL: equal within a node */

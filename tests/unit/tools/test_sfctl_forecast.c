@@ -134,14 +134,8 @@ static void count_grid(const sfctl_grid_t *grid)
 {
   const int64_t *n = grid->points;
   truth.n = n[0] * n[1] * n[2];
-  for (int64_t p = 0; p < truth.n; p++) {
-    const int64_t at[3] = {p % n[0], p / n[0] % n[1], p / n[0] / n[1]};
-    int32_t box[3];
-    for (int d = 0; d < 3 && !grid->rows; d++)
-      box[d] = block_of(n[d], grid->boxes[d], at[d]);
-    truth.owner[p] =
-        grid->rows ? block_of(truth.n, truth.nranks, p) : box[0] + grid->boxes[0] * (box[1] + grid->boxes[1] * box[2]);
-  }
+  for (int64_t p = 0; p < truth.n; p++)
+    truth.owner[p] = block_of(truth.n, truth.nranks, p);
   for (int64_t p = 0; p < truth.n; p++)
     for (int64_t q = 0; q < truth.n; q++) {
       int64_t dx = llabs(p % n[0] - q % n[0]), dy = llabs(p / n[0] % n[1] - q / n[0] % n[1]),
@@ -163,8 +157,7 @@ START_TEST(grids)
     sfctl_problem_t problem = any_problem();
     for (int d = 0; d < ndims; d++)
       snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", d > 0 ? "x" : "", (int)below(7) + 1);
-    ck_assert_int_eq(sfctl_grid_init(text, stencils[ndims - 1][below(2)], below(2) != 0, problem.nranks, &grid), SF_OK);
-    ck_assert(grid.rows || grid.boxes[0] * grid.boxes[1] * grid.boxes[2] == problem.nranks);
+    ck_assert_int_eq(sfctl_grid_init(text, stencils[ndims - 1][below(2)], problem.nranks, &grid), SF_OK);
     count_grid(&grid);
     problem.wants = wants_of_grid;
     problem.context = &grid;
@@ -176,7 +169,7 @@ END_TEST
 static void expect_bad_grid(const char *text, int64_t stencil, const char *detail)
 {
   sfctl_grid_t grid;
-  ck_assert_int_eq(sfctl_grid_init(text, stencil, false, 4, &grid), SF_ERR_ARG);
+  ck_assert_int_eq(sfctl_grid_init(text, stencil, 4, &grid), SF_ERR_ARG);
   ck_assert_msg(strstr(sfshm_error_detail(), detail) != NULL, "%s", sfshm_error_detail());
 }
 
@@ -186,7 +179,7 @@ START_TEST(the_stencil_reaches_across_faces)
   static const char *const texts[] = {"8", "8x8", "8x8x8"};
   sfctl_grid_t grid;
   for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    ck_assert_int_eq(sfctl_grid_init(texts[i], 0, false, 4, &grid), SF_OK);
+    ck_assert_int_eq(sfctl_grid_init(texts[i], 0, 4, &grid), SF_OK);
     ck_assert(!grid.corners);
   }
 }
@@ -199,14 +192,6 @@ START_TEST(bad_grids)
     expect_bad_grid(bad[i], 7, "expected points along up to three axes");
   expect_bad_grid("8x8x8", 9, "one of 7 or 27 points");
   expect_bad_grid("8", 7, "a grid of 1 dimension can have one of 3 points");
-}
-END_TEST
-
-START_TEST(boxes_are_chosen_well)
-{
-  sfctl_grid_t grid;
-  ck_assert_int_eq(sfctl_grid_init("1024x1024x512", 27, false, 16384, &grid), SF_OK);
-  ck_assert(grid.boxes[0] == 32 && grid.boxes[1] == 32 && grid.boxes[2] == 16);
 }
 END_TEST
 
@@ -315,7 +300,6 @@ static Suite *suite(void)
   tcase_add_test(tc, grids);
   tcase_add_test(tc, the_stencil_reaches_across_faces);
   tcase_add_test(tc, bad_grids);
-  tcase_add_test(tc, boxes_are_chosen_well);
   tcase_add_test(tc, matrices);
   tcase_add_test(tc, bad_files);
   suite_add_tcase(s, tc);

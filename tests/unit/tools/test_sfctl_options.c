@@ -153,6 +153,16 @@ START_TEST(plans_of_what_does_not_exist)
                "--stencil goes with --grid, not with --matrix");
   expect_error(WORDS("plan", "--matrix", "m", "--ranks", "4", "--per-node", "2", "--parts", "rows"),
                "--parts goes with --grid, not with --matrix");
+  options = parse_ok(WORDS("plan", "--grid", "8x8", "--ranks", "12", "--per-node", "4", "--fields", "3"));
+  ck_assert(options.nodes == 3 && options.per_node == 4 && options.fields == 3);
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "7", "--per-node", "2"),
+               "--ranks 7: expected a multiple of --per-node 2");
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "4", "--per-node", "2", "--distribution", "cyclic"),
+               "--distribution goes with --matrix or --parts rows, not with a grid in boxes");
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "4", "--per-node", "2", "--parts", "rows", "--radius", "2"),
+               "--radius goes with --parts boxes, not with a grid in rows");
+  expect_error(WORDS("plan", "--grid", "8", "--nodes", "4", "--per-node", "2", "--parts", "rows"),
+               "--nodes goes with --parts boxes, not with a grid in rows");
   expect_error(WORDS("plan", "17", "--unit", "4"), "--unit goes with --matrix or --grid, not with a graph");
   ck_assert(parse_ok(WORDS("plan", "17", "--pairs")).pairs);
   expect_error(WORDS("jobs", "--pairs"), "--pairs goes with the command plan, not with jobs");

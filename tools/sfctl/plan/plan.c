@@ -195,8 +195,7 @@ static sf_status_t wants_of_matrix(const void *context, int32_t rank, sfctl_want
 static sf_status_t plan_grid(const sfctl_options_t *options, sfctl_problem_t *problem, FILE *file)
 {
   sfctl_grid_t grid;
-  sf_status_t status =
-      sfctl_grid_init(options->grid, options->stencil, strcmp(options->parts, "rows") == 0, problem->nranks, &grid);
+  sf_status_t status = sfctl_grid_init(options->grid, options->stencil, problem->nranks, &grid);
   problem->wants = wants_of_grid;
   problem->context = &grid;
   return status == SF_OK ? report(options, problem, file) : status;
@@ -236,7 +235,7 @@ static sf_status_t plan_matrix(const sfctl_options_t *options, sfctl_problem_t *
 sf_status_t sfctl_plan_check(const sfctl_options_t *options)
 {
   sfctl_grid_t grid;
-  return options->grid != NULL ? sfctl_grid_init(options->grid, options->stencil, false, 1, &grid) : SF_OK;
+  return options->grid != NULL ? sfctl_grid_init(options->grid, options->stencil, 1, &grid) : SF_OK;
 }
 
 sf_status_t sfctl_plan(const sfctl_options_t *options, FILE *file)

@@ -128,7 +128,7 @@ static sf_status_t place_all(sfctl_stencil_t *stencil, const char *path)
 sf_status_t sfctl_stencil_init(const sfctl_options_t *options, sfctl_stencil_t *stencil_p)
 {
   sfctl_grid_t grid;
-  sf_status_t status = sfctl_grid_init(options->grid, options->stencil, true, 1, &grid);
+  sf_status_t status = sfctl_grid_init(options->grid, options->stencil, 1, &grid);
   if (status != SF_OK)
     return status;
   static const int32_t axes[SFC_AXES] = {0, 1, 2}; /* as for arrays whose last axis is the fastest */
