@@ -1,6 +1,11 @@
 /* Keys of roots: see keys.h. Any thread. */
 #include "shm/trunk/merge/keys.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* Options that -O2 lacks: vectorise loops of unknown length. */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
 /* A table for all keys has at most 4 times as many bytes per value. */
 #define MAX_SPREAD 8
 

@@ -9,6 +9,11 @@
 #include "shm/trunk/merge/place.h"
 #include "shm/trunk/trunk.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* Options that -O2 lacks: vectorise loops of unknown length. */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
 static int64_t nvalues_of(const sfshm_piece_t *piece)
 {
   return piece->block->edges->value_root.n;
@@ -102,17 +107,34 @@ static bool has_segment(const sfshm_positions_t *positions, const sfshm_piece_t 
   return positions->uncombined || piece->nled > 0;
 }
 
+/* Number of roots with several contributors that stand before a position. */
+static int64_t count_shared(const sfshm_positions_t *positions, int64_t position)
+{
+  int64_t low = 0, high = positions->nlayers > 0 ? positions->layer_first[1] : 0;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (positions->staged[middle] < position)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static int32_t winner_of(const sfshm_owner_t *owner, uint32_t position)
+{
+  return owner->spots[position - (uint32_t)owner->first].winner;
+}
+
 /* Counts, by number of the piece, what each piece wins that another one leads. Returns how many pieces there are that
- * win something in this way. */
+ * win something in this way. Only roots with several contributors are won by another piece than their lead. */
 static uint32_t count_winners(const sfshm_positions_t *positions, const sfshm_owner_t *owner, int64_t count[])
 {
-  const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
-  const sfshm_spot_t *spot = owner->spots;
+  int64_t end = count_shared(positions, owner->first + owner->n);
   uint32_t nwinners = 0;
   memset(count, 0, (size_t)owner->npieces * sizeof *count);
-  for (int32_t i = 0; i < owner->npieces; i++)
-    for (int64_t k = 0; k < pieces[i].nled; k++, spot++)
-      count[spot->winner] += spot->winner != i;
+  for (int64_t i = count_shared(positions, owner->first); i < end; i++)
+    count[winner_of(owner, positions->staged[i])]++;
   for (int32_t i = 0; i < owner->npieces; i++)
     nwinners += count[i] > 0;
   return nwinners;
@@ -123,20 +145,17 @@ static void store_winners(const sfshm_positions_t *positions, const sfshm_owner_
                           sfshm_root_part_t *part, sfshm_draft_t *image)
 {
   const sfshm_piece_t *pieces = positions->pieces + owner->first_piece;
-  const sfshm_spot_t *spot = owner->spots;
+  int64_t end = count_shared(positions, owner->first + owner->n), total = 0;
   part->winners = sfshm_draft_append(image, part->nwinners * sizeof(sfshm_root_winner_t));
   sfshm_root_winner_t *winner = sfshm_draft_at(image, part->winners);
   uint32_t *position = sfshm_draft_end(image);
-  int64_t total = 0;
   for (int32_t i = 0; i < owner->npieces; i++) {
     int64_t n = count[i];
     count[i] = total;
     total += n;
   }
-  for (int32_t i = 0; i < owner->npieces; i++)
-    for (int64_t k = 0; k < pieces[i].nled; k++, spot++)
-      if (spot->winner != i)
-        position[count[spot->winner]++] = (uint32_t)(pieces[i].first + k);
+  for (int64_t i = count_shared(positions, owner->first); i < end; i++)
+    position[count[winner_of(owner, positions->staged[i])]++] = positions->staged[i];
   sfshm_stored_pattern_t all = sfshm_draft_keep_pattern(image, total, false);
   for (int32_t i = 0; i < owner->npieces; i++) {
     int64_t begin = i > 0 ? count[i - 1] : 0;

@@ -9,6 +9,11 @@
 #include "shm/edges/repeats.h"
 #include "shm/trunk/merge/place.h"
 
+#if defined(__GNUC__) && !defined(__clang__)
+/* Options that -O2 lacks: vectorise loops of unknown length. */
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
+#endif
+
 /* The values of an owner's pieces, numbered one piece after the other. */
 typedef struct sfshm_crowd {
   sfshm_owner_t *owner;
@@ -99,10 +104,10 @@ static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t 
   sfshm_owner_t *owner = crowd->owner;
   sfshm_spot_t *spots = owner->spots + crowd->n;
   uint32_t *from = crowd->from + begin, position = (uint32_t)owner->first + crowd->n, n = (uint32_t)(end - begin);
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < n; i++)
     from[i] = position + i;
+  for (uint32_t i = 0; i < n; i++)
     spots[i] = (sfshm_spot_t){1, winner};
-  }
   if (owner->wide_key != NULL && crowd->n != begin)
     memmove(owner->wide_key + crowd->n, owner->wide_key + begin, n * sizeof *owner->wide_key);
   else if (crowd->n != begin)
