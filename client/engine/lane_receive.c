@@ -59,6 +59,13 @@ static bool receive_message(sfc_lane_t *lane, const sfshm_slot_t *slot, uint64_t
   return true;
 }
 
+/* Takes a short message of something else than fields, if it is one, and is not in an eager slot. */
+static inline bool takes_short(sfc_lane_t *lane, const sfshm_slot_t *slot)
+{
+  const sfc_payload_ops_t *payload = lane->rx_request->payload;
+  return payload != NULL && !sfshm_lane_is_eager(&lane->rx, slot) && payload->take_short(lane, slot);
+}
+
 bool sfc_lane_receive_shared(sfc_lane_t *lane)
 {
   bool moved = false, goes_on = true;
@@ -68,6 +75,10 @@ bool sfc_lane_receive_shared(sfc_lane_t *lane)
     const sfshm_slot_t *slot = find_message(lane, &desc);
     if (slot == NULL)
       break;
+    if (takes_short(lane, slot)) {
+      moved = true;
+      continue;
+    }
     if ((desc & SFSHM_DESC_MATCH_MASK) != request->match) {
       sfc_mismatch_fail(lane, request->match, request->sequence, desc);
       return true;
