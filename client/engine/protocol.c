@@ -80,16 +80,17 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
   return vm_read < packed ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
 }
 
+/* Private memory is read only where it has to be: two copies through cells by the ranks are faster than one by
+ * process_vm_readv, which looks up each page. */
 sfshm_method_t sfc_protocol_choose_blocks(const sfshm_costs_t *costs, const sfc_lane_t *lane, bool in_alloc, int64_t n,
                                           size_t bytes)
 {
-  uint64_t end_ps = 4 * (uint64_t)costs->handshake_ps;
-  uint64_t packed = packed_ps(costs, lane, n, bytes);
-  if (bytes < SFC_IN_PLACE_MIN || (lane->graph->flags & SF_GRAPH_COPY) != 0 || (!in_alloc && !lane->peer_can_read))
+  bool is_long = bytes > SFC_EAGER_BYTES;
+  if (bytes < SFC_IN_PLACE_MIN || (lane->graph->flags & SF_GRAPH_COPY) != 0)
     return SFSHM_METHOD_CELL;
-  uint64_t in_place = jumps_ps(costs->remote_line_ps, n) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;
-  uint64_t vm_read = (uint64_t)n * costs->vm_read_call_ps + stream_ps(costs->vm_read_stream_ps, bytes) + end_ps;
-  if (in_alloc && (in_place < packed || bytes > SFC_EAGER_BYTES))
-    return SFSHM_METHOD_IN_PLACE;
-  return !in_alloc && (vm_read < packed || bytes > SFC_EAGER_BYTES) ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
+  if (!in_alloc)
+    return is_long && lane->peer_can_read ? SFSHM_METHOD_VM_READ : SFSHM_METHOD_CELL;
+  uint64_t in_place = jumps_ps(costs->remote_line_ps, n) + stream_ps(costs->remote_stream_ps, bytes) +
+                      4 * (uint64_t)costs->handshake_ps;
+  return is_long || in_place < packed_ps(costs, lane, n, bytes) ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
 }

@@ -115,6 +115,20 @@ START_TEST(workers_get_no_scattered_values_that_cells_hold)
 }
 END_TEST
 
+/* Even if a read seems cheap. */
+START_TEST(blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over)
+{
+  sfshm_costs_t costs = usual;
+  costs.vm_read_call_ps = costs.vm_read_stream_ps = 1;
+  for (size_t bytes = 120; bytes <= SFC_EAGER_BYTES; bytes *= 2)
+    ck_assert_int_eq(sfc_protocol_choose_blocks(&costs, &lane, false, 2, bytes), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(sfc_protocol_choose_blocks(&usual, &lane, false, 2, SFC_EAGER_BYTES + 1), SFSHM_METHOD_VM_READ);
+  ck_assert_int_eq(sfc_protocol_choose_blocks(&usual, &lane, true, 2, SFC_EAGER_BYTES), SFSHM_METHOD_IN_PLACE);
+  lane.peer_can_read = false;
+  ck_assert_int_eq(sfc_protocol_choose_blocks(&usual, &lane, false, 2, SFC_EAGER_BYTES + 1), SFSHM_METHOD_CELL);
+}
+END_TEST
+
 /* process_vm_readv reads one piece at a time. */
 START_TEST(private_memory_is_read_only_in_one_piece)
 {
@@ -243,6 +257,7 @@ static Suite *protocol_suite(void)
   tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_both_ranks_send);
   tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
   tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
+  tcase_add_test(tcase, blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over);
   tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);
   tcase_add_test(tcase, small_parts_are_not_worth_a_handshake);
   tcase_add_test(tcase, a_rank_that_only_sends_packs_what_the_cells_hold);
