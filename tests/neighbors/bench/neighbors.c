@@ -1,15 +1,23 @@
 /* Times of MPI_Neighbor_alltoallv and _allgatherv as MPI_X, which sfd carries, and as PMPI_X, MPI's own, in one program
  * of plain MPI. Prints records as sfperf --json does. tests/bench/run starts it:
- *     sfrun --neighbors -n 8 -- neighbors [--reps N] [--sample-ms N] [--sizes BYTES,...]
+ *     sfrun --neighbors -n 8 -- neighbors [--reps N] [--sample-ms N] [--sizes BYTES,...] [--link-gbit N]
  * Two processes exchange with each other (pair); others with the 26 neighbours of a periodic grid, of which several may
  * be the same process (grid26), and with all others (all). Contenders: sfd and the MPI's name; sfd_changing, where the
  * sizes of a quarter of the blocks are others at each call, of the same mean. Before each call all blocks are written
- * anew, as programs do; without that, caches would keep what the previous call has read. One thread. */
+ * anew, as programs do; without that, caches would keep what the previous call has read.
+ *
+ * Bounds of the machine are beside them. On one node: vm_read reads the same blocks from the memory of the other
+ * processes by process_vm_readv, as MPIs do; copy copies them from shared memory, in which no program has its blocks;
+ * both once, between two barriers. Over nodes the records of ops with -link have the bytes that the first node has sent
+ * through all its interfaces but lo, as the system counts them, per call; link is the time that those of sfd take on a
+ * link of so many Gbit/s in each direction. One thread. */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define MAX_NEIGHBORS 64
 #define MAX_REPS 200
@@ -21,18 +29,29 @@
 #define MPI_NAME "mpich"
 #endif
 
-typedef enum contender { SFD, MPI, SFD_CHANGING, REWRITE, NCONTENDERS } contender_t; /* REWRITE: calls nothing */
-static const char *const names[REWRITE] = {"sfd_" MPI_NAME, MPI_NAME, "sfd_" MPI_NAME "_changing"};
+/* REWRITE calls nothing. */
+typedef enum contender { SFD, MPI, SFD_CHANGING, VM_READ, COPY, REWRITE, NCONTENDERS } contender_t;
+static const char *const names[REWRITE] = {"sfd_" MPI_NAME, MPI_NAME, "sfd_" MPI_NAME "_changing", "vm_read", "copy"};
+
+/* A process, as the others read its memory. */
+typedef struct process {
+  pid_t pid;
+  char *out;
+} process_t;
 
 typedef struct exchange {
   MPI_Comm comm;
   int n, ranks[MAX_NEIGHBORS]; /* the same in both directions */
   int counts[NVARIANTS][2][MAX_NEIGHBORS], displs[MAX_NEIGHBORS];
   char *out, *in;
+  MPI_Win window; /* on one node: shared memory for the blocks, as long as out */
+  char *shared;
+  process_t *processes; /* by rank */
   bool gather;
 } exchange_t;
 
 static int rank, size, nnodes, reps = 15, sample_ms = 3;
+static double link_gbit; /* per second; 0: unknown */
 static char sizes[256] = "8,512,4096,65536";
 
 static void check(int result)
@@ -89,44 +108,129 @@ static void set_sizes(exchange_t *exchange, int bytes)
     }
   exchange->out = calloc((size_t)exchange->n + 1, 2 * (size_t)bytes);
   exchange->in = calloc((size_t)exchange->n + 1, 2 * (size_t)bytes);
-  if (exchange->out == NULL || exchange->in == NULL)
+  exchange->processes = calloc((size_t)size, sizeof *exchange->processes);
+  if (exchange->out == NULL || exchange->in == NULL || exchange->processes == NULL)
     MPI_Abort(MPI_COMM_WORLD, 1);
+  if (nnodes == 1)
+    check(PMPI_Win_allocate_shared((exchange->n + 1) * 2 * bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &exchange->shared,
+                                   &exchange->window));
+  process_t own = {getpid(), exchange->out};
+  check(PMPI_Allgather(&own, sizeof own, MPI_BYTE, exchange->processes, sizeof own, MPI_BYTE, MPI_COMM_WORLD));
 }
 
 /* ---- Times ---- */
 
-static void rewrite(const exchange_t *e, int i)
+static void rewrite(const exchange_t *e, char *out, int i)
 {
   for (int k = 0; k < (e->gather ? 1 : e->n); k++)
-    memset(e->out + e->displs[k], i, (size_t)e->counts[0][0][k]);
+    memset(out + e->displs[k], i, (size_t)e->counts[0][0][k]);
 }
 
-static void call(const exchange_t *e, contender_t contender, int i)
+/* Gets block k of those that the process receives. Returns false if the system forbids it. */
+typedef bool fetch_t(const exchange_t *e, int k);
+
+/* These are, in all patterns, the blocks for the opposite neighbors of its neighbors. */
+static size_t find_block(const exchange_t *e, int k)
 {
-  rewrite(e, i);
-  if (contender == REWRITE)
-    return;
-  const int *out = e->counts[contender == SFD_CHANGING ? 1 + i % (NVARIANTS - 1) : 0][0], *in = out + MAX_NEIGHBORS;
-  if (e->gather && contender == MPI)
+  return (size_t)(e->gather ? 0 : e->displs[e->n - 1 - k]);
+}
+
+static bool read_block(const exchange_t *e, int k)
+{
+  const process_t *process = &e->processes[e->ranks[k]];
+  struct iovec local = {e->in + e->displs[k], (size_t)e->counts[0][1][k]},
+               remote = {process->out + find_block(e, k), local.iov_len};
+  return process_vm_readv(process->pid, &local, 1, &remote, 1, 0) == (ssize_t)local.iov_len;
+}
+
+static bool copy_block(const exchange_t *e, int k)
+{
+  MPI_Aint bytes;
+  int unit;
+  char *out;
+  check(PMPI_Win_shared_query(e->window, e->ranks[k], &bytes, &unit, &out));
+  memcpy(e->in + e->displs[k], out + find_block(e, k), (size_t)e->counts[0][1][k]);
+  return true;
+}
+
+/* Between barriers: blocks are read when all have written theirs, and written anew when all have read them. */
+static void fetch_blocks(const exchange_t *e, fetch_t *fetch)
+{
+  check(PMPI_Barrier(MPI_COMM_WORLD));
+  for (int k = 0; k < e->n; k++)
+    (void)fetch(e, k);
+  check(PMPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void call_mpi(const exchange_t *e, const int *out, const int *in)
+{
+  if (e->gather)
     check(PMPI_Neighbor_allgatherv(e->out, out[0], MPI_BYTE, e->in, in, e->displs, MPI_BYTE, e->comm));
-  else if (e->gather)
-    check(MPI_Neighbor_allgatherv(e->out, out[0], MPI_BYTE, e->in, in, e->displs, MPI_BYTE, e->comm));
-  else if (contender == MPI)
+  else
     check(PMPI_Neighbor_alltoallv(e->out, out, e->displs, MPI_BYTE, e->in, in, e->displs, MPI_BYTE, e->comm));
+}
+
+static void call_sfd(const exchange_t *e, const int *out, const int *in)
+{
+  if (e->gather)
+    check(MPI_Neighbor_allgatherv(e->out, out[0], MPI_BYTE, e->in, in, e->displs, MPI_BYTE, e->comm));
   else
     check(MPI_Neighbor_alltoallv(e->out, out, e->displs, MPI_BYTE, e->in, in, e->displs, MPI_BYTE, e->comm));
 }
 
-/* Microseconds of a call, of the slowest process. */
-static double run(const exchange_t *exchange, contender_t contender, int ncalls)
+static void call(const exchange_t *e, contender_t contender, int i)
 {
+  const int *out = e->counts[contender == SFD_CHANGING ? 1 + i % (NVARIANTS - 1) : 0][0], *in = out + MAX_NEIGHBORS;
+  rewrite(e, contender == COPY ? e->shared : e->out, i);
+  switch (contender) {
+  case MPI:
+    call_mpi(e, out, in);
+    return;
+  case VM_READ:
+    fetch_blocks(e, read_block);
+    return;
+  case COPY:
+    fetch_blocks(e, copy_block);
+    return;
+  case REWRITE:
+    return;
+  default:
+    call_sfd(e, out, in);
+  }
+}
+
+/* Bytes that this node's interfaces have sent. */
+static double count_sent(void)
+{
+  char line[512], name[64];
+  double all = 0, sent;
+  FILE *file = fopen("/proc/net/dev", "re");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, " %63[^:]: %*s %*s %*s %*s %*s %*s %*s %*s %lf", name, &sent) == 2 && strcmp(name, "lo") != 0)
+      all += sent;
+  if (file != NULL)
+    fclose(file);
+  return all;
+}
+
+/* A call: the time of the slowest process, and what the link has carried. */
+typedef struct sample {
+  double us;
+  double link_bytes;
+} sample_t;
+
+static sample_t run(const exchange_t *exchange, contender_t contender, int ncalls)
+{
+  bool counts = nnodes > 1 && rank == 0;
+  sample_t sample;
   check(PMPI_Barrier(MPI_COMM_WORLD));
-  double start = MPI_Wtime();
+  double sent = counts ? count_sent() : 0, start = MPI_Wtime();
   for (int i = 0; i < ncalls; i++)
     call(exchange, contender, i);
-  double mine = (MPI_Wtime() - start) * 1e6 / ncalls, slowest;
-  check(PMPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-  return slowest;
+  double mine = (MPI_Wtime() - start) * 1e6 / ncalls;
+  check(PMPI_Allreduce(&mine, &sample.us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+  sample.link_bytes = counts ? (count_sent() - sent) / ncalls : 0;
+  return sample;
 }
 
 static int by_value(const void *a, const void *b)
@@ -143,37 +247,80 @@ static double median(const double samples[])
   return sorted[reps / 2];
 }
 
-static void print(const char *name, const char *op, contender_t contender, int bytes, const double samples[],
-                  double rewrite_us)
+/* Prints a record. rewrite: part of every sample that only rewrites the blocks. */
+static void print(const char *name, const char *op, const char *contender, int bytes, const char *unit,
+                  const double samples[], double rewrite)
 {
-  double median_us = median(samples);
+  double value = median(samples);
   printf("{\"bench\":\"neighbors\",\"case\":\"%s-%d\",\"op\":\"%s\",\"contender\":\"%s\",\"bytes\":%d,\"ranks\":%d,"
-         "\"nodes\":%d,\"median_us\":%.5g,\"rewrite_us\":%.5g,\"net_median_us\":%.5g,\"reps\":%d,\"samples_us\":[",
-         name, bytes, op, names[contender], bytes, size, nnodes, median_us, rewrite_us, median_us - rewrite_us, reps);
+         "\"nodes\":%d,\"median_%s\":%.5g,\"rewrite_%s\":%.5g,\"net_median_%s\":%.5g,\"reps\":%d,\"samples_%s\":[",
+         name, bytes, op, contender, bytes, size, nnodes, unit, value, unit, rewrite, unit, value - rewrite, reps,
+         unit);
   for (int i = 0; i < reps; i++)
     printf("%s%.5g", i > 0 ? "," : "", samples[i]);
   printf("]}\n");
   fflush(stdout);
 }
 
-static void measure(const char *name, exchange_t *exchange, int bytes)
+/* Whether the contender can be measured; all processes come to the same result. */
+static bool takes_part(const exchange_t *exchange, contender_t contender)
 {
-  static double samples[NCONTENDERS][MAX_REPS];
-  int ncalls[NCONTENDERS];
-  set_sizes(exchange, bytes);
-  for (contender_t contender = SFD; contender < NCONTENDERS; contender++) {
-    double us = run(exchange, contender, 5);
-    us = run(exchange, contender, 10);
-    ncalls[contender] = 1 + (int)(sample_ms * 1000 / us);
-  }
+  if (contender != VM_READ && contender != COPY)
+    return true;
+  int can = nnodes == 1 && (contender == COPY || exchange->n == 0 || read_block(exchange, 0)), all_can;
+  check(PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+  return all_can;
+}
+
+static double us[NCONTENDERS][MAX_REPS], link_bytes[NCONTENDERS][MAX_REPS];
+
+static void take_samples(const exchange_t *exchange, const int ncalls[])
+{
   for (int i = 0; i < reps; i++)
     for (contender_t contender = SFD; contender < NCONTENDERS; contender++)
-      samples[contender][i] = run(exchange, contender, ncalls[contender]);
-  double rewrite_us = median(samples[REWRITE]);
+      if (ncalls[contender] > 0) {
+        sample_t sample = run(exchange, contender, ncalls[contender]);
+        us[contender][i] = sample.us;
+        link_bytes[contender][i] = sample.link_bytes;
+      }
+}
+
+/* Bytes on the link, and the time that they take. */
+static void print_link(const char *name, bool gather, int bytes)
+{
+  static double link_us[MAX_REPS];
+  for (contender_t contender = SFD; contender <= SFD_CHANGING; contender++)
+    print(name, gather ? "allgatherv-link" : "alltoallv-link", names[contender], bytes, "bytes", link_bytes[contender],
+          0);
+  if (link_gbit <= 0)
+    return;
+  for (int i = 0; i < reps; i++)
+    link_us[i] = link_bytes[SFD][i] * 8 / 1000 / link_gbit;
+  print(name, gather ? "allgatherv" : "alltoallv", "link", bytes, "us", link_us, 0);
+}
+
+static void measure(const char *name, exchange_t *exchange, int bytes)
+{
+  int ncalls[NCONTENDERS] = {0};
+  set_sizes(exchange, bytes);
+  for (contender_t contender = SFD; contender < NCONTENDERS; contender++) {
+    if (!takes_part(exchange, contender))
+      continue;
+    (void)run(exchange, contender, 5);
+    ncalls[contender] = 1 + (int)(sample_ms * 1000 / run(exchange, contender, 10).us);
+  }
+  take_samples(exchange, ncalls);
   for (contender_t contender = SFD; contender < REWRITE && rank == 0; contender++)
-    print(name, exchange->gather ? "allgatherv" : "alltoallv", contender, bytes, samples[contender], rewrite_us);
+    if (ncalls[contender] > 0)
+      print(name, exchange->gather ? "allgatherv" : "alltoallv", names[contender], bytes, "us", us[contender],
+            median(us[REWRITE]));
+  if (nnodes > 1 && rank == 0)
+    print_link(name, exchange->gather, bytes);
+  if (nnodes == 1)
+    check(PMPI_Win_free(&exchange->window));
   free(exchange->out);
   free(exchange->in);
+  free(exchange->processes);
 }
 
 static void measure_all(const char *name, bool grid, bool gather)
@@ -217,6 +364,8 @@ int main(int argc, char *argv[])
       sample_ms = atoi(argv[i + 1]);
     else if (strcmp(argv[i], "--sizes") == 0)
       snprintf(sizes, sizeof sizes, "%s", argv[i + 1]);
+    else if (strcmp(argv[i], "--link-gbit") == 0)
+      link_gbit = atof(argv[i + 1]);
   }
   if (size == 2) {
     measure_all("pair", false, false);
