@@ -5,7 +5,7 @@ mpicc_of_openmpi := $(call with_mpi_only,$(if $(is_open_mpi),$(MPICC)))
 mpicc_of_mpich := $(call with_mpi_only,$(MPICH_MPICC))
 mpifort_of = $(if $(mpicc_of_$(1)),$(shell command -v $(subst mpicc,mpifort,$(mpicc_of_$(1)))))
 gfortran := $(shell command -v gfortran)
-neighbor_test_of = $(if $(mpicc_of_$(1)),$(addprefix $(BUILD)/tests/neighbors/$(1)/,differential bench doomed flight profiler.so \
+neighbor_test_of = $(if $(mpicc_of_$(1)),$(addprefix $(BUILD)/tests/neighbors/$(1)/,differential bench doomed flight refused profiler.so \
 	$(if $(and $(gfortran),$(call mpifort_of,$(1))),fortran fortran08)))
 neighbor_tests := $(call neighbor_test_of,openmpi) $(call neighbor_test_of,mpich)
 
@@ -20,6 +20,9 @@ $(BUILD)/tests/neighbors/%/bench: tests/neighbors/bench/neighbors.c
 	@mkdir -p $(@D)
 	$(call show,LINK)$(mpicc_of_$*) $(neighbor_flags) -o $@ $<
 $(BUILD)/tests/neighbors/%/doomed: tests/neighbors/doomed/doomed.c
+	@mkdir -p $(@D)
+	$(call show,LINK)$(mpicc_of_$*) $(neighbor_flags) -o $@ $<
+$(BUILD)/tests/neighbors/%/refused: tests/neighbors/refused/refused.c
 	@mkdir -p $(@D)
 	$(call show,LINK)$(mpicc_of_$*) $(neighbor_flags) -o $@ $<
 $(BUILD)/tests/neighbors/%/flight: tests/neighbors/flight/flight.c

@@ -83,8 +83,7 @@ SFPMPI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm 
 /* Graphs can't be made before the communicator is complete, and then not collectively: MPI carries it. */
 SFPMPI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *created, MPI_Request *request)
 {
-  if (sfpmpi_topology_find(comm) != NULL)
-    sfpmpi_job_fall_back("the communicator of MPI_Comm_idup", "it does not exist yet when the call returns");
+  sfpmpi_topology_leave_copies(comm);
   return sfpmpi_next.Comm_idup(comm, created, request);
 }
 
@@ -92,6 +91,6 @@ SFPMPI_EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *name)
 {
   int code = sfpmpi_next.Comm_set_name(comm, name);
   if (code == MPI_SUCCESS)
-    sfpmpi_topology_rename(comm, name);
+    sfpmpi_topology_describe(comm);
   return code;
 }

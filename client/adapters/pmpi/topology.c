@@ -79,13 +79,19 @@ void sfpmpi_topologies_leave(void)
 
 /* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
-/* Tells sfctl what the graphs are. name: of the communicator. */
-static void describe(const sfpmpi_topology_t *topology, const char *name)
+/* Tells sfctl what the graphs are. */
+static void describe(const sfpmpi_topology_t *topology)
 {
-  char text[SFPMPI_CALL_SITE_BYTES];
+  char text[SFPMPI_CALL_SITE_BYTES], name[MPI_MAX_OBJECT_NAME], what[80];
   const sfpmpi_star_t *const stars[] = {&topology->alltoall, &topology->allgather};
-  for (int i = 0; i < 2; i++)
-    sf_graph_at(stars[i]->graph, sfpmpi_call_site_text(text, name, stars[i]->what, topology->made));
+  int length;
+  if (PMPI_Comm_get_name(topology->comm, name, &length) != MPI_SUCCESS)
+    *name = '\0';
+  for (int i = 0; i < 2; i++) {
+    snprintf(what, sizeof what, "%s%s", stars[i]->what,
+             topology->copied ? "; copies by MPI_Comm_idup: left to MPI" : "");
+    sf_graph_at(stars[i]->graph, sfpmpi_call_site_text(text, name, what, topology->made));
+  }
 }
 
 /* What a new communicator is made of; freed at the end. */
@@ -93,10 +99,11 @@ typedef struct making {
   MPI_Comm comm;
   int size;
   sfpmpi_neighbors_t neighbors;
-  int32_t *ranks; /* of the job, by rank of the communicator */
+  int32_t *ranks; /* nranks of the job, by rank of the communicator */
+  int nranks;     /* less than size: others are not of the job */
   int *in, *out;  /* neighbours of the graph: those that are not MPI_PROC_NULL */
   sfpmpi_topology_t *topology;
-  bool disagree; /* the lists of neighbours of two processes */
+  const char *shown; /* for sfctl, if MPI carries the communicator: why; NULL: sfctl can't show it */
 } making_t;
 
 static bool agree(MPI_Comm comm, bool mine)
@@ -105,22 +112,23 @@ static bool agree(MPI_Comm comm, bool mine)
   return PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
 }
 
-/* Finds the ranks in the job. Returns whether all have one. */
+/* Finds the ranks in the job. Those of processes that have none are left out. */
 static bool find_ranks(making_t *making)
 {
   MPI_Group group;
   int *numbers = calloc((size_t)making->size, sizeof *numbers);
-  bool all = numbers != NULL && PMPI_Comm_group(making->comm, &group) == MPI_SUCCESS;
-  for (int i = 0; i < making->size && all; i++)
+  bool found = numbers != NULL && PMPI_Comm_group(making->comm, &group) == MPI_SUCCESS;
+  for (int i = 0; i < making->size && found; i++)
     numbers[i] = i;
-  if (all) {
-    all = PMPI_Group_translate_ranks(group, making->size, numbers, sfpmpi_job.group, making->ranks) == MPI_SUCCESS;
+  if (found) {
+    found = PMPI_Group_translate_ranks(group, making->size, numbers, sfpmpi_job.group, making->ranks) == MPI_SUCCESS;
     (void)PMPI_Group_free(&group);
   }
-  for (int i = 0; i < making->size && all; i++)
-    all = making->ranks[i] != MPI_UNDEFINED;
+  for (int i = 0; i < making->size && found; i++)
+    if (making->ranks[i] != MPI_UNDEFINED)
+      making->ranks[making->nranks++] = making->ranks[i];
   free(numbers);
-  return all;
+  return found;
 }
 
 /* Numbers roots and leaves of both stars. */
@@ -148,23 +156,30 @@ static bool number_blocks(making_t *making)
   return true;
 }
 
+/* Local: whether all processes are of the job is the same on those that are. */
 static bool prepare(making_t *making)
 {
   sfpmpi_topology_t *topology = making->topology = calloc(1, sizeof *topology);
   making->ranks = calloc((size_t)making->size, sizeof *making->ranks);
-  if (topology == NULL || making->ranks == NULL || !sfpmpi_neighbors_find(making->comm, &making->neighbors))
+  if (topology == NULL || making->ranks == NULL || !find_ranks(making))
     return false;
   topology->comm = making->comm;
   topology->users = 1;
-  return number_blocks(making) && find_ranks(making);
+  return making->nranks < making->size ||
+         (sfpmpi_neighbors_find(making->comm, &making->neighbors) && number_blocks(making));
 }
 
-static bool is_world(const making_t *making)
+/* Returns the group of the processes of the job in the communicator. Collective over them. */
+static sf_status_t make_group(making_t *making, sf_group_t **group_p)
 {
-  for (int i = 0; i < making->size; i++)
-    if (making->ranks[i] != i)
-      return false;
-  return making->size == sf_size(sfpmpi_job.context);
+  bool world = making->nranks == sf_size(sfpmpi_job.context);
+  for (int i = 0; i < making->nranks; i++)
+    world &= making->ranks[i] == i;
+  sf_status_t status = SF_OK;
+  if (!world && making->topology->group == NULL)
+    status = sf_group_create(sfpmpi_job.context, making->nranks, making->ranks, GROUP_TAG, &making->topology->group);
+  *group_p = world ? sf_group_world(sfpmpi_job.context) : making->topology->group;
+  return status;
 }
 
 static sf_status_t make_graphs(making_t *making)
@@ -172,13 +187,9 @@ static sf_status_t make_graphs(making_t *making)
   char text[SFPMPI_CALL_SITE_BYTES];
   sfpmpi_topology_t *topology = making->topology;
   sfpmpi_star_t *alltoall = &topology->alltoall, *allgather = &topology->allgather;
-  sf_group_t *group = sf_group_world(sfpmpi_job.context);
+  sf_group_t *group;
   int64_t *zeros = calloc((size_t)allgather->nleaves + 1, sizeof *zeros);
-  sf_status_t status = SF_OK;
-  if (!is_world(making)) {
-    status = sf_group_create(sfpmpi_job.context, making->size, making->ranks, GROUP_TAG, &topology->group);
-    group = topology->group;
-  }
+  sf_status_t status = make_group(making, &group);
   if (status == SF_OK) {
     sf_at(sfpmpi_call_site_text(text, "", alltoall->what, topology->made));
     status = sf_exchange_graph_create(group, alltoall->nleaves, making->in, alltoall->nroots, making->out, 0,
@@ -205,11 +216,15 @@ static void free_making(making_t *making)
 static const char *make(making_t *making, const char *maker, const void *caller)
 {
   bool prepared = prepare(making);
+  if (making->topology != NULL)
+    sfpmpi_call_site_find(making->topology->made, sizeof making->topology->made, maker, caller);
+  if (prepared && making->nranks < making->size) /* others may know nothing of sfd */
+    return making->shown = "left to MPI, processes of other jobs";
   if (!agree(making->comm, prepared))
-    return "a process is not of MPI_COMM_WORLD, or has no memory";
-  sfpmpi_call_site_find(making->topology->made, sizeof making->topology->made, maker, caller);
+    return "no memory";
   sf_status_t status = make_graphs(making);
-  making->disagree = status == SF_ERR_MISMATCH; /* of all processes, if of one */
+  if (status == SF_ERR_MISMATCH) /* of all processes, if of one */
+    making->shown = "left to MPI, neighbors disagree";
   if (!agree(making->comm, status == SF_OK))
     return status != SF_OK ? "" : "another process has an error";
   if (!agree(making->comm, enter(making->comm, making->topology)))
@@ -222,9 +237,11 @@ static void show_refused(making_t *making)
 {
   char text[SFPMPI_CALL_SITE_BYTES];
   sfpmpi_topology_t *topology = making->topology;
-  sf_group_t *group = topology->group != NULL ? topology->group : sf_group_world(sfpmpi_job.context);
-  sf_at(sfpmpi_call_site_text(text, "", "left to MPI, neighbors disagree", topology->made));
-  if (sf_graph_create(group, 0, 0, NULL, NULL, NULL, 0, &topology->alltoall.graph) != SF_OK || !create_keyval() ||
+  sf_group_t *group;
+  topology->alltoall.what = making->shown;
+  sf_at(sfpmpi_call_site_text(text, "", making->shown, topology->made));
+  if (make_group(making, &group) != SF_OK ||
+      sf_graph_create(group, 0, 0, NULL, NULL, NULL, 0, &topology->alltoall.graph) != SF_OK || !create_keyval() ||
       PMPI_Comm_set_attr(making->comm, keyval, topology) != MPI_SUCCESS)
     sfpmpi_topology_free(topology);
 }
@@ -237,21 +254,33 @@ void sfpmpi_topology_attach(MPI_Comm comm, const char *maker, const void *caller
       topology == MPI_UNDEFINED || PMPI_Comm_size(comm, &making.size) != MPI_SUCCESS)
     return;
   const char *why_not = make(&making, maker, caller);
+  if (why_not != NULL) {
+    sfpmpi_job_fall_back(maker, *why_not != '\0' ? why_not : NULL);
+    if (making.shown != NULL)
+      show_refused(&making);
+    else if (sfpmpi_topology_find(comm) != NULL)
+      (void)PMPI_Comm_delete_attr(comm, keyval);
+    else if (making.topology != NULL)
+      sfpmpi_topology_free(making.topology);
+  }
   free_making(&making);
-  if (why_not == NULL)
-    return;
-  sfpmpi_job_fall_back(maker, *why_not != '\0' ? why_not : NULL);
-  if (making.disagree)
-    show_refused(&making);
-  else if (sfpmpi_topology_find(comm) != NULL)
-    (void)PMPI_Comm_delete_attr(comm, keyval);
-  else if (making.topology != NULL)
-    sfpmpi_topology_free(making.topology);
 }
 
-void sfpmpi_topology_rename(MPI_Comm comm, const char *name)
+/* By the attribute, which communicators that MPI carries have, too. */
+void sfpmpi_topology_describe(MPI_Comm comm)
 {
-  const sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);
-  if (topology != NULL)
-    describe(topology, name);
+  const sfpmpi_topology_t *topology;
+  int found;
+  if (keyval != MPI_KEYVAL_INVALID && PMPI_Comm_get_attr(comm, keyval, &topology, &found) == MPI_SUCCESS && found)
+    describe(topology);
+}
+
+void sfpmpi_topology_leave_copies(MPI_Comm comm)
+{
+  sfpmpi_topology_t *topology = sfpmpi_topology_find(comm);
+  if (topology == NULL)
+    return;
+  sfpmpi_job_fall_back("the communicator of MPI_Comm_idup", "it does not exist yet when the call returns");
+  topology->copied = true;
+  describe(topology);
 }

@@ -16,7 +16,7 @@ struct sfpmpi_operation;
 /* A graph, and this process's roots and leaves on it. */
 typedef struct sfpmpi_star {
   struct sfpmpi_topology *topology;
-  const char *what;              /* "alltoall" or "allgather" */
+  const char *what;              /* "alltoall" or "allgather"; of a communicator that MPI carries: that it does */
   sf_graph_t *graph;             /* NULL: none */
   int nroots, nleaves;           /* both 0: this process never takes part */
   int nout, nin;                 /* blocks that a call sends and receives, with the blocks of MPI_PROC_NULL */
@@ -31,6 +31,7 @@ typedef struct sfpmpi_topology {
   int users;         /* the communicator, and operations */
   sf_group_t *group; /* NULL: all processes of the job */
   char made[80];     /* by which function, called where */
+  bool copied;       /* by MPI_Comm_idup */
   int *numbers;      /* memory of the numbers of roots and leaves */
   sfpmpi_star_t alltoall;
   sfpmpi_star_t allgather;
@@ -66,8 +67,9 @@ static inline void sfpmpi_topology_release(sfpmpi_topology_t *topology)
     sfpmpi_topology_free(topology);
 }
 
-/* Tells sfctl the name of a communicator. */
-void sfpmpi_topology_rename(MPI_Comm comm, const char *name);
+/* Tells sfctl the name of a communicator, which has changed; that it has copies which MPI carries. */
+void sfpmpi_topology_describe(MPI_Comm comm);
+void sfpmpi_topology_leave_copies(MPI_Comm comm);
 
 /* Before MPI_Finalize: forgets all communicators. */
 void sfpmpi_topologies_leave(void);

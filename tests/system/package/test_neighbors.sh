@@ -84,6 +84,17 @@ check_flight() {
   expect_out "$mpi, many in flight, and threads" ok
 }
 
+# What sfd leaves to MPI works, and sfctl says why it does.
+check_refused() {
+  local text
+  OMPI_MCA_rmaps_base_oversubscribe=1 with_neighbors -n 3 -- "$programs/refused" "env -u LD_PRELOAD $BUILD/sfctl graphs"
+  expect_rc "$mpi, left to MPI" 0
+  for text in "copied alltoall; copies by MPI_Comm_idup: left to MPI" "odd left to MPI, neighbors disagree" \
+    "of two worlds left to MPI, processes of other jobs"; do
+    [[ $out == *"$text"* || ($mpi == mpich && $text == *worlds*) ]] || fail "$mpi, left to MPI: expected '$text'"
+  done
+}
+
 # One of four processes is killed; launchers would end the others as well. That of MPICH sometimes does so all the same:
 # then what the others have found counts.
 check_death() {
@@ -147,6 +158,7 @@ for mpi in openmpi mpich; do
   compare 4 8 --nodes 2
   compare 3 8 --nodes 3
   check_flight
+  check_refused
   check_fortran
   check_without
   check_death
