@@ -191,8 +191,8 @@ static sf_status_t receive_in_time(const sfc_daemon_conn_t *control, sfproto_inc
   return status;
 }
 
-/* Receives one message. The daemon answers most requests at once: yielding to it is faster than being woken. */
-static sf_status_t receive_soon(const sfc_daemon_conn_t *control, sfproto_incoming_t *incoming)
+/* Receives one message. The daemon answers most requests soon: yielding to it is faster than being woken. */
+static sf_status_t receive_soon(const sfc_daemon_conn_t *control, int64_t look_ns, sfproto_incoming_t *incoming)
 {
   sfc_idle_t idle = {0};
   do {
@@ -200,17 +200,17 @@ static sf_status_t receive_soon(const sfc_daemon_conn_t *control, sfproto_incomi
       break; /* sfproto_conn_receive returns earlier messages, then the error */
     if (sfproto_conn_next(control->conn, incoming))
       return SF_OK;
-  } while (sfc_idle_step(&idle));
+  } while (sfc_idle_step(&idle) || sfc_now_ns() - idle.since_ns < look_ns);
   return receive_in_time(control, incoming);
 }
 
 /* Reads one message for any request, without the lock. */
-static void read_for_all(sfc_daemon_conn_t *control, bool late)
+static void read_for_all(sfc_daemon_conn_t *control, int64_t look_ns)
 {
   sfproto_incoming_t incoming;
   control->reading = true;
   pthread_mutex_unlock(&control->lock);
-  sf_status_t status = late ? receive_in_time(control, &incoming) : receive_soon(control, &incoming);
+  sf_status_t status = look_ns == 0 ? receive_in_time(control, &incoming) : receive_soon(control, look_ns, &incoming);
   pthread_mutex_lock(&control->lock);
   control->reading = false;
   if (status == SF_OK)
@@ -220,7 +220,8 @@ static void read_for_all(sfc_daemon_conn_t *control, bool late)
   pthread_cond_broadcast(&control->changed);
 }
 
-static sf_status_t await_answer(sfc_daemon_conn_t *control, uint64_t request, bool late, sfproto_incoming_t *incoming)
+static sf_status_t await_answer(sfc_daemon_conn_t *control, uint64_t request, int64_t look_ns,
+                                sfproto_incoming_t *incoming)
 {
   sf_status_t status = SF_OK;
   pthread_mutex_lock(&control->lock);
@@ -232,16 +233,16 @@ static sf_status_t await_answer(sfc_daemon_conn_t *control, uint64_t request, bo
     if (control->reading)
       pthread_cond_wait(&control->changed, &control->lock);
     else
-      read_for_all(control, late);
+      read_for_all(control, look_ns);
   }
   pthread_mutex_unlock(&control->lock);
   return status;
 }
 
-sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, bool late,
+sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, int64_t look_ns,
                                Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
 {
-  sf_status_t status = await_answer(control, request, late, incoming);
+  sf_status_t status = await_answer(control, request, look_ns, incoming);
   if (status != SF_OK)
     return status;
   const Sfproto__Message *message = incoming->message;
@@ -260,7 +261,8 @@ sf_status_t sfc_daemon_call(sfc_daemon_conn_t *control, Sfproto__Message *messag
                             Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming)
 {
   sf_status_t status = sfc_daemon_send(control, message, fds, nfds);
-  return status == SF_OK ? sfc_daemon_receive(control, message->request, false, expected, incoming) : status;
+  return status == SF_OK ? sfc_daemon_receive(control, message->request, SFC_DAEMON_LOOK_NS, expected, incoming)
+                         : status;
 }
 
 sf_status_t sfc_daemon_tell(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds)

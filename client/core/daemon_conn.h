@@ -42,8 +42,10 @@ sf_status_t sfc_daemon_give_up(sfc_daemon_conn_t *control, sf_status_t status);
 sf_status_t sfc_daemon_send(sfc_daemon_conn_t *control, Sfproto__Message *message, const int fds[], int nfds);
 
 /* Waits for the next answer to the request, which must have the expected body. An Error becomes its status and detail.
- * The caller frees *incoming. late: the answer takes long and ranks share cores, so sleep at once. */
-sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, bool late,
+ * The caller frees *incoming. look_ns: how long the thread looks for the answer, and yields, before it sleeps; 0: it
+ * sleeps at once. */
+#define SFC_DAEMON_LOOK_NS INT64_C(200000) /* for answers of the daemon alone */
+sf_status_t sfc_daemon_receive(sfc_daemon_conn_t *control, uint64_t request, int64_t look_ns,
                                Sfproto__Message__BodyCase expected, sfproto_incoming_t *incoming);
 
 /* Sends and receives. */

@@ -166,7 +166,8 @@ static bool tell_destroyed(sf_context_t *context, Sfproto__GraphDestroy *destroy
   sfproto_incoming_t done;
   if (sfc_daemon_send(&context->control, &message, NULL, 0) != SF_OK)
     return false;
-  if (sfc_daemon_receive(&context->control, message.request, false, SFPROTO__MESSAGE__BODY_DONE, &done) == SF_OK)
+  if (sfc_daemon_receive(&context->control, message.request, SFC_DAEMON_LOOK_NS, SFPROTO__MESSAGE__BODY_DONE, &done) ==
+      SF_OK)
     sfproto_incoming_free(&done);
   return true;
 }

@@ -5,6 +5,8 @@
 #include "client/setup/create_internal.h"
 #include "shm/base/error.h"
 
+#define LOOK_OVER_NODES_NS INT64_C(2000000)
+
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
 static void fill_error(const sfc_setup_t *setup, Sfproto__SetupError *error)
@@ -114,14 +116,21 @@ static bool shares_cores(const sf_context_t *context)
          atomic_load_explicit(&context->board->cores, memory_order_relaxed);
 }
 
-/* Waits for an answer that depends on all ranks. Sleeps rather than polls over nodes if ranks share cores: polling
- * would take time from ranks that are still working, and answers that need other nodes take long. */
+/* How long to look for an answer that depends on all ranks. Over nodes it takes longer than one of the daemon alone,
+ * and being woken would add to it. But if ranks share cores, looking would take time from ranks that are still working.
+ */
+static int64_t look_ns(const sfc_setup_t *setup)
+{
+  if (sfc_group_is_local(setup->group))
+    return SFC_DAEMON_LOOK_NS;
+  return shares_cores(setup->group->context) ? 0 : LOOK_OVER_NODES_NS;
+}
+
 static sf_status_t receive(sfc_setup_t *setup, uint64_t request)
 {
-  sf_context_t *context = setup->group->context;
   sfproto_incoming_free(&setup->reply);
-  bool late = !sfc_group_is_local(setup->group) && shares_cores(context);
-  return sfc_daemon_receive(&context->control, request, late, SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
+  return sfc_daemon_receive(&setup->group->context->control, request, look_ns(setup),
+                            SFPROTO__MESSAGE__BODY_GRAPH_REPLY, &setup->reply);
 }
 
 static void take_lists(sfc_setup_t *setup)
