@@ -26,7 +26,7 @@ typedef struct sfd_idle {
   uint64_t next_move_ns;      /* earliest next change of core */
 } sfd_idle_t;
 
-/* Data came from or went to another node, and more is likely. */
+/* Data came from or went to another node, or a rank creates a graph over nodes, and more is likely. */
 void sfd_idle_moved(sfd_idle_t *idle);
 
 /* More work is likely within for_ns; 0: none. */

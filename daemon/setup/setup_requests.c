@@ -132,6 +132,8 @@ void sfd_setup_handle_create(sfd_session_t *session, const Sfproto__Message *mes
   }
   if (!sfd_group_complete(group, rank, message->request))
     return;
+  if (group->nnodes > 1)
+    sfd_idle_moved(&session->server->idle); /* programs create several graphs in a row */
   sf_status_t status = enter_round_1(group, group_rank, session, message, fds, nfds);
   if (status != SF_OK)
     sfd_session_refuse(session, message->request, status, "%s", sfshm_error_detail());
