@@ -30,7 +30,7 @@ static int make_and_free(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(graph)); /* waits for the stream */
     if (i == 0)
       live = sftest_device_live();
-    SFTEST_REQUIRE(self, sftest_device_live() == live);
+    SFTEST_REQUIRE(self, sftest_device_live() <= live); /* less once the other rank has left */
   }
   sftest_device_stream_finish(ring.stream);
   sftest_device_ring_free(&ring);
