@@ -376,11 +376,8 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
   sfshm_count(&lane->counts->node_messages_received, 1);
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
   sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * unit_bytes);
-  uint64_t class_bytes = sfshm_exchange_class(unit_bytes);
-  bool due = sfshm_trunk_credit_is_due(message, atomic_load_explicit(&side->flow->returned, memory_order_relaxed),
-                                       side->told->receive_values, class_bytes);
   sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message,
-                              0, due, !due);
+                              0, 0, message % SFSHM_TRUNK_CREDIT != 0);
 }
 
 static sfc_taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)

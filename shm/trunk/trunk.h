@@ -42,8 +42,7 @@
 
 #define SFSHM_TRUNK_SLOTS 8
 
-/* Credit for that many consumed messages travels with the next message to the other node. If there is none, it is sent
- * before the other node has used up half of the slots. */
+/* The daemon returns credits for every second consumed message; others are included in the next credit. */
 #define SFSHM_TRUNK_CREDIT 2
 
 /* Slots for messages of more than SFSHM_TRUNK_LARGE bytes, to save memory: at least as many as a graph's operations on
@@ -293,8 +292,7 @@ typedef struct sfshm_flow {
   _Atomic uint64_t unit_bytes[SFSHM_TRUNK_SLOTS]; /* written by the daemon, with descs: of the message in each slot */
   _Alignas(128) _Atomic uint64_t arrived;         /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
-  _Atomic uint64_t partial;  /* parts of the message that is arriving */
-  _Atomic uint64_t returned; /* messages for which the daemon has returned credit */
+  _Atomic uint64_t partial; /* parts of the message that is arriving */
 } sfshm_flow_t;
 _Static_assert(sizeof(sfshm_flow_t) == 1024 && offsetof(sfshm_flow_t, unit_bytes) == 784, "layout version 23");
 
@@ -310,20 +308,13 @@ static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint6
   return message + SFSHM_TRUNK_SLOTS - sfshm_trunk_slots(values, class_bytes);
 }
 
-/* Whether credit for a consumed message of that many values is due: otherwise half of the slots would be used up, and
- * the next message may be one with fewer slots. returned: messages for which credit has been returned. */
-static inline bool sfshm_trunk_credit_is_due(uint64_t message, uint64_t returned, int64_t values, uint64_t class_bytes)
-{
-  return message - returned >= sfshm_trunk_slots(values, class_bytes) / 2;
-}
-
 /* Entries of submission rings (shm/lane/ring.h). graph: number of the graph; a: number of the side in the map; message:
  * number of the message on the side; desc: descriptor of the operation; size: bytes of a unit. */
 typedef enum sfshm_submission {
   SFSHM_SUBMIT_SEND = 1,   /* the message's slot is full, or a part of it; b: 0, or the sum of sfshm_trunk_part_word and
                               sfshm_trunk_class_word */
-  SFSHM_SUBMIT_CREDIT = 2, /* all members have consumed all messages up to this one; size: 1 if credit is due, 0 if it
-                              may wait for a message */
+  SFSHM_SUBMIT_CREDIT = 2, /* all members have consumed all messages up to this one; size: 1 if the other node waits
+                              for this credit, else 0 */
   SFSHM_SUBMIT_AWAIT = 3,  /* a message for desc is long overdue: ask the other node what it called */
 
   /* Offers to the daemon's workers. message: number of the operation; desc: its descriptor without method; a: group

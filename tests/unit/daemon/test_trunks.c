@@ -160,20 +160,6 @@ START_TEST(message_in_a_slot_that_cannot_be)
 }
 END_TEST
 
-/* Credit that is not due is not sent alone: without a network here, sending would crash. */
-START_TEST(credit_that_waits_for_a_message)
-{
-  trunks->sides[0].arrived = 3;
-  for (uint64_t message = 1; message <= 3; message++) {
-    const sfshm_ring_entry_t credit = {.kind = SFSHM_SUBMIT_CREDIT, .graph = GRAPH, .message = message};
-    sfd_trunks_submit(&rank, &credit);
-  }
-  ck_assert_uint_eq(trunks->sides[0].consumed, 3);
-  ck_assert_uint_eq(trunks->sides[0].credits_sent, 0);
-  ck_assert_uint_eq(atomic_load(&board->flows[0].returned), 0);
-}
-END_TEST
-
 int main(void)
 {
   Suite *suite = suite_create("trunks");
@@ -184,7 +170,6 @@ int main(void)
   tcase_add_test(tests, message_for_which_there_is_no_memory);
   tcase_add_loop_test(tests, part_that_does_not_fit, 0, 7);
   tcase_add_loop_test(tests, message_in_a_slot_that_cannot_be, 0, 6);
-  tcase_add_test(tests, credit_that_waits_for_a_message);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

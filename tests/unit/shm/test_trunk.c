@@ -176,18 +176,6 @@ START_TEST(large_messages_have_fewer_slots)
 }
 END_TEST
 
-/* What has not been returned when credit is not due leaves the other node a slot for its next message, of any size. */
-START_TEST(credit_is_due_when_half_of_the_slots_are_used)
-{
-  uint64_t large = SFSHM_TRUNK_LARGE * 2;
-  ck_assert(!sfshm_trunk_credit_is_due(13, 10, 1, 8));
-  ck_assert(sfshm_trunk_credit_is_due(14, 10, 1, 8));
-  ck_assert(!sfshm_trunk_credit_is_due(11, 10, 1, large));
-  ck_assert(sfshm_trunk_credit_is_due(12, 10, 1, large));
-  ck_assert_uint_le(sfshm_trunk_needs(14, 1, large), 10 + SFSHM_TRUNK_SLOTS);
-}
-END_TEST
-
 START_TEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
@@ -215,7 +203,6 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, large_messages_have_fewer_slots);
-  tcase_add_test(others, credit_is_due_when_half_of_the_slots_are_used);
   tcase_add_test(others, slots_of_one_side);
   tcase_add_test(others, slots_that_no_memory_can_hold);
   suite_add_tcase(suite, others);
