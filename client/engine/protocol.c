@@ -45,8 +45,8 @@ bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t 
          jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
 }
 
-/* Packing and unpacking overlap, on two cores, unless each of them does both because the lane carries about as much the
- * other way: then a core's time is that of two copies. */
+/* Packing and unpacking overlap, on two cores. Where the lane carries about as much in both directions, each core does
+ * both, and so takes the time of two copies. */
 static uint64_t packed_ps(const sfshm_costs_t *costs, const sfc_lane_t *lane, int64_t runs, size_t bytes)
 {
   bool both_ways = lane->as_root.nedges > lane->as_leaf.nedges / 2 && lane->as_leaf.nedges > lane->as_root.nedges / 2;

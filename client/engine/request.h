@@ -45,8 +45,8 @@ sf_status_t sfc_fields_check(const char *name, sfshm_call_t call, int32_t n, con
 /* Adds the number of the field to the detail of an error, if the operation has several. */
 sf_status_t sfc_fields_name(int32_t k, int32_t n, sf_status_t status);
 
-/* Combines the values of the link's edges from the fields' sources directly into their targets. sources: addresses of
- * the sources; NULL: those of the fields. */
+/* Combines the values of the link's edges from the sources directly into the fields' targets. sources: the address of
+ * each field's source; NULL: the fields' own sources. */
 void sfc_fields_apply(const sf_request_t *request, const sfc_link_t *link, const char *const sources[]);
 
 /* Checks a buffer: present if a vertex takes part, and long enough for the last one (-1: none). name: operation;

@@ -12,7 +12,7 @@ typedef struct sfd_submitted {
   uint32_t came;    /* bit mask of the parts that have been submitted */
   uint32_t waiting; /* of those among them that have not been sent */
   uint64_t unit_bytes;
-  uint32_t class; /* of its slot in an exchange; 0: that of the unit */
+  uint32_t class; /* the class of units whose exchange has the slot; 0: the class of unit_bytes */
   uint64_t desc;
 } sfd_submitted_t;
 

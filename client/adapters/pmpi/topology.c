@@ -112,7 +112,7 @@ static bool agree(MPI_Comm comm, bool mine)
   return PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
 }
 
-/* Finds the ranks in the job. Those of processes that have none are left out. */
+/* Finds the ranks of the communicator's processes in the job. Leaves out processes of other jobs. */
 static bool find_ranks(making_t *making)
 {
   MPI_Group group;

@@ -88,8 +88,9 @@ SF_CHECK_RESULT sf_status_t sf_array_get(sf_array_t *array, const int64_t lo[], 
                                          const int64_t ld[]);
 
 /* Adds alpha times the buffer to the patch, atomically for each element [RMA: Acc; GA: NGA_Acc]. alpha: one element of
- * the array's unit; NULL: 1. Integers wrap around. Completes locally. On an array within one node, accs of
- * floating-point numbers of the same page, those of begin and lists included, wait for each other. */
+ * the array's unit; NULL: 1. Integers wrap around. Completes locally. Where all ranks of the array are on one node,
+ * calls that accumulate floating-point numbers on the same page of a part, also begin and lists, wait for each other.
+ */
 SF_CHECK_RESULT sf_status_t sf_array_acc(sf_array_t *array, const int64_t lo[], const int64_t extent[],
                                          const void *buffer, const int64_t ld[], const void *alpha);
 
