@@ -147,6 +147,7 @@ void sfc_wait_state_count(const sf_graph_t *graph, int64_t since_ns, sfc_lane_t 
   }
   if (culprit == NULL)
     return;
-  sfshm_count(&culprit->counts->waits, over ? 1 : 0);
+  if (over)
+    sfshm_count(&culprit->counts->waits, 1);
   sfc_op_trace_waited(graph, culprit, (uint64_t)since_ns, now_ns);
 }
