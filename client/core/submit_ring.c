@@ -85,9 +85,13 @@ void sfc_submit_ring_write(sfc_submit_ring_t *submit_ring, const sfshm_ring_entr
   }
   sfshm_ring_publish(ring, position, entry);
   sfshm_ring_come_from(ring, sched_getcpu());
-  if (lazy)
-    return;
-  if (sfshm_ring_needs_wake(ring))
+  if (!lazy)
+    sfc_submit_ring_wake(submit_ring);
+}
+
+void sfc_submit_ring_wake(const sfc_submit_ring_t *submit_ring)
+{
+  if (sfshm_ring_needs_wake(submit_ring->region.base))
     ring_doorbell(submit_ring);
   sfc_idle_yield_to_daemon(submit_ring->board);
 }

@@ -31,9 +31,13 @@ void sfc_submit_ring_destroy(sfc_submit_ring_t *submit_ring);
 sf_status_t sfc_submit_ring_open(sfc_submit_ring_t *submit_ring, const sfshm_board_t *board);
 
 /* Writes one entry; see shm/trunk/trunk.h for the fields. Spins while the ring is full; gives up if the job has failed
- * or the daemon is lost. lazy: the daemon may read it with the next wake-up. Otherwise, if the node has no spare core,
- * yields once to the daemon, which may share this core. Any thread. */
+ * or the daemon is lost. lazy: the daemon may read it with the next wake-up; else sfc_submit_ring_wake follows. Any
+ * thread. */
 void sfc_submit_ring_write(sfc_submit_ring_t *submit_ring, const sfshm_ring_entry_t *entry, bool lazy);
+
+/* Wakes the daemon, which then reads all entries, lazy ones too. If the node has no spare core, yields once to the
+ * daemon, which may share this core. */
+void sfc_submit_ring_wake(const sfc_submit_ring_t *submit_ring);
 
 /* The same for trunk entries, with b == 0. */
 void sfc_submit_ring_write_trunk(sfc_submit_ring_t *submit_ring, sfshm_submission_t kind, uint64_t graph, uint32_t side,

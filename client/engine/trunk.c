@@ -365,6 +365,18 @@ static void count_received(sfc_lane_t *lane, const sf_request_t *request)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->value_bytes);
 }
 
+/* Whether credit may be due, as the next message may be a large one. Call after it was submitted. The barrier pairs
+ * with that of sfshm_ring_arm: either the loads see the message that makes credit due, or the daemon, which has counted
+ * it before it slept, has looked at the ring since. */
+static bool credit_is_due(const sfshm_flow_t *flow, uint64_t message)
+{
+  sfshm_publish_barrier();
+  return sfshm_trunk_credit_is_due(atomic_load_explicit(&flow->arrived, memory_order_relaxed), message,
+                                   atomic_load_explicit(&flow->returned, memory_order_relaxed),
+                                   atomic_load_explicit(&flow->answered, memory_order_relaxed) != 0,
+                                   SFSHM_TRUNK_LARGE_SLOTS);
+}
+
 /* Counts this rank's part as read; the last member tells the daemon, lazily unless the other node runs out of slots. */
 static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_side_t *side)
 {
@@ -377,7 +389,9 @@ static void consume(sfc_lane_t *lane, const sf_request_t *request, sfc_trunk_sid
   sfshm_count(&lane->counts->node_values_received, (uint64_t)side->told->receive_values);
   sfshm_count(&lane->counts->node_bytes_received, (uint64_t)side->told->receive_values * unit_bytes);
   sfc_submit_ring_write_trunk(&graph->context->submit_ring, SFSHM_SUBMIT_CREDIT, graph->number, side->number, message,
-                              0, 0, message % SFSHM_TRUNK_CREDIT != 0);
+                              0, 0, true);
+  if (credit_is_due(side->flow, message))
+    sfc_submit_ring_wake(&graph->context->submit_ring);
 }
 
 static sfc_taking_t take(sfc_lane_t *lane, sf_request_t *request, const sfc_trunk_side_t *side)

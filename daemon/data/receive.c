@@ -121,7 +121,9 @@ sf_status_t sfd_trunks_data(sfd_server_t *server, int32_t node, const sfd_messag
         sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, node, head, message);
       side->parts_arrived = 0;
       side->arrived = message;
+      side->slots = sfshm_trunk_slots(side->told.receive_values, sfshm_exchange_class(unit_bytes_of(side, head)));
       atomic_store_explicit(&flow->arrived, message, memory_order_release);
+      sfd_trunk_side_return_due(trunks, side);
     }
     sfd_trunk_side_wake(trunks, side);
     SFD_CALL_LISTENERS(server->life->graph_named, trunks->graph);

@@ -81,6 +81,50 @@ static sf_status_t find_slot(sfd_trunks_t *trunks, uint32_t number, const sfd_su
   return SF_OK;
 }
 
+/* Credit is a message without urgency, which joins the next one. */
+static void return_credit(sfd_trunks_t *trunks, sfd_trunk_side_t *side)
+{
+  sfd_message_head_t head = {
+      .kind = SFD_PEER_CREDIT,
+      .flags = sfd_other_role(side->told.role),
+      .number = (uint32_t)side->consumed,
+      .job = trunks->graph->group->job->id,
+      .object = trunks->graph->id,
+  };
+  side->credits_sent = side->consumed;
+  atomic_store_explicit(&side->flow->returned, side->consumed, memory_order_relaxed);
+  sfd_network_send_lazily(trunks->server, side->told.node, &head);
+}
+
+static void set_answered(sfd_trunk_side_t *side, bool answered)
+{
+  side->answered = answered;
+  atomic_store_explicit(&side->flow->answered, answered, memory_order_relaxed);
+}
+
+void sfd_trunk_side_return_due(sfd_trunks_t *trunks, sfd_trunk_side_t *side)
+{
+  if (side->consumed > side->credits_sent &&
+      sfshm_trunk_credit_is_due(side->arrived, side->consumed, side->credits_sent, side->answered, side->slots)) {
+    return_credit(trunks, side);
+    set_answered(side, false);
+  }
+}
+
+/* Returns credit to a node to which a message is sent next. The graph's sides with this node are neighbours. */
+static void return_credits(sfd_trunks_t *trunks, uint32_t number)
+{
+  int32_t node = trunks->sides[number].told.node;
+  while (number > 0 && trunks->sides[number - 1].told.node == node)
+    number--;
+  for (; number < trunks->nsides && trunks->sides[number].told.node == node; number++) {
+    sfd_trunk_side_t *side = &trunks->sides[number];
+    if (side->consumed - side->credits_sent >= SFSHM_TRUNK_CREDIT)
+      return_credit(trunks, side);
+    set_answered(side, true);
+  }
+}
+
 /* Sends submitted messages in order. */
 static void advance(sfd_trunks_t *trunks, uint32_t number)
 {
@@ -162,6 +206,7 @@ static void submit_send(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfsh
     fail(trunks, rank, SF_ERR_PROTO, "a part twice, or of no such message: message", entry->message);
     return;
   }
+  return_credits(trunks, entry->a);
   advance(trunks, entry->a);
 }
 
@@ -211,7 +256,7 @@ static void submit_await(sfd_trunks_t *trunks, const sfshm_ring_entry_t *entry)
 
 /* ---- Credits ----------------------------------------------------------------------------------------------------- */
 
-/* Sends credit from time to time, with data if possible; often enough that no slot is waited for in vain. */
+/* Credit that is not due waits for a message to the other node. */
 static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sfshm_ring_entry_t *entry)
 {
   sfd_trunk_side_t *side = &trunks->sides[entry->a];
@@ -222,17 +267,10 @@ static void submit_credit(sfd_trunks_t *trunks, const sfd_rank_t *rank, const sf
     return;
   }
   side->consumed = entry->message;
-  if (side->consumed - side->credits_sent < SFSHM_TRUNK_CREDIT && entry->size == 0)
-    return;
-  side->credits_sent = side->consumed;
-  sfd_message_head_t head = {
-      .kind = SFD_PEER_CREDIT,
-      .flags = sfd_other_role(side->told.role),
-      .number = (uint32_t)side->consumed,
-      .job = trunks->graph->group->job->id,
-      .object = trunks->graph->id,
-  };
-  sfd_network_send_lazily(trunks->server, side->told.node, &head);
+  if (entry->size != 0)
+    return_credit(trunks, side);
+  else
+    sfd_trunk_side_return_due(trunks, side);
 }
 
 sf_status_t sfd_trunks_credit(sfd_server_t *server, int32_t node, const sfd_message_head_t *head)

@@ -42,9 +42,11 @@ typedef struct sfd_trunk_side {
   uint32_t parts_done; /* of the next message */
   uint64_t credited;   /* consumed by the other node */
   uint64_t arrived;
+  uint64_t slots;         /* for messages of the size of the last one */
   uint32_t parts_arrived; /* of the next message */
   uint64_t consumed;      /* by the members */
   uint64_t credits_sent;  /* sent to the other node */
+  bool answered;          /* messages went to the other node since credit was last returned alone */
   uint64_t awaited_desc;  /* of the last question of members: see SFSHM_SUBMIT_AWAIT */
   bool is_asking;         /* a question is on its way */
   bool asks_again;        /* members have asked since */
@@ -98,6 +100,9 @@ void sfd_trunks_release(sfd_trunks_t *trunks);
 
 /* A message has left its slot. */
 void sfd_trunks_departed(sfd_trunks_t *trunks);
+
+/* Returns credit that can't wait for a message to the other node; when a message has arrived or been consumed. */
+void sfd_trunk_side_return_due(sfd_trunks_t *trunks, sfd_trunk_side_t *side);
 
 void sfd_trunk_side_wake(const sfd_trunks_t *trunks, const sfd_trunk_side_t *side);
 

@@ -11,7 +11,7 @@
 #include <sf/sf_status.h>
 
 #define SFSHM_REGION_MAGIC UINT64_C(0x314d48534d46533c)
-#define SFSHM_LAYOUT_VERSION 26u
+#define SFSHM_LAYOUT_VERSION 27u
 
 typedef enum sfshm_region_kind {
   SFSHM_REGION_INBOX = 1,       /* a rank's slots and wake word: peers write */

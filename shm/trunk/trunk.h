@@ -42,7 +42,7 @@
 
 #define SFSHM_TRUNK_SLOTS 8
 
-/* The daemon returns credits for every second consumed message; others are included in the next credit. */
+/* Credit for fewer messages waits: see sfshm_trunk_credit_is_due. */
 #define SFSHM_TRUNK_CREDIT 2
 
 /* Slots for messages of more than SFSHM_TRUNK_LARGE bytes, to save memory: at least as many as a graph's operations on
@@ -292,7 +292,9 @@ typedef struct sfshm_flow {
   _Atomic uint64_t unit_bytes[SFSHM_TRUNK_SLOTS]; /* written by the daemon, with descs: of the message in each slot */
   _Alignas(128) _Atomic uint64_t arrived;         /* written by the daemon, with descs */
   _Atomic uint64_t descs[SFSHM_TRUNK_SLOTS];
-  _Atomic uint64_t partial; /* parts of the message that is arriving */
+  _Atomic uint64_t partial;  /* parts of the message that is arriving */
+  _Atomic uint64_t returned; /* messages for which the daemon has returned credit */
+  _Atomic uint64_t answered; /* 1: messages go the other way, too, and credit with them */
 } sfshm_flow_t;
 _Static_assert(sizeof(sfshm_flow_t) == 1024 && offsetof(sfshm_flow_t, unit_bytes) == 784, "layout version 23");
 
@@ -306,6 +308,17 @@ static inline uint64_t sfshm_trunk_partial(uint64_t message, uint32_t parts, uin
 static inline uint64_t sfshm_trunk_needs(uint64_t message, int64_t values, uint64_t class_bytes)
 {
   return message + SFSHM_TRUNK_SLOTS - sfshm_trunk_slots(values, class_bytes);
+}
+
+/* Whether credit for consumed messages is returned alone: for pairs, and for one message if a node that sends with so
+ * many slots has used up all others. Where messages go the other way, too, pairs wait for one to travel with, unless
+ * the other node may lack slots for its next message, which may be a large one. returned: messages for which credit has
+ * been returned, fewer than have been consumed. */
+static inline bool sfshm_trunk_credit_is_due(uint64_t arrived, uint64_t consumed, uint64_t returned, bool answered,
+                                             uint64_t slots)
+{
+  return arrived - consumed >= slots - 1 ||
+         (consumed - returned >= SFSHM_TRUNK_CREDIT && (!answered || arrived - returned >= SFSHM_TRUNK_LARGE_SLOTS));
 }
 
 /* Entries of submission rings (shm/lane/ring.h). graph: number of the graph; a: number of the side in the map; message:

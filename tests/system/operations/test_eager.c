@@ -12,6 +12,7 @@
 #define MANY 100000 /* values; below the bound of SFC_EAGER_BYTES */
 #define AHEAD 24    /* operations: see client/engine/eager.h; and over nodes: */
 #define AHEAD_OVER_NODES 8
+#define ROUNDS_AHEAD 9
 #define LIMIT_MS 20000
 
 typedef enum call { BCAST, REDUCE } call_t;
@@ -83,6 +84,24 @@ static int cross_all(sftest_rank_t *self)
 
 /* ---- One sends --------------------------------------------------------------------------------------------------- */
 
+static void bcast(sftest_rank_t *self, sf_graph_t *graph, int64_t n, double *values, double value)
+{
+  for (int64_t k = 0; self->rank == 0 && k < n; k++)
+    values[k] = value + (double)k;
+  SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_REPLACE));
+  expect_values(self, values, n, value);
+}
+
+/* Rank 1 has ended so many times, which rank 0 awaits. */
+static void together(const sftest_rank_t *self, scene_t *scene, int ended)
+{
+  if (self->rank == 1)
+    atomic_store(&scene->ended, ended);
+  sftest_await(&scene->ended, ended);
+}
+
+/* Rank 0 runs ahead when all has been ended, after operations of any number that rank 1 ended one by one, some of them
+ * the other way: it finds the slots of all of them free. */
 static int run_ahead(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
@@ -99,21 +118,21 @@ static int run_ahead(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_graph_create(sf_group_world(context), is_root ? n : 0, is_root ? 0 : n, NULL, ranks, roots,
                                   SF_GRAPH_DEFAULT, &graph));
-  for (int round = 0; round < 2; round++) {
+  for (int round = 0, ended = 0; round < ROUNDS_AHEAD; round++) {
     sftest_at(self, "round %d of %d bcasts of %lld doubles", round, scene->ahead, (long long)n);
+    for (int i = 0; i < round; i++) {
+      bcast(self, graph, n, values, i);
+      if (i % 3 == 1)
+        SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, values, values, SF_REPLACE));
+      together(self, scene, ++ended);
+    }
     if (!is_root)
       sftest_await(&scene->far_ahead, round + 1);
-    for (int i = 0; i < scene->ahead; i++) {
-      for (int64_t k = 0; is_root && k < n; k++)
-        values[k] = round * scene->ahead + i + (double)k;
-      SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_REPLACE));
-      expect_values(self, values, n, round * scene->ahead + i);
-    }
+    for (int i = 0; i < scene->ahead; i++)
+      bcast(self, graph, n, values, round * scene->ahead + i);
     if (is_root)
       atomic_store(&scene->far_ahead, round + 1);
-    else
-      atomic_store(&scene->ended, round + 1);
-    sftest_await(&scene->ended, round + 1);
+    together(self, scene, ++ended);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);

@@ -1,4 +1,5 @@
-/* Trunks whose graph fails: that streams which wait for them are let go, whatever comes first. */
+/* Trunks whose graph fails: that streams which wait for them are let go, whatever comes first. And when credit is
+ * returned. */
 #include <stdlib.h>
 
 #include "daemon/base/id_map.h"
@@ -6,6 +7,8 @@
 #include "daemon/data/trunks_internal.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/life.h"
+#include "daemon/net/network_internal.h"
+#include "tests/unit/channel_fixture.h"
 #include "tests/unit/runner.h"
 
 #define GRAPH 7
@@ -160,6 +163,65 @@ START_TEST(message_in_a_slot_that_cannot_be)
 }
 END_TEST
 
+/* ---- Credit ------------------------------------------------------------------------------------------------------ */
+
+static void consume(uint64_t message)
+{
+  const sfshm_ring_entry_t credit = {.kind = SFSHM_SUBMIT_CREDIT, .graph = GRAPH, .message = message};
+  sfd_trunks_submit(&rank, &credit);
+}
+
+static void expect_credit(sftest_cluster_t *cluster, size_t narrivals, uint64_t number)
+{
+  const sftest_node_t *other = &cluster->nodes[1];
+  sftest_cluster_run(cluster);
+  sfd_channels_flush(cluster->nodes[0].channels);
+  sftest_cluster_run(cluster);
+  ck_assert_uint_eq(other->narrivals, narrivals);
+  ck_assert_uint_eq(atomic_load(&board->flows[0].returned), number);
+  if (narrivals > 0) {
+    ck_assert_uint_eq(other->arrivals[narrivals - 1].head.kind, SFD_PEER_CREDIT);
+    ck_assert_uint_eq(other->arrivals[narrivals - 1].head.number, number);
+  }
+}
+
+/* Where messages go both ways, pairs wait as long as the other node has slots; then all credit is returned. Elsewhere
+ * each pair is, and one message's if the other node has used up its slots. */
+START_TEST(credit_that_waits)
+{
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 2);
+  sfd_network_t network = {.server = &server, .channels = cluster.nodes[0].channels};
+  server.network = &network;
+  sfd_trunk_side_t *side = &trunks->sides[0];
+  side->slots = SFSHM_TRUNK_SLOTS;
+  side->answered = true;
+  side->arrived = 3;
+  consume(1);
+  consume(3);
+  sfd_trunk_side_return_due(trunks, side);
+  expect_credit(&cluster, 0, 0);
+  side->arrived = 4;
+  sfd_trunk_side_return_due(trunks, side);
+  expect_credit(&cluster, 1, 3);
+  ck_assert(!side->answered);
+  side->arrived = 6;
+  consume(4);
+  expect_credit(&cluster, 1, 3);
+  consume(5);
+  expect_credit(&cluster, 2, 5);
+  consume(6);
+  expect_credit(&cluster, 2, 5);
+  side->arrived = 13;
+  sfd_trunk_side_return_due(trunks, side);
+  expect_credit(&cluster, 3, 6);
+  sfd_trunk_side_return_due(trunks, side); /* nothing was consumed since */
+  expect_credit(&cluster, 3, 6);
+  server.network = NULL;
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("trunks");
@@ -170,6 +232,7 @@ int main(void)
   tcase_add_test(tests, message_for_which_there_is_no_memory);
   tcase_add_loop_test(tests, part_that_does_not_fit, 0, 7);
   tcase_add_loop_test(tests, message_in_a_slot_that_cannot_be, 0, 6);
+  tcase_add_test(tests, credit_that_waits);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);
 }

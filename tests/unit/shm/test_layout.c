@@ -19,7 +19,7 @@
 
 START_TEST(region_headers)
 {
-  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 26);
+  ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 27);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
   expect_size(sfshm_region_header_t, 128);
   expect_offset(sfshm_region_header_t, magic, 0);

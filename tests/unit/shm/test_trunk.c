@@ -176,6 +176,26 @@ START_TEST(large_messages_have_fewer_slots)
 }
 END_TEST
 
+/* Whatever was consumed and returned: if credit is not due, all of it would not give the other node a slot for its next
+ * message. */
+START_TEST(credit_is_due_when_slots_lack)
+{
+  uint64_t values[] = {1, SFSHM_TRUNK_LARGE * 2 / 8};
+  bool answered = _i % 2 != 0;
+  int64_t n = (int64_t)values[_i / 2];
+  uint64_t slots = sfshm_trunk_slots(n, 8), returned = 10;
+  for (uint64_t consumed = returned + 1; consumed <= returned + slots; consumed++)
+    for (uint64_t arrived = consumed; arrived <= returned + slots; arrived++) {
+      uint64_t needed = sfshm_trunk_needs(arrived + 1, n, 8);
+      bool lacks = needed > returned + SFSHM_TRUNK_SLOTS && needed <= consumed + SFSHM_TRUNK_SLOTS;
+      ck_assert(!lacks || sfshm_trunk_credit_is_due(arrived, consumed, returned, answered, slots));
+    }
+  ck_assert(!sfshm_trunk_credit_is_due(returned + 3, returned + 3, returned, true, slots));
+  ck_assert(sfshm_trunk_credit_is_due(returned + 2, returned + 2, returned, false, slots));
+  ck_assert(!sfshm_trunk_credit_is_due(returned + 1, returned + 1, returned, false, slots));
+}
+END_TEST
+
 START_TEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
@@ -203,6 +223,7 @@ static Suite *trunk_suite(void)
   tcase_add_test(others, classes_of_units);
   tcase_add_test(others, slots_stand_behind_each_other);
   tcase_add_test(others, large_messages_have_fewer_slots);
+  tcase_add_loop_test(others, credit_is_due_when_slots_lack, 0, 4);
   tcase_add_test(others, slots_of_one_side);
   tcase_add_test(others, slots_that_no_memory_can_hold);
   suite_add_tcase(suite, others);
