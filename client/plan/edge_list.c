@@ -171,11 +171,11 @@ static sfshm_edge_block_t store_block(sfc_edge_list_draft_t *making, int32_t i)
     block.value_root = store_array(making, &bucket->root, extras->set, bucket->root.n - extras->n);
   else
     block.value_root = store(making, &bucket->root);
-  block.leaf = arranged ? store_arranged(making, bucket, extras) : store(making, &bucket->leaf);
   block.extra_value = store(making, &value);
   if (arranged)
     edge = sfshm_pattern_contiguous(block.value_root.n, extras->n);
   block.extra_edge = store(making, &edge);
+  block.leaf = arranged ? store_arranged(making, bucket, extras) : store(making, &bucket->leaf);
   return block;
 }
 

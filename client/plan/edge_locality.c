@@ -6,12 +6,14 @@
 
 #include "shm/base/error.h"
 
-#define MIN_EDGES 32768    /* fewer roots fit into caches */
+#define MIN_EDGES 8192     /* fewer lines of roots fit into a private cache */
 #define SAMPLES 64         /* steps examined */
 #define FAR 512            /* distance of a jump: a page of doubles */
 #define MIN_SPAN (1 << 18) /* roots beyond a private cache */
 #define MAX_REGIONS 1024   /* that a pass can write to in parallel */
 #define MIN_SHIFT 9        /* a page */
+#define CACHE_SHIFT 12     /* doubles of a first-level cache: regions with less are for many edges */
+#define REGION_EDGES 32    /* edges that are many for a region */
 
 /* Whether most steps between consecutive roots jump to another page. */
 static bool jumps_about(const sfshm_pattern_t *root)
@@ -32,10 +34,10 @@ static bool is_wanted(const sfc_edge_bucket_t *bucket)
          sfshm_pattern_at(&bucket->leaf, bucket->leaf.n - 1) <= UINT32_MAX && jumps_about(&bucket->root);
 }
 
-static int find_shift(int64_t root_max)
+static int find_shift(int64_t root_max, int64_t nedges)
 {
   int shift = MIN_SHIFT;
-  while (root_max >> shift >= MAX_REGIONS)
+  while (root_max >> shift >= MAX_REGIONS || (shift < CACHE_SHIFT && root_max >> shift >= nedges / REGION_EDGES))
     shift++;
   return shift;
 }
@@ -77,7 +79,7 @@ sf_status_t sfc_edge_cluster_make(sfc_edge_bucket_t *bucket, sfc_edge_cluster_t 
   int64_t root_max = is_wanted(bucket) ? sfshm_pattern_max(&bucket->root) : 0;
   if (root_max < MIN_SPAN)
     return SF_OK;
-  int shift = find_shift(root_max);
+  int shift = find_shift(root_max, n);
   uint32_t *indices = malloc(2 * (size_t)n * sizeof *indices);
   if (indices == NULL)
     return sfshm_error(SF_ERR_NOMEM, "ordering %lld edges", (long long)n);

@@ -10,8 +10,8 @@
 #include "shm/base/error.h"
 #include "shm/edges/edges.h"
 
-void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_edge_block_t *block,
-                              const sfshm_region_t *list, int64_t nroots)
+static void note_lowest(sfd_setup_t *setup, int32_t rank, const sfd_edge_block_t *block, const sfshm_region_t *list,
+                        int64_t nroots)
 {
   sfshm_edges_t edges;
   int64_t leaf, root;
@@ -45,9 +45,8 @@ static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_edge_block_t *bl
   return status;
 }
 
-/* Records a block with edges without root. The edge list is mapped at first use: *list. */
-static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *block, int64_t nroots,
-                     sfshm_region_t *list)
+void sfd_root_bounds_note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *block, int64_t nroots,
+                              sfshm_region_t *list)
 {
   const sfd_setup_member_t *member = &graph->setup->members[local];
   int32_t group_rank = graph->group->locals[local];
@@ -55,11 +54,11 @@ static void note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *
   if (block->length == 0) {
     if (list->base != NULL ||
         sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, list) == SF_OK)
-      sfd_root_bounds_note_bad(graph->setup, group_rank, block, list, nroots);
+      note_lowest(graph->setup, group_rank, block, list, nroots);
   } else if (copy_block(sfd_group_member(graph->group, group_rank), block, &copy) == SF_OK) {
     sfd_edge_block_t copied = *block;
     copied.offset = 0;
-    sfd_root_bounds_note_bad(graph->setup, group_rank, &copied, &copy, nroots);
+    note_lowest(graph->setup, group_rank, &copied, &copy, nroots);
     free(copy.base);
   }
 }
@@ -72,7 +71,7 @@ static void check_member(sfd_graph_t *graph, int32_t local)
     const sfd_edge_block_t *block = &members[local].blocks[b];
     int32_t owner = sfd_group_local(graph->group, block->rank);
     if (owner >= 0 && !members[owner].wrong && block->root_max >= members[owner].nroots)
-      note_bad(graph, local, block, members[owner].nroots, &list);
+      sfd_root_bounds_note_bad(graph, local, block, members[owner].nroots, &list);
   }
   if (list.base != NULL)
     sfshm_region_destroy(&list);

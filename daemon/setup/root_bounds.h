@@ -4,9 +4,10 @@
 
 #include "daemon/setup/setup.h"
 
-/* An edge of group rank `rank` has no root at the owner: records the rank's lowest such leaf. */
-void sfd_root_bounds_note_bad(sfd_setup_t *setup, int32_t rank, const sfd_edge_block_t *block,
-                              const sfshm_region_t *list, int64_t nroots);
+/* An edge of the member's block has no root at the owner: records the lowest such leaf. *list: the member's list,
+ * mapped here if it is no region yet; not used if the block is in an inbox. */
+void sfd_root_bounds_note_bad(sfd_graph_t *graph, int32_t local, const sfd_edge_block_t *block, int64_t nroots,
+                              sfshm_region_t *list);
 
 /* Whether all members of this node sent root_max, and the owners here have these roots. */
 bool sfd_root_bounds_are_there(const sfd_graph_t *graph);

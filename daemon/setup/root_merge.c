@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/memory.h"
 #include "shm/base/error.h"
@@ -23,8 +24,12 @@ void sfd_root_merge_free(sfd_root_merge_t *merging)
 {
   for (int32_t i = 0; i < merging->nlists; i++)
     free_list(&merging->lists[i]);
-  for (int32_t i = 0; i < merging->ntargets; i++)
+  for (int32_t i = 0; i < merging->ntargets; i++) {
     sfshm_merge_free(&merging->targets[i].merge);
+    free(merging->targets[i].blocks);
+  }
+  for (int32_t i = 0; i < merging->nremote; i++)
+    sfshm_edges_close(&merging->remote[i].edges);
   free(merging->lists);
   free(merging->blocks);
   free(merging->remote);
@@ -61,76 +66,46 @@ static uint64_t align(uint64_t bytes)
   return (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
 }
 
-/* Contiguous bytes of blocks in an inbox. */
-typedef struct sfd_root_merge_span {
-  uint64_t segment;
-  uint64_t offset;
-  uint64_t length;
-} sfd_root_merge_span_t;
-
-static sf_status_t read_span(const sfd_rank_t *rank, const sfd_root_merge_span_t *span, char *to)
+/* Bytes of a block that merging reads, or more: all but the array of its leaves, which is the last one. */
+static uint64_t needed_bytes(const sfd_edge_block_t *block)
 {
-  const sfd_segment_t *segment = sfd_segment_find(rank, span->segment);
+  uint64_t width = block->root_max >= 0 && block->root_max <= UINT32_MAX ? sizeof(uint32_t) : sizeof(int64_t);
+  uint64_t nvalues = (uint64_t)block->nvalues, nextras = (uint64_t)block->nedges - nvalues;
+  if (nvalues > block->length || nextras > block->length)
+    return block->length;
+  uint64_t bytes = align(sizeof(sfshm_edge_block_t)) + align(nvalues * width) + 2 * align(nextras * sizeof(int64_t));
+  return bytes < block->length ? bytes : block->length;
+}
+
+/* Copies a block without leaves from an inbox, to which its rank may be writing. */
+static sf_status_t copy_block(const sfd_rank_t *rank, const sfd_edge_block_t *block, sfshm_region_t *copy)
+{
+  const sfd_segment_t *segment = sfd_segment_find(rank, block->segment);
+  sfshm_edge_block_t *head = copy->base;
+  copy->length_bytes = needed_bytes(block);
   if (segment == NULL)
     return sfshm_error(SF_ERR_NOT_FOUND, "the inbox of rank %d is gone", rank->number);
-  return sfshm_read(segment->fd, span->offset, span->length, to);
-}
-
-/* Whether the block follows the span. */
-static bool continues(const sfd_root_merge_span_t *span, const sfd_edge_block_t *block)
-{
-  return span->length > 0 && span->length % BLOCK_ALIGN == 0 && block->segment == span->segment &&
-         block->offset == span->offset + span->length;
-}
-
-/* Reads a member's blocks that lead to other nodes, one after the other. */
-static sf_status_t read_blocks(const sfd_graph_t *graph, int32_t local, char *to)
-{
-  const sfd_setup_member_t *member = &graph->setup->members[local];
-  const sfd_rank_t *rank = sfd_group_member(graph->group, graph->group->locals[local]);
-  sfd_root_merge_span_t span = {.length = 0};
-  sf_status_t status = SF_OK;
-  for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
-    const sfd_edge_block_t *block = &member->blocks[b];
-    if (!is_remote(graph, block))
-      continue;
-    if (continues(&span, block)) {
-      span.length += block->length;
-      continue;
-    }
-    if (span.length > 0)
-      status = read_span(rank, &span, to);
-    to += align(span.length);
-    span = (sfd_root_merge_span_t){block->segment, block->offset, block->length};
-  }
-  return status == SF_OK ? read_span(rank, &span, to) : status;
-}
-
-/* Copies a member's blocks that lead to other nodes out of its inboxes. */
-static sf_status_t copy_blocks(const sfd_graph_t *graph, int32_t local, sfd_root_merge_list_t *list)
-{
-  const sfd_setup_member_t *member = &graph->setup->members[local];
-  uint64_t bytes = 0;
-  for (int32_t b = 0; b < member->nblocks; b++)
-    bytes += is_remote(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
-  char *copy = aligned_alloc(BLOCK_ALIGN, bytes);
-  if (copy == NULL)
-    return sfshm_error(SF_ERR_NOMEM, "edge list of %" PRIu64 " bytes", bytes);
-  sf_status_t status = read_blocks(graph, local, copy);
-  if (status != SF_OK) {
-    free(copy);
+  if (copy->length_bytes < sizeof *head)
+    return sfshm_error(SF_ERR_PROTO, "edge list of rank %d: a block of %zu bytes", rank->number, copy->length_bytes);
+  sf_status_t status = sfshm_read(segment->fd, block->offset, copy->length_bytes, head);
+  if (status != SF_OK)
     return status;
-  }
-  list->copy = copy;
+  head->leaf = (sfshm_stored_pattern_t){.kind = SFSHM_PATTERN_CONTIGUOUS, .n = head->leaf.n};
+  head->extra_edge =
+      (sfshm_stored_pattern_t){.kind = SFSHM_PATTERN_CONTIGUOUS, .n = head->extra_edge.n, .start = head->value_root.n};
   return SF_OK;
 }
 
-static sf_status_t open_list(const sfd_graph_t *graph, int32_t local, sfd_root_merge_list_t *list)
+/* Maps the member's list, or makes room for copies of the blocks that lead to other nodes. */
+static sf_status_t open_list(const sfd_graph_t *graph, const sfd_setup_member_t *member, sfd_root_merge_list_t *list)
 {
-  const sfd_setup_member_t *member = &graph->setup->members[local];
-  if (member->blocks[0].length > 0)
-    return copy_blocks(graph, local, list);
-  return sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list->region);
+  uint64_t bytes = 0;
+  for (int32_t b = 0; b < member->nblocks; b++)
+    bytes += is_remote(graph, &member->blocks[b]) ? align(member->blocks[b].length) : 0;
+  if (bytes == 0)
+    return sfshm_region_map(member->edges_fd, SFSHM_REGION_EDGES, SFD_MAX_REGION_BYTES, SFSHM_READ_ONLY, &list->region);
+  list->copy = aligned_alloc(BLOCK_ALIGN, bytes);
+  return list->copy != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "edge list of %" PRIu64 " bytes", bytes);
 }
 
 static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *graph, int32_t local)
@@ -141,20 +116,20 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
   if (count_remote(graph, member) == 0)
     return SF_OK;
   sfd_root_merge_list_t *list = &merging->lists[merging->nlists];
-  sf_status_t status = open_list(graph, local, list);
+  sf_status_t status = open_list(graph, member, list);
   if (status != SF_OK)
     return status;
   merging->nlists++;
-  for (int32_t b = 0; b < member->nblocks; b++) {
+  for (int32_t b = 0; b < member->nblocks && status == SF_OK; b++) {
     sfd_edge_block_t *block = &merging->blocks[merging->nremote];
     if (!is_remote(graph, &member->blocks[b]))
       continue;
     *block = member->blocks[b];
     sfshm_region_t piece = list->region;
     if (list->copy != NULL) {
-      piece = (sfshm_region_t){.fd = -1, .base = list->copy + copied, .length_bytes = block->length};
-      block->offset = 0;
-      copied += align(block->length);
+      piece = (sfshm_region_t){.fd = -1, .base = list->copy + copied};
+      status = copy_block(sfd_group_member(group, group->locals[local]), block, &piece);
+      copied += align(piece.length_bytes);
     }
     merging->remote[merging->nremote] =
         (sfd_root_merge_block_t){.node = sfd_job_node_of(group->job, group->members[block->rank].rank),
@@ -165,7 +140,7 @@ static sf_status_t add_member(sfd_root_merge_t *merging, const sfd_graph_t *grap
     merging->nremote++;
     merging->nedges = block->nedges > INT64_MAX - merging->nedges ? INT64_MAX : merging->nedges + block->nedges;
   }
-  return SF_OK;
+  return status;
 }
 
 static void find_nodes(sfd_root_merge_t *merging)
@@ -228,30 +203,41 @@ sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **mergin
   return SF_OK;
 }
 
-static sf_status_t merge_one(sfd_root_merge_t *merging, sfd_root_merge_target_t *target)
+static sf_status_t begin_one(sfd_root_merge_t *merging, sfd_root_merge_target_t *target)
 {
-  sfshm_merge_block_t *blocks = calloc((size_t)target->nremote, sizeof *blocks);
+  sfshm_merge_block_t *blocks = target->blocks = calloc((size_t)target->nremote, sizeof *blocks);
   sf_status_t status = blocks != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "merging %d blocks", target->nremote);
   for (int32_t i = 0; i < target->nremote && status == SF_OK; i++) {
     sfd_root_merge_block_t *want = &merging->remote[target->first + i];
     int64_t leaf, root;
     blocks[i] = (sfshm_merge_block_t){want->owner, want->rank, &want->edges};
-    status = sfshm_edges_open(&want->list, want->block->offset, want->block->nedges, want->block->nvalues, INT64_MAX,
-                              &want->edges, &leaf, &root);
+    uint64_t offset = want->block->length > 0 ? 0 : want->block->offset; /* copies are pieces of their own */
+    status = sfshm_edges_open(&want->list, offset, want->block->nedges, want->block->nvalues, INT64_MAX, &want->edges,
+                              &leaf, &root);
   }
-  if (status == SF_OK)
-    status = sfshm_merge_make(blocks, target->nremote, merging->uncombined, &target->merge);
-  for (int32_t i = 0; i < target->nremote; i++)
-    sfshm_edges_close(&merging->remote[target->first + i].edges);
-  free(blocks);
+  return status == SF_OK ? sfshm_merge_begin(blocks, target->nremote, merging->uncombined, &target->merge) : status;
+}
+
+void sfd_root_merge_begin(sfd_root_merge_t *merging)
+{
+  for (int32_t i = 0; i < merging->ntargets && merging->status == SF_OK; i++)
+    merging->status = begin_one(merging, &merging->targets[i]);
+  if (merging->status != SF_OK)
+    sfd_text_printable(merging->detail, sizeof merging->detail, sfshm_error_detail());
+}
+
+sf_status_t sfd_root_merge_finish(sfd_root_merge_t *merging)
+{
+  sf_status_t status = SF_OK;
+  for (int32_t i = 0; i < merging->ntargets && status == SF_OK; i++)
+    status = sfshm_merge_finish(&merging->targets[i].merge);
   return status;
 }
 
 void sfd_root_merge_run(uv_work_t *work)
 {
   sfd_root_merge_t *merging = work->data;
-  for (int32_t i = 0; i < merging->ntargets && merging->status == SF_OK; i++)
-    merging->status = merge_one(merging, &merging->targets[i]);
-  if (merging->status != SF_OK)
-    sfd_text_printable(merging->detail, sizeof merging->detail, sfshm_error_detail());
+  sfd_root_merge_begin(merging);
+  if (merging->status == SF_OK)
+    (void)sfd_root_merge_finish(merging); /* tried again when the leaf images are used */
 }

@@ -12,7 +12,7 @@
 /* Edge list of one rank. */
 typedef struct sfd_root_merge_list {
   sfshm_region_t region; /* mapped; or: */
-  char *copy;            /* copies of its blocks, as the rank may write to its inbox */
+  char *copy;            /* of its blocks without leaves, as the rank may write to its inbox */
 } sfd_root_merge_list_t;
 
 /* A block that leads to another node. */
@@ -21,7 +21,7 @@ typedef struct sfd_root_merge_block {
   int32_t owner;
   int32_t rank;
   const sfd_edge_block_t *block;
-  sfshm_region_t list; /* the block is at its offset; all or a part of a list */
+  sfshm_region_t list; /* the rank's, mapped; or a copy of the block */
   sfshm_edges_t edges;
 } sfd_root_merge_block_t;
 
@@ -31,6 +31,7 @@ typedef struct sfd_root_merge_target {
   int32_t first; /* of its blocks, in remote */
   int32_t nremote;
   bool answered;
+  sfshm_merge_block_t *blocks;
   sfshm_merge_t merge;
 } sfd_root_merge_target_t;
 
@@ -55,7 +56,13 @@ typedef struct sfd_root_merge {
 /* Collects the blocks; *merging_p is NULL if no edge leads to another node. */
 sf_status_t sfd_root_merge_collect(sfd_graph_t *graph, sfd_root_merge_t **merging_p);
 
-/* Merges; the result is merging->status. Any thread. */
+/* Makes the root images; the result is merging->status. Any thread, as the others. */
+void sfd_root_merge_begin(sfd_root_merge_t *merging);
+
+/* Makes the leaf images, unless they are made. */
+sf_status_t sfd_root_merge_finish(sfd_root_merge_t *merging);
+
+/* Both. */
 void sfd_root_merge_run(uv_work_t *work);
 
 void sfd_root_merge_free(sfd_root_merge_t *merging);

@@ -69,13 +69,14 @@ static sfd_root_requests_t *requests_of(sfd_graph_t *graph)
 /* Returns whether some root does not exist. */
 static bool check_roots(sfd_graph_t *graph, const sfd_root_merge_target_t *target, const sfd_root_counts_t *counts)
 {
-  const sfd_root_merge_block_t *requests = &graph->setup->root_requests->merging->remote[target->first];
+  sfd_root_merge_block_t *requests = &graph->setup->root_requests->merging->remote[target->first];
   bool bad = false;
   for (int32_t i = 0; i < target->nremote; i++) {
     int64_t nroots = sfd_root_counts_of(counts, requests[i].owner);
     if (requests[i].edges.roots.max < nroots)
       continue;
-    sfd_root_bounds_note_bad(graph->setup, requests[i].rank, requests[i].block, &requests[i].list, nroots);
+    sfd_root_bounds_note_bad(graph, sfd_group_local(graph->group, requests[i].rank), requests[i].block, nroots,
+                             &requests[i].list);
     bad = true;
   }
   return bad;
@@ -230,18 +231,31 @@ static void merge(sfd_graph_t *graph)
   if (merging->effort > MERGE_INLINE_EFFORT &&
       uv_queue_work(graph->group->job->server->loop, &merging->work, sfd_root_merge_run, on_merged) == 0)
     return;
-  sfd_root_merge_run(&merging->work);
+  sfd_root_merge_begin(merging);
   after_merging(graph);
+}
+
+/* The graph of these numbers may have ended when messages were sent. */
+static void finish_merge(sfd_server_t *server, uint64_t job_id, uint64_t group_id, uint64_t number)
+{
+  const sfd_job_t *job = sfd_job_find_id(server, job_id);
+  const sfd_group_t *group = job != NULL ? sfd_group_find(job, group_id) : NULL;
+  const sfd_graph_t *graph = group != NULL ? sfd_setup_find(group, number) : NULL;
+  const sfd_root_requests_t *requests = graph != NULL ? graph->setup->root_requests : NULL;
+  if (requests != NULL && requests->merged && requests->merging->status == SF_OK)
+    (void)sfd_root_merge_finish(requests->merging); /* tried again when the leaf images are used */
 }
 
 void sfd_root_requests_begin(sfd_graph_t *graph)
 {
   sfd_server_t *server = graph->group->job->server;
+  uint64_t job = graph->group->job->id, group = graph->group->id, number = graph->number;
   sfd_network_gather(server, true);
   if (sfd_agreement_is_pair(graph->group))
     send_counts_to_other(graph);
   merge(graph);
   sfd_network_gather(server, false);
+  finish_merge(server, job, group, number); /* while the other nodes work */
 }
 
 /* ---- Being asked ------------------------------------------------------------------------------------------------- */
@@ -385,6 +399,9 @@ sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph)
     return SF_OK;
   int32_t ntargets = requests->merging != NULL ? requests->merging->ntargets : 0;
   uint32_t n = 0;
+  sf_status_t status = ntargets > 0 ? sfd_root_merge_finish(requests->merging) : SF_OK;
+  if (status != SF_OK)
+    return status;
   sfd_trunk_source_t *sources = calloc((size_t)ntargets + (size_t)requests->nincoming + 1, sizeof *sources);
   if (sources == NULL)
     return sfshm_error(SF_ERR_NOMEM, "trunks of a graph");
@@ -397,7 +414,7 @@ sf_status_t sfd_root_requests_make_trunks(sfd_graph_t *graph)
     sources[n++] = (sfd_trunk_source_t){requests->incoming[i].node, SFSHM_AS_ROOT, requests->incoming[i].image,
                                         requests->incoming[i].bytes};
   qsort(sources, n, sizeof *sources, compare_sources);
-  sf_status_t status = sfd_trunks_create(graph, sources, n);
+  status = sfd_trunks_create(graph, sources, n);
   free(sources);
   return status;
 }

@@ -12,7 +12,7 @@
  *                0, 1, ... and have the lowest leaf of their root
  * Contiguous and strided indices need no array; but with extra edges value_root is always an array, so that the work
  * for a list is bounded by its length. Arrays follow the blocks, at offsets from the start of the region or piece,
- * aligned to their width.
+ * aligned to their width. In a piece the array of leaves is the last, as the daemon does not copy it.
  *
  * An open block has its edges in plan order: first the edges 0..nvalues-1, which carry the values of the same numbers,
  * then the extra edges. In this order the leaves of each root ascend, as a reduce requires. */

@@ -360,33 +360,64 @@ static sf_status_t make_leaf_image(const sfshm_positions_t *positions, sfshm_dra
 
 /* ---- Both -------------------------------------------------------------------------------------------------------- */
 
+static void free_positions(sfshm_merge_t *merge)
+{
+  if (merge->positions != NULL)
+    sfshm_positions_destroy(merge->positions);
+  free(merge->positions);
+  merge->positions = NULL;
+}
+
+sf_status_t sfshm_merge_begin(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
+                              sfshm_merge_t *merge_p)
+{
+  sfshm_merge_t merge = {.positions = calloc(1, sizeof *merge.positions)};
+  sfshm_draft_t root = {0};
+  sf_status_t status = merge.positions != NULL ? sfshm_positions_find(blocks, nblocks, uncombined, merge.positions)
+                                               : sfshm_error(SF_ERR_NOMEM, "merging %d edge blocks", nblocks);
+  if (status == SF_OK)
+    status = make_root_image(merge.positions, &root);
+  if (status != SF_OK) {
+    free_positions(&merge);
+    return status;
+  }
+  merge.root_image = root.base;
+  merge.root_image_bytes = root.length_bytes;
+  merge.values_before = merge.positions->nvalues;
+  *merge_p = merge;
+  return SF_OK;
+}
+
+sf_status_t sfshm_merge_finish(sfshm_merge_t *merge)
+{
+  sfshm_draft_t leaf = {0};
+  sf_status_t status = merge->positions != NULL ? make_leaf_image(merge->positions, &leaf) : SF_OK;
+  if (merge->positions == NULL || status != SF_OK)
+    return status;
+  merge->leaf_image = leaf.base;
+  merge->leaf_image_bytes = leaf.length_bytes;
+  free_positions(merge);
+  return SF_OK;
+}
+
 sf_status_t sfshm_merge_make(const sfshm_merge_block_t blocks[], int32_t nblocks, bool uncombined,
                              sfshm_merge_t *merge_p)
 {
-  sfshm_positions_t positions;
-  sfshm_draft_t root = {0}, leaf = {0};
-  sf_status_t status = sfshm_positions_find(blocks, nblocks, uncombined, &positions);
+  sfshm_merge_t merge;
+  sf_status_t status = sfshm_merge_begin(blocks, nblocks, uncombined, &merge);
   if (status != SF_OK)
     return status;
-  status = make_root_image(&positions, &root);
+  status = sfshm_merge_finish(&merge);
   if (status == SF_OK)
-    status = make_leaf_image(&positions, &leaf);
-  if (status == SF_OK) {
-    *merge_p = (sfshm_merge_t){.root_image = root.base,
-                               .root_image_bytes = root.length_bytes,
-                               .leaf_image = leaf.base,
-                               .leaf_image_bytes = leaf.length_bytes,
-                               .values_before = positions.nvalues};
-  } else {
-    free(root.base);
-    free(leaf.base);
-  }
-  sfshm_positions_destroy(&positions);
+    *merge_p = merge;
+  else
+    sfshm_merge_free(&merge);
   return status;
 }
 
 void sfshm_merge_free(sfshm_merge_t *merge)
 {
+  free_positions(merge);
   free(merge->root_image);
   free(merge->leaf_image);
   *merge = (sfshm_merge_t){0};

@@ -182,16 +182,37 @@ static inline sfshm_spot_t *find_spot(const sfshm_owner_t **owner, uint32_t posi
   return &(*owner)->spots[position - (*owner)->first];
 }
 
-/* Returns the end of the layer. Writes one entry behind it. */
+/* Both append the positions of an owner's shared roots, ascending, and return how many. They write one entry behind. */
+
+static int64_t list_dense(const sfshm_owner_t *owner, uint32_t staged[])
+{
+  int64_t n = 0;
+  for (int64_t i = 0; i < owner->n; i++) {
+    staged[n] = (uint32_t)(owner->first + i);
+    n += owner->spots[i].contributors > 1;
+  }
+  return n;
+}
+
+/* A root's first value has a position behind those of all roots before. */
+static int64_t list_sparse(const sfshm_owner_t *owner, uint32_t staged[])
+{
+  int64_t n = 0, end = owner->nvalues;
+  for (int64_t i = sfshm_owner_next_shared(owner, 0, end); i < end; i = sfshm_owner_next_shared(owner, i + 1, end)) {
+    staged[n] = owner->from[i];
+    n += n == 0 || staged[n] > staged[n - 1];
+  }
+  return n;
+}
+
+/* Returns the end of the layer. */
 static int64_t make_first_layer(const sfshm_positions_t *positions)
 {
   int64_t end = 0;
   for (int32_t o = 0; o < positions->nowners; o++) {
     const sfshm_owner_t *owner = &positions->owners[o];
-    for (int64_t i = 0; owner->spots != NULL && i < owner->n; i++) {
-      positions->staged[end] = (uint32_t)(owner->first + i);
-      end += owner->spots[i].contributors > 1;
-    }
+    if (owner->spots != NULL)
+      end += (owner->shared != NULL ? list_sparse : list_dense)(owner, positions->staged + end);
   }
   return end;
 }
@@ -239,6 +260,23 @@ static sf_status_t make_layers(sfshm_positions_t *positions)
   return SF_OK;
 }
 
+/* Only values with shared roots have other targets than their positions. */
+static void stage_sparse(const sfshm_piece_t *piece, const uint32_t next[], uint32_t units, uint32_t to[])
+{
+  const sfshm_owner_t *owner = piece->owner;
+  int64_t n = piece->block->edges->value_root.n, begin = piece->from - owner->from, end = begin + n;
+  memcpy(to, piece->from, (size_t)n * sizeof *to);
+  for (int64_t i = sfshm_owner_next_shared(owner, begin, end); i < end;
+       i = sfshm_owner_next_shared(owner, i + 1, end)) {
+    uint32_t *unit = &owner->spots[owner->from[i] - owner->first].contributors;
+    if (owner->from[i] >= piece->first)
+      continue;
+    to[i - begin] = units + *unit;
+    if (next != NULL)
+      *unit = next[*unit];
+  }
+}
+
 /* The led ones of these spots have no unit to look for: theirs stands for the contribution after them. */
 static inline __attribute__((always_inline)) void stage_values(const sfshm_piece_t *piece, const uint32_t next[],
                                                                uint32_t units, uint32_t to[])
@@ -259,7 +297,9 @@ static inline __attribute__((always_inline)) void stage_values(const sfshm_piece
 
 void sfshm_positions_stage(const sfshm_positions_t *positions, const sfshm_piece_t *piece, uint32_t to[])
 {
-  if (positions->next != NULL)
+  if (piece->owner->shared != NULL)
+    stage_sparse(piece, positions->next, (uint32_t)positions->npositions, to);
+  else if (positions->next != NULL)
     stage_values(piece, positions->next, (uint32_t)positions->npositions, to);
   else
     stage_values(piece, NULL, (uint32_t)positions->npositions, to);
@@ -291,8 +331,10 @@ sf_status_t sfshm_positions_find(const sfshm_merge_block_t blocks[], int32_t nbl
 
 void sfshm_positions_destroy(sfshm_positions_t *positions)
 {
-  for (int32_t i = 0; i < positions->nowners; i++)
+  for (int32_t i = 0; i < positions->nowners; i++) {
     free(positions->owners[i].wide_key);
+    free(positions->owners[i].shared);
+  }
   free(positions->pieces);
   free(positions->owners);
   free(positions->spots);

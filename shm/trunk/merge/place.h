@@ -11,7 +11,7 @@
 #include "shm/trunk/merge/keys.h"
 #include "shm/trunk/merge/merge.h"
 
-/* A root that several ranks have leaves of. */
+/* A root that several ranks have leaves of. Among sparse roots only the spots of shared ones are written. */
 typedef struct sfshm_spot {
   uint32_t contributors; /* once layers are made: the staging unit of the next of them, if there is more than one */
   int32_t winner;        /* the highest of them: number of its piece among the owner's */
@@ -27,6 +27,11 @@ typedef struct sfshm_owner {
   uint32_t *key;       /* of each spot's root, */
   int64_t *wide_key;   /* or here, if keys are wide */
   sfshm_keys_t keys;
+
+  /* Sparse roots. Values are numbered one piece after the other. */
+  uint64_t *shared; /* bit set of the values whose roots several pieces have; NULL: roots are dense */
+  int64_t nvalues;
+  const uint32_t *from; /* position of each value */
 } sfshm_owner_t;
 
 /* One block with its positions. */
@@ -76,6 +81,9 @@ void sfshm_positions_destroy(sfshm_positions_t *positions);
 /* Computes the positions of roots that several ranks have leaves of, if roots are so sparse that few repetitions are
  * expected. The owner has its keys, and room for as many spots and keys as it has values. (For place.c.) */
 sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_owner_t *owner);
+
+/* The first value at or behind this one whose sparse root is shared, or end. */
+int64_t sfshm_owner_next_shared(const sfshm_owner_t *owner, int64_t value, int64_t end);
 
 /* Returns SF_ERR_PROTO for a block that has a root twice. */
 sf_status_t sfshm_merge_refuse_twice(const sfshm_merge_block_t *block);

@@ -14,13 +14,12 @@
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #endif
 
-/* The values of an owner's pieces, numbered one piece after the other. */
+/* The values of an owner's pieces. */
 typedef struct sfshm_crowd {
   sfshm_owner_t *owner;
   int64_t nvalues;
-  uint32_t *from;  /* position of each value; before that, for repeated roots, the first value of the root */
-  uint64_t *again; /* bit set of these values */
-  uint32_t n;      /* roots so far */
+  uint32_t *from; /* position of each value; before that, for shared roots, the first value of the root */
+  uint32_t n;     /* roots so far */
 } sfshm_crowd_t;
 
 /* ---- Keys -------------------------------------------------------------------------------------------------------- */
@@ -52,41 +51,38 @@ static sfshm_pattern_t list_keys(const sfshm_crowd_t *crowd)
   return (sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = crowd->nvalues, .index32 = owner->key};
 }
 
-/* ---- Roots that are there again ---------------------------------------------------------------------------------- */
+/* ---- Shared roots ------------------------------------------------------------------------------------------------ */
 
-static void mark_again(const sfshm_repeats_t *repeats, sfshm_crowd_t *crowd)
+static void mark_shared(const sfshm_repeats_t *repeats, sfshm_crowd_t *crowd)
 {
   int64_t first = 0;
   for (int64_t i = 0; i < repeats->n; i++) {
     int64_t value = repeats->places[i].item;
-    if (i == 0 || repeats->places[i].key != repeats->places[i - 1].key) {
+    if (i == 0 || repeats->places[i].key != repeats->places[i - 1].key)
       first = value;
-      continue;
-    }
     crowd->from[value] = (uint32_t)first;
-    crowd->again[value >> 6] |= UINT64_C(1) << (value & 63);
+    crowd->owner->shared[value >> 6] |= UINT64_C(1) << (value & 63);
   }
 }
 
-static sf_status_t find_again(sfshm_crowd_t *crowd)
+static sf_status_t find_shared(sfshm_crowd_t *crowd)
 {
   sfshm_repeats_t repeats = {.n = 0};
   sfshm_pattern_t keys = list_keys(crowd);
-  crowd->again = calloc((size_t)crowd->nvalues / 64 + 1, sizeof *crowd->again);
-  if (crowd->again == NULL)
+  crowd->owner->shared = calloc((size_t)crowd->nvalues / 64 + 1, sizeof *crowd->owner->shared);
+  if (crowd->owner->shared == NULL)
     return sfshm_error(SF_ERR_NOMEM, "merging %lld values", (long long)crowd->nvalues);
   sf_status_t status = sfshm_repeats_find(&keys, &repeats);
   if (status == SF_OK)
-    mark_again(&repeats, crowd);
+    mark_shared(&repeats, crowd);
   sfshm_repeats_free(&repeats);
   return status;
 }
 
-/* The first one at or behind value, or end. */
-static int64_t next_again(const sfshm_crowd_t *crowd, int64_t value, int64_t end)
+int64_t sfshm_owner_next_shared(const sfshm_owner_t *owner, int64_t value, int64_t end)
 {
   while (value < end) {
-    uint64_t bits = crowd->again[value >> 6] >> (value & 63);
+    uint64_t bits = owner->shared[value >> 6] >> (value & 63);
     if (bits != 0) {
       value += __builtin_ctzll(bits);
       break;
@@ -99,15 +95,12 @@ static int64_t next_again(const sfshm_crowd_t *crowd, int64_t value, int64_t end
 /* ---- Positions --------------------------------------------------------------------------------------------------- */
 
 /* Assigns the next positions to values with new roots. */
-static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t winner)
+static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end)
 {
-  sfshm_owner_t *owner = crowd->owner;
-  sfshm_spot_t *spots = owner->spots + crowd->n;
+  const sfshm_owner_t *owner = crowd->owner;
   uint32_t *from = crowd->from + begin, position = (uint32_t)owner->first + crowd->n, n = (uint32_t)(end - begin);
   for (uint32_t i = 0; i < n; i++)
     from[i] = position + i;
-  for (uint32_t i = 0; i < n; i++)
-    spots[i] = (sfshm_spot_t){1, winner};
   if (owner->wide_key != NULL && crowd->n != begin)
     memmove(owner->wide_key + crowd->n, owner->wide_key + begin, n * sizeof *owner->wide_key);
   else if (crowd->n != begin)
@@ -115,10 +108,16 @@ static void place_run(sfshm_crowd_t *crowd, int64_t begin, int64_t end, int32_t 
   crowd->n += n;
 }
 
-/* A value with a known root. Returns false if it is in the same piece. */
-static bool place_again(sfshm_crowd_t *crowd, int64_t value, int32_t winner)
+/* A value with a shared root. Returns false if the root is known from the same piece. */
+static bool place_shared(sfshm_crowd_t *crowd, int64_t value, int32_t winner)
 {
-  uint32_t position = crowd->from[crowd->from[value]];
+  uint32_t first = crowd->from[value];
+  if (first == value) {
+    crowd->owner->spots[crowd->n] = (sfshm_spot_t){1, winner};
+    place_run(crowd, value, value + 1);
+    return true;
+  }
+  uint32_t position = crowd->from[first];
   sfshm_spot_t *spot = &crowd->owner->spots[position - (uint32_t)crowd->owner->first];
   bool twice = spot->winner == winner;
   crowd->from[value] = position;
@@ -131,11 +130,11 @@ static sf_status_t place_values(sfshm_crowd_t *crowd, sfshm_piece_t *piece, int3
 {
   uint32_t before = crowd->n;
   for (int64_t value = begin; value < end; value++) {
-    int64_t again = next_again(crowd, value, end);
-    place_run(crowd, value, again, i);
-    if (again < end && !place_again(crowd, again, i))
+    int64_t shared = sfshm_owner_next_shared(crowd->owner, value, end);
+    place_run(crowd, value, shared);
+    if (shared < end && !place_shared(crowd, shared, i))
       return sfshm_merge_refuse_twice(piece->block);
-    value = again;
+    value = shared;
   }
   piece->first = crowd->owner->first + before;
   piece->nled = crowd->n - before;
@@ -149,7 +148,7 @@ sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_own
   sfshm_crowd_t crowd = {.owner = owner, .nvalues = owner->n, .from = positions->from + positions->from_used};
   sf_status_t status = write_keys(pieces, &crowd);
   if (status == SF_OK)
-    status = find_again(&crowd);
+    status = find_shared(&crowd);
   int64_t value = 0;
   for (int32_t i = 0; i < owner->npieces && status == SF_OK; i++) {
     int64_t end = value + pieces[i].block->edges->value_root.n;
@@ -157,7 +156,8 @@ sf_status_t sfshm_positions_place_spread(sfshm_positions_t *positions, sfshm_own
     value = end;
   }
   owner->n = crowd.n;
+  owner->nvalues = crowd.nvalues;
+  owner->from = crowd.from;
   positions->from_used += crowd.nvalues;
-  free(crowd.again);
   return status;
 }

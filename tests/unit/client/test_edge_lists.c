@@ -85,25 +85,27 @@ END_TEST
 
 /* Many edges to each of two ranks. */
 typedef struct scattered {
+  int64_t n;
   int64_t leaf[2 * MANY];
   int64_t root[2 * MANY];
   int32_t rank[2 * MANY];
   int64_t at_leaf[2 * MANY]; /* the edge of each leaf */
 } scattered_t;
 
-static void make_scattered(scattered_t *many, int64_t nroots, bool ordered, uint64_t *random)
+static void make_scattered(scattered_t *many, int64_t n, int64_t nroots, bool ordered, uint64_t *random)
 {
-  for (int64_t i = 0; i < 2 * MANY; i++) {
+  many->n = n;
+  for (int64_t i = 0; i < n; i++) {
     many->leaf[i] = i;
     many->rank[i] = (int32_t)sftest_below(random, 2);
     many->root[i] = sftest_below(random, 100) == 0 && i > 0 ? many->root[i - 1] : sftest_below(random, nroots);
   }
-  for (int64_t i = 2 * MANY - 1; i > 0 && !ordered; i--) {
+  for (int64_t i = n - 1; i > 0 && !ordered; i--) {
     int64_t other = sftest_below(random, i + 1), leaf = many->leaf[i];
     many->leaf[i] = many->leaf[other];
     many->leaf[other] = leaf;
   }
-  for (int64_t i = 0; i < 2 * MANY; i++)
+  for (int64_t i = 0; i < n; i++)
     many->at_leaf[many->leaf[i]] = i;
 }
 
@@ -136,13 +138,13 @@ START_TEST(scattered_roots_are_clustered)
 {
   static scattered_t many;
   uint64_t random = sftest_random_start(seed, 5);
-  static const int64_t nroots[] = {1 << 19, 3000000, 1 << 22};
-  for (int round = 0; round < 6; round++) {
+  static const int64_t nroots[] = {1 << 19, 3000000, 1 << 22}, few_roots = 1 << 22, few = 20000;
+  for (int round = 0; round < 8; round++) {
     sfc_edge_list_t list;
-    int64_t bad_leaf, n = nroots[round % 3];
-    make_scattered(&many, n, round < 3, &random);
+    int64_t bad_leaf, n = round < 6 ? nroots[round % 3] : few_roots;
+    make_scattered(&many, round < 6 ? 2 * MANY : few, n, round < 3 || round == 6, &random);
     sfc_edge_input_t given = {.nroots = n,
-                              .nleaves = 2 * MANY,
+                              .nleaves = many.n,
                               .leaf_index = many.leaf,
                               .root_rank = many.rank,
                               .root_index = many.root,
@@ -150,7 +152,7 @@ START_TEST(scattered_roots_are_clustered)
     ck_assert_int_eq(sfc_edge_list_make(&given, 0, 2, &list, &bad_leaf), SF_OK);
     ck_assert_int_eq(sfc_edge_list_seal(&list), SF_OK);
     ck_assert_int_eq(list.nparts, 2);
-    ck_assert_int_eq(list.parts[0].nedges + list.parts[1].nedges, 2 * MANY);
+    ck_assert_int_eq(list.parts[0].nedges + list.parts[1].nedges, many.n);
     sfshm_region_t region = sftest_edge_list_map(&list);
     for (int p = 0; p < 2; p++) {
       sfshm_edges_t edges = sftest_edge_part_open(&region, &list.parts[p]);
