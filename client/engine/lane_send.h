@@ -269,7 +269,8 @@ static inline bool sfc_fast_path_receive(sfc_lane_t *lane, const sfshm_slot_t *s
   } else {
     if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_INLINE))
       return false;
-    sfshm_lane_fetch_next(&lane->tx, receive->bytes);
+    if (sfshm_lane_has_answered(&lane->rx))
+      sfshm_lane_fetch_next(&lane->tx, receive->bytes);
     sfshm_slot_read(receive->values, slot, receive->bytes);
   }
   sfshm_count(&lane->counts->bytes_received, receive->bytes);

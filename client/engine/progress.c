@@ -125,6 +125,7 @@ static bool take_next(sf_graph_t *graph)
       return false;
     sfshm_cpu_look_again();
   }
+  sfshm_lane_fetch_following(&lane->rx);
   const sfc_payload_ops_t *payload = lane->rx_request->payload;
   if (payload == NULL ? !sfc_fast_path_receive(lane, slot)
                       : !payload->take_short(lane, slot) && !sfc_lane_receive_shared(lane))

@@ -65,57 +65,41 @@ static void do_self(sf_request_t *request)
 
 /* ---- Checking ---------------------------------------------------------------------------------------------------- */
 
-/* What most blocks are: nothing to check further, unless there are devices. */
-static bool is_plain(const sf_block_t *block)
+/* Elements of leaf that no leaf uses may be anything, so only devices matter there: no memory is no room. */
+static __attribute__((noinline)) sf_status_t check_all(const sf_block_t blocks[], int64_t n, bool roots)
 {
-  return block->bytes == 0 || (block->data != NULL && block->bytes <= SFC_BLOCK_BYTES_MAX);
-}
-
-static __attribute__((noinline)) sf_status_t check_block(const char *what, int64_t i, const sf_block_t *block,
-                                                         bool devices)
-{
-  if (block->bytes > SFC_BLOCK_BYTES_MAX)
-    return sfshm_error(SF_ERR_LIMIT, "exchange: %s %lld: %zu bytes; at most 2^40 expected", what, (long long)i,
-                       block->bytes);
-  if (block->bytes > 0 && block->data == NULL)
-    return sfshm_error(SF_ERR_ARG, "exchange: %s %lld: data is NULL, but there are %zu bytes", what, (long long)i,
-                       block->bytes);
-  if (devices && block->bytes > 0 && sfc_device_holds(block->data))
-    return sfshm_error(SF_ERR_UNSUPPORTED, "exchange: %s %lld: block at %p is on a device", what, (long long)i,
-                       block->data);
+  const char *what = roots ? "root" : "leaf";
+  bool devices = sfshm_device_loaded() != NULL;
+  for (int64_t i = 0; i < n; i++) {
+    const sf_block_t *block = &blocks[i];
+    if (roots && block->bytes > SFC_BLOCK_BYTES_MAX)
+      return sfshm_error(SF_ERR_LIMIT, "exchange: %s %lld: %zu bytes; at most 2^40 expected", what, (long long)i,
+                         block->bytes);
+    if (roots && block->bytes > 0 && block->data == NULL)
+      return sfshm_error(SF_ERR_ARG, "exchange: %s %lld: data is NULL, but there are %zu bytes", what, (long long)i,
+                         block->bytes);
+    if (devices && block->bytes > 0 && block->data != NULL && sfc_device_holds(block->data))
+      return sfshm_error(SF_ERR_UNSUPPORTED, "exchange: %s %lld: block at %p is on a device", what, (long long)i,
+                         block->data);
+  }
   return SF_OK;
 }
 
-static __attribute__((noinline)) sf_status_t check_all_roots(const sf_graph_t *graph, const sf_block_t root[],
-                                                             bool devices)
-{
-  sf_status_t status = SF_OK;
-  if (root == NULL)
-    return sfshm_error(SF_ERR_ARG, "exchange: root is NULL, but root %lld has leaves", (long long)graph->plan.root_max);
-  for (int64_t i = 0; i <= graph->plan.root_max && status == SF_OK; i++)
-    status = check_block("root", i, &root[i], devices);
-  return status;
-}
-
+/* Most blocks are plain: there is nothing to check further, unless there are devices. */
 static sf_status_t check_roots(const sf_graph_t *graph, const sf_block_t root[], bool devices)
 {
-  bool plain = root != NULL && !devices;
   int64_t n = graph->plan.root_max + 1;
+  bool plain = !devices;
+  if (root == NULL && n > 0)
+    return sfshm_error(SF_ERR_ARG, "exchange: root is NULL, but root %lld has leaves", (long long)n - 1);
   for (int64_t i = 0; i < n && plain; i++)
-    plain = is_plain(&root[i]);
-  return plain || n == 0 ? SF_OK : check_all_roots(graph, root, devices);
+    plain = root[i].bytes == 0 || (root[i].data != NULL && root[i].bytes <= SFC_BLOCK_BYTES_MAX);
+  return plain ? SF_OK : check_all(root, n, true);
 }
 
-/* Elements that no leaf uses may be anything, so only devices matter: what has no memory has no room. */
 static sf_status_t check_leaves(const sf_graph_t *graph, const sf_block_t leaf[], bool devices)
 {
-  if (leaf == NULL || !devices)
-    return SF_OK;
-  for (int64_t i = 0; i <= graph->plan.leaf_max; i++)
-    if (leaf[i].data != NULL && leaf[i].bytes > 0 && sfc_device_holds(leaf[i].data))
-      return sfshm_error(SF_ERR_UNSUPPORTED, "exchange: leaf %lld: block at %p is on a device", (long long)i,
-                         leaf[i].data);
-  return SF_OK;
+  return leaf == NULL || !devices ? SF_OK : check_all(leaf, graph->plan.leaf_max + 1, false);
 }
 
 /* Waiting would never end without the memory that the application has not supplied. */

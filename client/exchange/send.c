@@ -99,12 +99,6 @@ static inline size_t write_short(const sfc_lane_t *lane, const sf_block_t *root,
   return at - n;
 }
 
-static void count_short(sfc_lane_t *lane, sf_request_t *request, size_t bytes)
-{
-  sfshm_count(&lane->counts->bytes_inline, bytes);
-  request->sends_left--;
-}
-
 /* ---- In pieces --------------------------------------------------------------------------------------------------- */
 
 /* Writes the next piece to its cell and the slot. Returns the bytes of data in it. */
@@ -221,70 +215,62 @@ static bool refer(sfc_lane_t *lane, sf_request_t *request, const outgoing_t *out
 
 /* ---- The whole --------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) bool send_long(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot)
-{
-  outgoing_t out = find_outgoing(lane, request);
-  sfshm_method_t method = choose_method(lane, &out);
-  if (method == SFSHM_METHOD_CELL)
-    return send_pieces(lane, request, &out);
-  if (!refer(lane, request, &out, method, slot))
-    return false;
-  sfc_lane_post(lane, slot, request, method, out.bytes);
-  return true;
-}
-
-bool sfc_blocks_send(sfc_lane_t *lane, sf_request_t *request)
-{
-  sfshm_slot_t *slot = sfc_lane_claim(lane);
-  if (slot == NULL)
-    return false;
-  size_t bytes = write_short(lane, sfc_blocks_of(request)->root, slot->payload);
-  if (bytes == SIZE_MAX)
-    return send_long(lane, request, slot);
-  sfc_lane_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
-  count_short(lane, request, bytes);
-  return true;
-}
-
 /* Everything that is left, in a block of the inbox; false: no memory. */
-static bool copy_rest(sfc_lane_t *lane, const outgoing_t *out, sfshm_slot_t *slot)
+static bool copy_rest(sfc_lane_t *lane, sf_request_t *request, const outgoing_t *out, sfshm_slot_t *slot)
 {
-  sfshm_blocks_rest_t rest;
-  size_t bytes = sizes_left(lane, out) + out->left;
+  uint64_t bytes = sizes_left(lane, out) + out->left;
   sfc_cursor_t at = lane->tx_cursor;
   char *to = sfc_eager_take(lane, bytes, SIZE_MAX, slot);
   if (to == NULL)
     return false;
   write_stream(out, &at, to, bytes);
-  rest.bytes = bytes;
-  memcpy(slot->payload + offsetof(sfshm_blocks_rest_t, bytes), &rest.bytes, sizeof rest.bytes);
-  return true;
-}
-
-static bool send_long_eagerly(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot)
-{
-  outgoing_t out = find_outgoing(lane, request);
-  sfshm_method_t method = choose_method(lane, &out);
-  bool refers = method != SFSHM_METHOD_CELL;
-  if (refers ? !refer(lane, request, &out, method, slot) : !copy_rest(lane, &out, slot))
-    return false;
-  sfc_eager_post(lane, slot, request, method, out.left);
-  if (refers)
-    return true;
-  sfshm_count(&lane->counts->bytes_slots, out.left);
+  memcpy(slot->payload + offsetof(sfshm_blocks_rest_t, bytes), &bytes, sizeof bytes);
+  sfshm_count(&lane->counts->bytes_slots, out->left);
   request->sends_left--;
   return true;
 }
 
-bool sfc_blocks_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+static inline void post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_request_t *request, sfshm_method_t method,
+                        size_t bytes, bool eagerly)
 {
-  sfshm_slot_t *slot = sfc_eager_claim(lane);
+  if (eagerly)
+    sfc_eager_post(lane, slot, request, method, bytes);
+  else
+    sfc_lane_post(lane, slot, request, method, bytes);
+}
+
+static __attribute__((noinline)) bool send_long(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot,
+                                                bool eagerly)
+{
+  outgoing_t out = find_outgoing(lane, request);
+  sfshm_method_t method = choose_method(lane, &out);
+  if (method == SFSHM_METHOD_CELL && !eagerly)
+    return send_pieces(lane, request, &out);
+  if (method == SFSHM_METHOD_CELL ? !copy_rest(lane, request, &out, slot) : !refer(lane, request, &out, method, slot))
+    return false;
+  post(lane, slot, request, method, out.left, eagerly);
+  return true;
+}
+
+static inline bool send_in(sfc_lane_t *lane, sf_request_t *request, sfshm_slot_t *slot, bool eagerly)
+{
   if (slot == NULL)
     return false;
   size_t bytes = write_short(lane, sfc_blocks_of(request)->root, slot->payload);
   if (bytes == SIZE_MAX)
-    return send_long_eagerly(lane, request, slot);
-  sfc_eager_post(lane, slot, request, SFSHM_METHOD_INLINE, bytes);
-  count_short(lane, request, bytes);
+    return send_long(lane, request, slot, eagerly);
+  post(lane, slot, request, SFSHM_METHOD_INLINE, bytes, eagerly);
+  sfshm_count(&lane->counts->bytes_inline, bytes);
+  request->sends_left--;
   return true;
+}
+
+bool sfc_blocks_send(sfc_lane_t *lane, sf_request_t *request)
+{
+  return send_in(lane, request, sfc_lane_claim(lane), false);
+}
+
+bool sfc_blocks_send_eagerly(sfc_lane_t *lane, sf_request_t *request)
+{
+  return send_in(lane, request, sfc_eager_claim(lane), true);
 }

@@ -202,22 +202,34 @@ static sf_status_t take_rest(const arriving_t *in, sf_request_t *request, const 
   return status;
 }
 
+/* Reads the sizes in a list of entries of entry_bytes, which begin with them, unless they are known. */
+static sf_status_t read_sizes(const arriving_t *in, sf_request_t *request, const char *list, size_t entry_bytes)
+{
+  sf_status_t status = SF_OK;
+  if (in->lane->rx_cursor.field == DATA)
+    return SF_OK;
+  for (int64_t i = 0; i < in->link->nvalues && status == SF_OK; i++) {
+    uint64_t bytes;
+    memcpy(&bytes, list + (size_t)i * entry_bytes, sizeof bytes);
+    status = note_size(in->lane, i, bytes);
+  }
+  if (status == SF_OK)
+    tell_sizes(in->lane, request, in->link);
+  return status;
+}
+
 static sf_status_t take_piece(const arriving_t *in, sf_request_t *request, const sfshm_slot_t *slot, sfc_taken_t *taken)
 {
   sfc_lane_t *lane = in->lane;
   sfshm_blocks_piece_t piece;
-  int64_t n = in->link->nvalues;
-  sf_status_t status = SF_OK;
   memcpy(&piece, slot->payload, sizeof piece);
   if (lane->rx.cells == NULL || piece.bytes > sfshm_piece_most(lane->rx.cell_bytes) || piece.bytes < lane->rx_taken)
     return sfshm_error(SF_ERR_PROTO, "rank %d sent a piece of %llu bytes in a cell of %zu", lane->rank,
                        (unsigned long long)piece.bytes, lane->rx.cells == NULL ? 0 : lane->rx.cell_bytes);
-  if (lane->rx_cursor.field == SIZES && lane->rx_cursor.value == 0 && n <= SFSHM_BLOCKS_IN_SLOT) {
-    for (int64_t i = 0; i < n && status == SF_OK; i++)
-      status = note_size(lane, i, piece.sizes[i]);
+  if (lane->rx_cursor.field == SIZES && lane->rx_cursor.value == 0 && in->link->nvalues <= SFSHM_BLOCKS_IN_SLOT) {
+    sf_status_t status = read_sizes(in, request, (const char *)piece.sizes, sizeof piece.sizes[0]);
     if (status != SF_OK)
       return status;
-    tell_sizes(lane, request, in->link);
   }
   const char *cell = (const char *)sfshm_lane_rx_piece(&lane->rx, piece.bytes);
   return take_stream(in, request, cell, piece.bytes, taken);
@@ -283,22 +295,6 @@ static sf_status_t read_private(const arriving_t *in, const char *list)
     }
   }
   return status == SF_OK && n > 0 ? sfc_lane_read_memory(in->lane, local, remote, n) : status;
-}
-
-/* Reads the sizes in the list, of entries of entry_bytes that begin with them. */
-static sf_status_t read_sizes(const arriving_t *in, sf_request_t *request, const char *list, size_t entry_bytes)
-{
-  sf_status_t status = SF_OK;
-  if (in->lane->rx_cursor.field == DATA)
-    return SF_OK;
-  for (int64_t i = 0; i < in->link->nvalues && status == SF_OK; i++) {
-    uint64_t bytes;
-    memcpy(&bytes, list + (size_t)i * entry_bytes, sizeof bytes);
-    status = note_size(in->lane, i, bytes);
-  }
-  if (status == SF_OK)
-    tell_sizes(in->lane, request, in->link);
-  return status;
 }
 
 static sf_status_t take_references(const arriving_t *in, sf_request_t *request, const sfshm_slot_t *slot,

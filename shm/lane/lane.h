@@ -289,6 +289,20 @@ static inline void sfshm_lane_fetch_next_piece(const sfshm_lane_tx_t *tx, size_t
   sfshm_fetch_to_write(&tx->slots[tx->posted % SFSHM_LANE_SLOTS]);
 }
 
+/* Whether the caller has sent something since the message before the next one: where it only receives, prefetching its
+ * slots for writing would take them from the writer, who looks for credits there. */
+static inline bool sfshm_lane_has_answered(const sfshm_lane_rx_t *rx)
+{
+  return rx->told == rx->received;
+}
+
+/* Prefetches the message that follows the next one, for a caller who is about to take that: a writer who runs ahead has
+ * posted both. */
+static inline void sfshm_lane_fetch_following(const sfshm_lane_rx_t *rx)
+{
+  __builtin_prefetch(&rx->slots[(rx->received + 1) % SFSHM_LANE_SLOTS]);
+}
+
 /* Whether the reader has consumed that message. */
 static inline bool sfshm_lane_is_consumed(sfshm_lane_tx_t *tx, uint64_t message)
 {
