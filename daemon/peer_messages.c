@@ -219,7 +219,7 @@ static sf_status_t deliver(sfd_server_t *server, int32_t node, const sfd_message
 
 static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bool refused, const char *detail)
 {
-  sfd_remote_queries_node_lost(server, node, detail);
+  sfd_remote_queries_node_lost(server, node, refused ? status : SF_ERR_DAEMON_LOST, detail);
   sfd_onesided_node_lost(server, node);
   if (refused)
     return sfd_refusal_handle(server, node, status, detail);

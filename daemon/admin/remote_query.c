@@ -245,7 +245,7 @@ sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, con
   return SF_OK; /* the tool is gone, or has given up */
 }
 
-void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char *detail)
+void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail)
 {
   sfd_remote_query_t *remote;
   set_unanswered(server, node, 0);
@@ -255,7 +255,7 @@ void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char
       if (ask->state != WAITING || ask->node != node)
         continue;
       ask->state = FREE;
-      send_missing(remote, node, SF_ERR_DAEMON_LOST, detail);
+      send_missing(remote, node, status, detail);
       sfd_session_mark(remote->session);
     }
   }

@@ -27,6 +27,6 @@ void sfd_remote_query_free(sfd_remote_query_t *remote);
 sf_status_t sfd_remote_query_handle_told(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* A node is lost: tools that wait for its answer are told. */
-void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, const char *detail);
+void sfd_remote_queries_node_lost(sfd_server_t *server, int32_t node, sf_status_t status, const char *detail);
 
 #endif

@@ -365,9 +365,16 @@ bool sftest_tcp_all_sent(void)
 
 int sftest_tcp_stranger(int node)
 {
+  return sftest_tcp_stranger_from(INADDR_LOOPBACK, node);
+}
+
+int sftest_tcp_stranger_from(uint32_t host, int node)
+{
+  struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
   struct sockaddr_in address = {
       .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(sftest_tcp.ports[node])};
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ck_assert_int_eq(bind(fd, (struct sockaddr *)&own, sizeof own), 0);
   ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
   return fd;
 }

@@ -90,6 +90,7 @@ bool sftest_tcp_all_sent(void); /* and all that was sent has arrived */
 
 /* A socket that is connected to the node, but is no fabric's. */
 int sftest_tcp_stranger(int node);
+int sftest_tcp_stranger_from(uint32_t host, int node); /* an address of loopback */
 
 /* From now on nothing arrives at any connection of this process that there is now, and no new ones are made, until the
  * links are mended. Some machines let only root do it. */

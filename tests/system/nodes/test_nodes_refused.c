@@ -48,6 +48,7 @@ static void expect_diagnosis(int32_t node, const char *reason)
   ck_assert_int_eq(sftest_sfctl_code, 1);
   sftest_expect_in(sftest_sfctl_out, "problem  nodes       node ");
   sftest_expect_in(sftest_sfctl_out, reason);
+  sftest_expect_in(sftest_sfctl_out, "give both daemons the same");
 }
 
 START_TEST(keys_that_differ)

@@ -2,6 +2,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -240,6 +241,32 @@ START_TEST(stream_is_replaced_by_a_later_connection_only)
 }
 END_TEST
 
+/* A daemon with another list of peers thinks that it is node 1, which is connected from another host. */
+START_TEST(stream_is_not_replaced_by_another_host)
+{
+  const sfd_tcp_verdict_t verdict = {.accepted = htole32(1)};
+  sfd_tcp_hello_t hello;
+  sfd_tcp_challenge_t challenge;
+  create_alone();
+  int attempt = take_attempt();
+  sftest_tcp_say(attempt, &verdict, sizeof verdict);
+  sftest_tcp_run_for(0.05);
+  ck_assert(sftest_tcp_end(0, 1)->up);
+  int other = sftest_tcp_stranger_from(INADDR_LOOPBACK + 8, 0);
+  sftest_tcp_greet(other, &hello, &challenge);
+  ck_assert_uint_eq(le32toh(challenge.refusal), SFD_TCP_OTHER_HOST);
+  sftest_tcp_expect_thrown_out(other, 1);
+  ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
+  close(attempt);
+  sftest_tcp_run_until(is_down_at_0, 1);
+  other = sftest_tcp_stranger_from(INADDR_LOOPBACK + 8, 0);
+  sftest_tcp_greet(other, &hello, &challenge);
+  ck_assert_uint_eq(le32toh(challenge.refusal), SFD_TCP_WELCOME);
+  close(other);
+  sftest_tcp_close_all();
+}
+END_TEST
+
 /* Who waits for the verdict has nothing to say. */
 START_TEST(nothing_is_said_before_the_verdict)
 {
@@ -381,6 +408,7 @@ static Suite *strangers_suite(void)
   tcase_add_test(tcase, old_proof_is_dropped);
   tcase_add_test(tcase, stream_begins_behind_the_proof);
   tcase_add_loop_test(tcase, stream_is_replaced_by_a_later_connection_only, 0, 2);
+  tcase_add_test(tcase, stream_is_not_replaced_by_another_host);
   tcase_add_test(tcase, nothing_is_said_before_the_verdict);
   tcase_add_test(tcase, peer_with_another_key);
   tcase_add_test(tcase, peer_with_a_longer_list);

@@ -74,6 +74,7 @@ typedef enum sfd_tcp_refusal {
   SFD_TCP_EARLY_TICKET, /* from the future */
   SFD_TCP_OLD_TICKET,   /* already used */
   SFD_TCP_OTHER_USER,   /* of another user */
+  SFD_TCP_OTHER_HOST,   /* another host is connected as that node */
 } sfd_tcp_refusal_t;
 
 /* Before all others but sfd_tcp_key_read. SF_ERR_SYS: no random numbers. */

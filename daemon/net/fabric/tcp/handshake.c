@@ -143,6 +143,8 @@ static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
       [SFD_TCP_OLD_TICKET] = {SFD_TCP_LATER, SF_ERR_PERM,
                               "finds that this node's MUNGE credential has been used before: it was overheard"},
       [SFD_TCP_OTHER_USER] = {SFD_TCP_HOPELESS, SF_ERR_PERM, "runs as another user than this node"},
+      [SFD_TCP_OTHER_HOST] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                              "says that another host is this node: the lists of peers differ"},
   };
   if (refusal >= sizeof refusals / sizeof refusals[0])
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "refuses for an unknown reason");
@@ -203,7 +205,7 @@ static void tell_refused(const sfd_tcp_conn_t *conn, const char *reason)
       fabric->events->refused == NULL)
     return;
   sfd_tcp_describe(conn->tcp, (int32_t)from, name);
-  snprintf(detail, sizeof detail, "who says to be %s is refused: %s", name, reason);
+  snprintf(detail, sizeof detail, "a daemon that claims to be %s is refused: %s", name, reason);
   fabric->events->refused(fabric->owner, (int32_t)from, same ? le64toh(conn->hello.cause) : 0, detail);
 }
 
@@ -215,6 +217,7 @@ static const char *why_refused(sfd_tcp_refusal_t refusal)
   case SFD_TCP_OTHER_SIZE:
   case SFD_TCP_OTHER_NODE:
   case SFD_TCP_UNKNOWN_NODE:
+  case SFD_TCP_OTHER_HOST:
     return "the lists of peers differ";
   case SFD_TCP_OTHER_PROOF:
     return "one has a key file, the other one uses MUNGE";
@@ -245,8 +248,8 @@ static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
 static void opened(sfd_tcp_conn_t *conn, const sfd_tcp_ticket_t *ticket)
 {
   if (ticket->result != SFD_MUNGE_OK)
-    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: MUNGE does not read a credential of who says to be node %d: %s", conn->node,
-            ticket->letter.detail);
+    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: MUNGE does not read a credential of a daemon that claims to be node %d: %s",
+            conn->node, ticket->letter.detail);
   answer(conn, sfd_tcp_ticket_judge(conn, ticket));
 }
 
@@ -266,6 +269,36 @@ static sfd_tcp_refusal_t expect_ticket(sfd_tcp_conn_t *conn)
   return SFD_TCP_WELCOME;
 }
 
+/* The address of the other end's host, of IPv4 as in IPv6. */
+static bool find_host(int fd, struct in6_addr *host_p)
+{
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } there;
+  socklen_t size = sizeof there;
+  if (getpeername(fd, &there.any, &size) != 0)
+    return false;
+  if (there.any.sa_family == AF_INET6) {
+    *host_p = there.v6.sin6_addr;
+    return true;
+  }
+  *host_p = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+  memcpy(&host_p->s6_addr[12], &there.v4.sin_addr, sizeof there.v4.sin_addr);
+  return true;
+}
+
+/* Whether another host has the stream of the node that this one says to be. A daemon that has been started anew comes
+ * from the same host as before. */
+static bool is_on_other_host(const sfd_tcp_conn_t *conn)
+{
+  const sfd_tcp_conn_t *stream = conn->tcp->peers[conn->node].stream;
+  struct in6_addr host, known;
+  return stream != NULL && find_host(stream->fd, &known) && find_host(conn->fd, &host) &&
+         !IN6_ARE_ADDR_EQUAL(&host, &known);
+}
+
 static void greeted(sfd_tcp_conn_t *conn)
 {
   const sfd_tcp_t *tcp = conn->tcp;
@@ -275,10 +308,12 @@ static void greeted(sfd_tcp_conn_t *conn)
     return;
   }
   sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &conn->node);
+  if (refusal == SFD_TCP_WELCOME && is_on_other_host(conn))
+    refusal = SFD_TCP_OTHER_HOST;
   if (refusal == SFD_TCP_WELCOME && (conn->hello.ticket_bytes != 0) != (tcp->munge != NULL))
     refusal = SFD_TCP_OTHER_PROOF;
   if (refusal == SFD_TCP_WELCOME && check_user(conn) != SF_OK) {
-    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: who says to be node %d %s", conn->node, sfshm_error_detail());
+    sfd_log(SFD_LOG_MAIN, SFD_DEBUG, "tcp: a daemon that claims to be node %d %s", conn->node, sfshm_error_detail());
     refusal = SFD_TCP_OTHER_USER;
   }
   if (refusal == SFD_TCP_WELCOME && tcp->munge != NULL)

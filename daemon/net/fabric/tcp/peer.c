@@ -4,7 +4,8 @@
  * has failed. The higher node agrees to any. While the attempt of the lower node is past the kernel, proven connections
  * of the higher one are parked: used if the attempt fails, dropped if it succeeds. When a stream is up, all unproven
  * connections that claim that node are dropped. The higher node closes its attempt before it agrees, hence before the
- * lower one is up. So a connection that proves the node later comes from a fresh start and replaces the stream. */
+ * lower one is up. So a connection that proves the node later comes from a fresh start and replaces the stream; from
+ * another host it is refused, because that daemon's list of peers differs. */
 #include <stdio.h>
 
 #include "daemon/base.h"
