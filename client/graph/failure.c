@@ -1,6 +1,7 @@
 /* Failure of graphs: see failure.h. */
 #include "client/graph/failure.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,17 @@ void sfc_graph_fail_early(sf_graph_t *graph)
 /* ---- What the daemon says -----------------------------------------------------------------------------------------
  */
 
+/* Inserts the call site of the graph into a detail that begins with its bare number: a daemon does not know the site if
+ * the ranks of its node have left or destroyed the graph. */
+static void add_call_site(const sf_graph_t *graph, const char *detail, char *text, size_t text_bytes)
+{
+  char name[SFC_GRAPH_TEXT_BYTES];
+  size_t length = (size_t)snprintf(name, sizeof name, "graph %llu", (unsigned long long)graph->number);
+  bool bare = strncmp(detail, name, length) == 0 && detail[length] == ',';
+  sfc_graph_text(graph, name);
+  snprintf(text, text_bytes, "%s%s", bare ? name : "", bare ? detail + length : detail);
+}
+
 /* All graphs related to a failed graph fail: other ranks may see any of them failed and send nothing more. Other ranks
  * may also not enter a barrier of a related graph in which this rank waits. The daemon does not know the relation, so
  * it is told. */
@@ -174,10 +186,12 @@ static void graph_failed(sf_context_t *context, uint64_t number, sf_status_t sta
   pthread_mutex_lock(&context->lock);
   const sf_graph_t *graph = context->graphs;
   uint64_t barrier = 0;
+  char text[sizeof graph->failure.detail];
   while (graph != NULL && graph->number != number)
     graph = graph->next;
   if (graph != NULL) {
-    fail_kin(graph, status, detail);
+    add_call_site(graph, detail, text, sizeof text);
+    fail_kin(graph, status, text);
     barrier = find_barrier(graph);
   } else {
     keep_early(context, number, status, detail);

@@ -271,10 +271,13 @@ static sf_status_t check_share(const sfd_server_t *server, uid_t uid)
 sf_status_t sfd_job_hold_fd(sfd_job_t *job)
 {
   sfd_server_t *server = job->server;
-  if (server->nheld_fds >= server->max_held_fds || job->nheld_fds >= server->max_held_fds / 3 * 2)
-    return sfshm_error(
-        SF_ERR_LIMIT, "the daemon keeps %lld descriptors for job \"%.64s\" and %lld in all, out of at most %lld",
-        (long long)job->nheld_fds, job->name, (long long)server->nheld_fds, (long long)server->max_held_fds);
+  int64_t most_of_job = server->max_held_fds / 3 * 2;
+  if (server->nheld_fds >= server->max_held_fds || job->nheld_fds >= most_of_job)
+    return sfshm_error(SF_ERR_LIMIT,
+                       "the daemon keeps %lld descriptors for job \"%.64s\" (at most %lld) and %lld in all (at most "
+                       "%lld, by its limit of open files and of mappings)",
+                       (long long)job->nheld_fds, job->name, (long long)most_of_job, (long long)server->nheld_fds,
+                       (long long)server->max_held_fds);
   sf_status_t status = check_share(server, job->uid);
   if (status != SF_OK)
     return status;

@@ -82,8 +82,7 @@ static void expect_error(sftest_rank_t *self, plan_t *plan, sf_graph_t *graph)
            plan->before * (plan->kind == FETCH ? 2 : 1));
   SFTEST_DETAIL(self, text);
   SFTEST_DETAIL(self, "called ");
-  if (plan->shape == ONE_WAY && plan->kind < GATHER)
-    SFTEST_DETAIL(self, "test_one_more.c:");
+  SFTEST_DETAIL(self, plan->shape == ONE_WAY ? "test_one_more.c:" : "work.c:");
 }
 
 static int one_more(sftest_rank_t *self)
