@@ -8,7 +8,8 @@
 #                   under compute-sanitizer if it is there; PARTS="tests results sanitizer": some of these
 #   make gpu-bundle     what that needs, for another machine with a driver, in one archive: gpu-bundle/run there
 #   make check-gpu-dry  the same, as far as it goes, on a stand-in for the driver
-#   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; without MPI
+#   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; of MPI parts
+#                   what MPI programs preload
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
@@ -46,7 +47,7 @@ VERSION := $(shell sed -n 's/^.define SF_VERSION_[A-Z]* //p' client/include/sf/s
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
 # A variant is a build directory of its own and this list of sanitizers: make asan, tsan, fuzz. It has no MPI parts,
-# because the MPI library's own reports would hide ours.
+# because the MPI library's own reports would hide ours, but what MPI programs preload.
 SANITIZE =
 fuzzing := $(findstring fuzzer,$(SANITIZE))
 with_mpi := $(if $(SANITIZE),,yes)
@@ -139,7 +140,7 @@ sfctl_objects := $(call objects,$(call find_sources,tools/sfctl)) $(tool_objects
 sfrun_objects := $(call objects,$(call find_sources,tools/sfrun)) $(tool_objects) $(report_objects)
 # By which sfctl doctor finds sfd and MPI as sfrun does.
 sfrun_objects_of_sfctl := $(call objects,$(patsubst %,tools/sfrun/%.c,process/capture mpi/cpus mpi/mpi mpi/mpirun_options \
-	process/process sfd_command process/signals))
+	mpi/neighbors process/process sfd_command process/signals))
 sfperf_objects := $(call with_mpi_only,$(call objects,$(call find_sources,tools/sfperf)))
 petsc_example_sources := $(if $(petsc_objects),$(wildcard docs/examples/petsc_*.c))
 example_sources := $(call with_mpi_only,$(filter-out docs/examples/petsc_%,$(wildcard docs/examples/*.c)) \
@@ -213,7 +214,7 @@ examples: deps
 
 show = $(if $(V),,@printf '%-6s %s\n' '$(1)' '$@';)
 COMPILER = $(CC)
-mpi_objects := $(adapter_objects) $(pmpi_objects) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) $(plugin_objects) $(sfperf_objects) \
+mpi_objects := $(sort $(adapter_objects) $(pmpi_objects)) $(petsc_objects) $(petsc_test_objects) $(petsc_bench_objects) $(plugin_objects) $(sfperf_objects) \
 	$(mpi_test_common) \
 	$(call with_mpi_only,$(call objects,$(example_sources) $(wildcard docs/examples/common/*.c) $(mpi_test_sources) \
 	$(mpi_part_test_sources)))

@@ -32,7 +32,7 @@ sf_status_t sfc_device_attach(void *address, size_t len_bytes, uint64_t *serial_
 }
 
 /* Without loading anything, as long as the application has not done so. */
-static bool has_driver(void)
+bool sfc_device_has_driver(void)
 {
   void *driver = dlopen(DRIVER, RTLD_LAZY | RTLD_NOLOAD);
   if (driver != NULL)
@@ -44,7 +44,14 @@ bool sfc_device_holds(const void *address)
 {
   const sfshm_device_ops_t *ops;
   sfshm_device_range_t range;
-  return has_driver() && sfshm_device_load(&ops) == SF_OK && ops->find(address, &range) == SF_OK;
+  return sfc_device_has_driver() && sfshm_device_load(&ops) == SF_OK && ops->find(address, &range) == SF_OK;
+}
+
+sf_status_t sfc_device_copy(void *to, const void *from, size_t len_bytes)
+{
+  const sfshm_device_ops_t *ops = sfshm_device_loaded();
+  sf_status_t status = ops->copy(to, from, len_bytes);
+  return status == SF_OK ? status : sfshm_error(status, "%s", ops->detail());
 }
 
 void sfc_device_detach(const void *address, uint64_t serial)

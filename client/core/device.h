@@ -7,8 +7,12 @@
 #include "shm/device/device_load.h"
 #include "shm/region/region.h"
 
-/* Whether the process uses a driver of devices, and the address is memory of one. */
+/* Whether the process uses a driver of devices; and the address is memory of one. */
+bool sfc_device_has_driver(void);
 bool sfc_device_holds(const void *address);
+
+/* Copies between any kinds of memory, if sfc_device_holds one of them, and waits. */
+sf_status_t sfc_device_copy(void *to, const void *from, size_t len_bytes);
 
 /* Has operations accept memory of a device, which must hold all of these bytes. SF_ERR_ARG: it is no such memory, or
  * ends before. */

@@ -1,12 +1,12 @@
 # Programs of plain MPI that know nothing of sfd, for Open MPI and for MPICH, as far as their compilers are here. Part of
 # the Makefile.
 
-mpicc_of_openmpi := $(call with_mpi_only,$(if $(is_open_mpi),$(MPICC)))
-mpicc_of_mpich := $(call with_mpi_only,$(MPICH_MPICC))
+mpicc_of_openmpi := $(if $(pmpi_objects),$(MPICC))
+mpicc_of_mpich := $(if $(pmpi_mpich_objects),$(MPICH_MPICC))
 mpifort_of = $(if $(mpicc_of_$(1)),$(shell command -v $(subst mpicc,mpifort,$(mpicc_of_$(1)))))
 gfortran := $(shell command -v gfortran)
 neighbor_test_of = $(if $(mpicc_of_$(1)),$(addprefix $(BUILD)/tests/neighbors/$(1)/,differential bench doomed flight refused profiler.so \
-	$(if $(and $(gfortran),$(call mpifort_of,$(1))),fortran fortran08)))
+	$(if $(and $(with_mpi),$(gfortran),$(call mpifort_of,$(1))),fortran fortran08)))
 neighbor_tests := $(call neighbor_test_of,openmpi) $(call neighbor_test_of,mpich)
 
 # The headers of MPICH have pointers to nothing, such as MPI_STATUSES_IGNORE, in the place of arrays.

@@ -115,80 +115,62 @@ const sfpmpi_datatype_t *sfpmpi_datatype_learn(MPI_Datatype handle)
 
 /* ---- Packing ----------------------------------------------------------------------------------------------------- */
 
-/* One value. For a constant number of bytes memcpy is a move. */
-#define COPY_RUNS(bytes, from, to)                                                                                     \
-  for (int64_t i = 0; i < n; i++)                                                                                      \
-  memcpy(to, from, bytes)
+/* To packed, or from there. Inlined, as all below: for a constant number of bytes memcpy is a move. */
+static inline void move_run(bool packs, char *memory, char *packed, size_t bytes)
+{
+  memcpy(packs ? packed : memory, packs ? memory : packed, bytes);
+}
 
-static void pack_value(const sfpmpi_datatype_t *datatype, const char *value, char *packed)
+/* The first bytes of one value. */
+static inline void move_value(const sfpmpi_datatype_t *datatype, bool packs, char *value, char *packed, size_t bytes)
 {
   const sfmpi_run_t *runs = datatype->runs.runs;
   int64_t n = datatype->runs.n;
-  switch (datatype->equal) {
-  case 4:
-    COPY_RUNS(4, value + runs[i].offset, packed + 4 * i);
-    return;
-  case 8:
-    COPY_RUNS(8, value + runs[i].offset, packed + 8 * i);
-    return;
-  default:
-    for (int64_t i = 0; i < n; packed += runs[i++].count)
-      memcpy(packed, value + runs[i].offset, (size_t)runs[i].count);
-  }
+  size_t equal = bytes == datatype->size ? datatype->equal : 0;
+  if (equal == 4)
+    for (int64_t i = 0; i < n; i++)
+      move_run(packs, value + runs[i].offset, packed + 4 * i, 4);
+  else if (equal == 8)
+    for (int64_t i = 0; i < n; i++)
+      move_run(packs, value + runs[i].offset, packed + 8 * i, 8);
+  else
+    for (int64_t i = 0; i < n && bytes > 0; i++) {
+      size_t some = bytes < (size_t)runs[i].count ? bytes : (size_t)runs[i].count;
+      move_run(packs, value + runs[i].offset, packed, some);
+      packed += some;
+      bytes -= some;
+    }
 }
 
-static void unpack_value(const sfpmpi_datatype_t *datatype, const char *packed, char *value)
+/* MPI moves whole opaque values only. */
+static void move_opaque(const sfpmpi_datatype_t *datatype, bool packs, char *value, char *packed)
 {
-  const sfmpi_run_t *runs = datatype->runs.runs;
-  int64_t n = datatype->runs.n;
-  switch (datatype->equal) {
-  case 4:
-    COPY_RUNS(4, packed + 4 * i, value + runs[i].offset);
-    return;
-  case 8:
-    COPY_RUNS(8, packed + 8 * i, value + runs[i].offset);
-    return;
-  default:
-    for (int64_t i = 0; i < n; packed += runs[i++].count)
-      memcpy(value + runs[i].offset, packed, (size_t)runs[i].count);
-  }
+  int size = datatype->size < INT_MAX ? (int)datatype->size : INT_MAX, position = 0;
+  if (packs)
+    (void)PMPI_Pack(value, 1, datatype->copy, packed, size, &position, MPI_COMM_SELF);
+  else
+    (void)PMPI_Unpack(packed, size, &position, value, 1, datatype->copy, MPI_COMM_SELF);
 }
 
-/* The beginning of a value. */
-static void unpack_part(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *value)
+static inline void move(const sfpmpi_datatype_t *datatype, bool packs, char *memory, char *packed, size_t bytes)
 {
-  const sfmpi_run_t *run = datatype->runs.runs;
-  for (int64_t i = 0; i < datatype->runs.n && bytes > 0; i++, run++) {
-    size_t some = bytes < (size_t)run->count ? bytes : (size_t)run->count;
-    memcpy(value + run->offset, packed, some);
-    packed += some;
+  size_t size = datatype->size;
+  for (; bytes > 0; memory += datatype->extent, packed += size) {
+    size_t some = bytes < size ? bytes : size;
+    if (!datatype->opaque)
+      move_value(datatype, packs, memory, packed, some);
+    else if (some == size)
+      move_opaque(datatype, packs, memory, packed);
     bytes -= some;
   }
 }
 
 void sfpmpi_pack(const sfpmpi_datatype_t *datatype, const char *memory, size_t count, char *packed)
 {
-  int size = datatype->size < INT_MAX ? (int)datatype->size : INT_MAX;
-  for (size_t k = 0; k < count; k++, memory += datatype->extent, packed += datatype->size) {
-    int position = 0;
-    if (!datatype->opaque)
-      pack_value(datatype, memory, packed);
-    else
-      (void)PMPI_Pack(memory, 1, datatype->copy, packed, size, &position, MPI_COMM_SELF);
-  }
+  move(datatype, true, (char *)(uintptr_t)memory, packed, count * datatype->size);
 }
 
-void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory, size_t count)
+void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory)
 {
-  int size = datatype->size < INT_MAX ? (int)datatype->size : INT_MAX;
-  size_t whole = bytes / datatype->size < count ? bytes / datatype->size : count;
-  for (size_t k = 0; k < whole; k++, memory += datatype->extent, packed += datatype->size) {
-    int position = 0;
-    if (!datatype->opaque)
-      unpack_value(datatype, packed, memory);
-    else
-      (void)PMPI_Unpack(packed, size, &position, memory, 1, datatype->copy, MPI_COMM_SELF);
-  }
-  if (whole < count && !datatype->opaque)
-    unpack_part(datatype, packed, bytes - whole * datatype->size, memory);
+  move(datatype, false, memory, (char *)(uintptr_t)packed, bytes);
 }

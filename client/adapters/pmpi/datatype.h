@@ -52,6 +52,6 @@ static inline bool sfpmpi_datatype_is_block(const sfpmpi_datatype_t *datatype, s
 
 /* Copies count values from memory to packed, and the first bytes of count packed values to memory. */
 void sfpmpi_pack(const sfpmpi_datatype_t *datatype, const char *memory, size_t count, char *packed);
-void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory, size_t count);
+void sfpmpi_unpack(const sfpmpi_datatype_t *datatype, const char *packed, size_t bytes, char *memory);
 
 #endif

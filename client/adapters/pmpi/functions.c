@@ -4,30 +4,24 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* MPI's own, until the loader has been asked. */
-sfpmpi_functions_t sfpmpi_next = {
-#define SFPMPI_MEMBER(name) .name = PMPI_##name,
-    SFPMPI_FUNCTIONS(SFPMPI_MEMBER)
-#undef SFPMPI_MEMBER
-#define SFPMPI_MEMBER(name) .name = SFPMPI_PERSISTENT_P(name),
-        SFPMPI_PERSISTENT_FUNCTIONS(SFPMPI_MEMBER)
-#undef SFPMPI_MEMBER
-};
+sfpmpi_functions_t sfpmpi_next, sfpmpi_own;
 
-/* Writes the next definition to *function, of which pointers to objects have the size. */
-static void find(const char *name, void *function)
+/* Writes the next definition of one of two names to *function, of which pointers to objects have the size. */
+static void find(const char *name, const char *otherwise, void *function)
 {
   void *next = dlsym(RTLD_NEXT, name);
-  if (next != NULL)
-    memcpy(function, &next, sizeof next);
+  if (next == NULL)
+    next = dlsym(RTLD_NEXT, otherwise);
+  memcpy(function, &next, sizeof next);
 }
 
 __attribute__((constructor)) static void find_all(void)
 {
-#define SFPMPI_FIND(name) find("MPI_" #name, &sfpmpi_next.name);
-  SFPMPI_FUNCTIONS(SFPMPI_FIND)
-#undef SFPMPI_FIND
-#define SFPMPI_FIND(name) find(SFPMPI_PERSISTENT_NAME(name), &sfpmpi_next.name);
-  SFPMPI_PERSISTENT_FUNCTIONS(SFPMPI_FIND)
-#undef SFPMPI_FIND
+#define SFPMPI_TEXT(symbol) SFPMPI_TEXT_OF(symbol)
+#define SFPMPI_TEXT_OF(symbol) #symbol
+#define SFPMPI_FIND(prefix, name, parameters, arguments)                                                               \
+  find(SFPMPI_TEXT(SFPMPI_SYMBOL(prefix, name)), "P" SFPMPI_TEXT(SFPMPI_SYMBOL(prefix, name)), &sfpmpi_next.name);     \
+  find("P" SFPMPI_TEXT(SFPMPI_SYMBOL(prefix, name)), "", &sfpmpi_own.name);
+  SFPMPI_RARE(SFPMPI_FIND)
+  SFPMPI_FREQUENT(SFPMPI_FIND)
 }

@@ -12,8 +12,6 @@
 sfpmpi_job_t sfpmpi_job = {
     .group = MPI_GROUP_NULL, .self = MPI_COMM_NULL, .pending = MPI_REQUEST_NULL, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-#define LEAVING_TAG 1 /* of a message of the process to itself; requests have 0 */
-
 /* ---- Joining and leaving ----------------------------------------------------------------------------------------- */
 
 /* Values of SF_MPI_NEIGHBORS, the more demanding ones last. */
@@ -37,6 +35,25 @@ static void give_up(const char *what, const char *why)
   (void)PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* Ends a program of another MPI, whose handles this library can't pass on. */
+static void check_library(void)
+{
+#if defined(OPEN_MPI)
+  static const bool is_open_mpi = true;
+#else
+  static const bool is_open_mpi = false;
+#endif
+  char version[8192] = ""; /* the longest of both MPIs */
+  int length;
+  (void)PMPI_Get_library_version(version, &length);
+  if ((strncmp(version, "Open MPI", 8) == 0) == is_open_mpi)
+    return;
+  fprintf(stderr,
+          "sfd: the preloaded library is for %s, but the program uses %.*s: start it by the mpirun of its MPI\n",
+          is_open_mpi ? "Open MPI" : "MPICH", (int)strcspn(version, ",\n"), version);
+  exit(EXIT_FAILURE);
+}
+
 /* The mode of all processes: off if one has that, require if one has that. */
 static int agree_on_mode(void)
 {
@@ -51,6 +68,7 @@ static int agree_on_mode(void)
 
 void sfpmpi_job_join(void)
 {
+  check_library();
   int level = MPI_THREAD_SINGLE, mode = agree_on_mode();
   if (mode == MODE_OFF || sfpmpi_job.context != NULL)
     return;
@@ -65,7 +83,9 @@ void sfpmpi_job_join(void)
   (void)PMPI_Comm_group(MPI_COMM_WORLD, &sfpmpi_job.group);
   (void)PMPI_Comm_dup(MPI_COMM_SELF, &sfpmpi_job.self);
   (void)PMPI_Comm_set_errhandler(sfpmpi_job.self, MPI_ERRORS_RETURN);
-  (void)PMPI_Irecv(NULL, 0, MPI_BYTE, 0, LEAVING_TAG, sfpmpi_job.self, &sfpmpi_job.pending);
+  MPI_Request nothing = MPI_REQUEST_NULL;
+  (void)PMPI_Wait(&nothing, &sfpmpi_job.empty);
+  (void)PMPI_Irecv(NULL, 0, MPI_BYTE, 0, 0, sfpmpi_job.self, &sfpmpi_job.pending);
 }
 
 void sfpmpi_job_leave(void)
@@ -77,7 +97,7 @@ void sfpmpi_job_leave(void)
   (void)sf_finalize(sfpmpi_job.context); /* of a job that has failed: others have said so */
   sfpmpi_job.context = NULL;
   (void)PMPI_Group_free(&sfpmpi_job.group);
-  (void)PMPI_Send(NULL, 0, MPI_BYTE, 0, LEAVING_TAG, sfpmpi_job.self);
+  (void)PMPI_Send(NULL, 0, MPI_BYTE, 0, 0, sfpmpi_job.self);
   (void)PMPI_Wait(&sfpmpi_job.pending, MPI_STATUS_IGNORE);
   (void)PMPI_Comm_free(&sfpmpi_job.self);
 }

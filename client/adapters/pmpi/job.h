@@ -13,9 +13,11 @@ typedef struct sfpmpi_job {
   bool required;         /* SF_MPI_NEIGHBORS=require */
   bool shared;           /* several threads may call MPI at the same time */
   bool turns;            /* several threads use operations: see threads.h */
+  bool devices;          /* the program used a driver of devices when it last created a communicator */
   MPI_Group group;       /* the processes in the job's order */
   MPI_Comm self;         /* this process alone, for this library; errors are returned */
   MPI_Request pending;   /* completes when the process leaves; looking at it lets MPI make progress */
+  MPI_Status empty;      /* of requests without contents */
   pthread_mutex_t lock;  /* of tables and lists; see sfpmpi_lock */
 } sfpmpi_job_t;
 
@@ -23,7 +25,7 @@ extern sfpmpi_job_t sfpmpi_job;
 
 /* Joins, after MPI's initialisation. Collective over MPI_COMM_WORLD; either all processes join, or none. The
  * environment variable SF_MPI_NEIGHBORS says whether: "off", "on" (if there is a daemon), "require" (ends the program
- * if a process can't). */
+ * if a process can't). Ends a program of another MPI than this library's. */
 void sfpmpi_job_join(void);
 
 /* Leaves, before MPI_Finalize. */

@@ -88,10 +88,9 @@ sfpmpi_order_t sfpmpi_neighbors_order[SFPMPI_FORMS][SFPMPI_KINDS];
 
 /* The forms of a function, with arguments in parentheses. */
 #define CALL(form, function, ...)                                                                                      \
-  ((form) == SFPMPI_BLOCKING ? PMPI_Neighbor_##function(__VA_ARGS__)                                                   \
-   : (form) == SFPMPI_NONBLOCKING                                                                                      \
-       ? PMPI_Ineighbor_##function(__VA_ARGS__, &request)                                                              \
-       : SFPMPI_PERSISTENT_P(Neighbor_##function##_init)(__VA_ARGS__, MPI_INFO_NULL, &request))
+  ((form) == SFPMPI_BLOCKING      ? PMPI_Neighbor_##function(__VA_ARGS__)                                              \
+   : (form) == SFPMPI_NONBLOCKING ? PMPI_Ineighbor_##function(__VA_ARGS__, &request)                                   \
+                                  : sfpmpi_own.Neighbor_##function##_init(__VA_ARGS__, MPI_INFO_NULL, &request))
 
 static void exchange_with_itself(sfpmpi_form_t form, sfpmpi_kind_t kind, MPI_Comm comm, const int *to, int *from)
 {
@@ -154,21 +153,9 @@ static int place(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t order, int 
   return order == SFPMPI_STANDARD && neighbors->cartesian ? i ^ 1 : i;
 }
 
-static int number_by_standard(const sfpmpi_neighbors_t *neighbors, int *number, int *ranks)
-{
-  int n = 0;
-  for (int i = 0; i < neighbors->nin; i++) {
-    int block = place(neighbors, SFPMPI_STANDARD, i), rank = neighbors->in[block];
-    number[block] = rank == MPI_PROC_NULL ? -1 : n;
-    if (rank != MPI_PROC_NULL)
-      ranks[n++] = rank;
-  }
-  return n;
-}
-
 /* The k-th block from a rank, in that order, is the k-th time that ranks has it. Returns whether a rank is there
  * several times. */
-static bool number_otherwise(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t order, int *number, const int *ranks)
+static bool number_by(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t order, int *number, const int *ranks)
 {
   bool several = false;
   for (int i = 0; i < neighbors->nin; i++) {
@@ -188,10 +175,15 @@ static bool number_otherwise(const sfpmpi_neighbors_t *neighbors, sfpmpi_order_t
 
 int sfpmpi_neighbors_number_in(const sfpmpi_neighbors_t *neighbors, int *const number[SFPMPI_ORDERS], int *ranks)
 {
-  int n = number_by_standard(neighbors, number[SFPMPI_STANDARD], ranks);
+  int n = 0;
   bool several = false;
-  for (sfpmpi_order_t order = SFPMPI_AS_SENT; order < SFPMPI_ORDERS; order++)
-    several = number_otherwise(neighbors, order, number[order], ranks);
+  for (int i = 0; i < neighbors->nin; i++) {
+    int rank = neighbors->in[place(neighbors, SFPMPI_STANDARD, i)];
+    if (rank != MPI_PROC_NULL)
+      ranks[n++] = rank;
+  }
+  for (sfpmpi_order_t order = SFPMPI_STANDARD; order < SFPMPI_ORDERS; order++)
+    several = number_by(neighbors, order, number[order], ranks);
   if (several)
     try_all();
   return n;

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 
 #include "client/adapters/pmpi/job.h"
+#include "client/adapters/pmpi/request.h"
 #include "client/adapters/pmpi/threads.h"
+#include "client/core.h"
 #include "client/engine.h"
 
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 static void free_operation(sfpmpi_operation_t *operation)
 {
+  sfpmpi_request_free(operation);
   free(operation->root);
   free(operation->leaf);
   free(operation->leaf_bytes);
@@ -35,6 +38,7 @@ static __attribute__((noinline)) int new_operation(sfpmpi_star_t *star, sfpmpi_o
   if (operation == NULL)
     return MPI_ERR_NO_MEM;
   operation->star = star;
+  operation->token = MPI_REQUEST_NULL;
   operation->root = calloc(nroots + 1, sizeof *operation->root);
   operation->leaf = calloc(nleaves + 1, sizeof *operation->leaf);
   operation->leaf_bytes = calloc(nleaves + 1, sizeof *operation->leaf_bytes);
@@ -58,16 +62,13 @@ static int take(sfpmpi_star_t *star, sfpmpi_operation_t **operation_p)
   sfpmpi_operation_t *operation = star->idle;
   if (operation != NULL)
     star->idle = operation->next;
-  sfpmpi_topology_hold(star->topology);
+  star->topology->users++;
   sfpmpi_unlock();
   int code = operation == NULL ? new_operation(star, &operation) : MPI_SUCCESS;
-  if (code == MPI_SUCCESS) {
+  if (code == MPI_SUCCESS)
     *operation_p = operation;
-    return MPI_SUCCESS;
-  }
-  sfpmpi_lock();
-  sfpmpi_topology_release(star->topology);
-  sfpmpi_unlock();
+  else
+    sfpmpi_topology_release(star->topology);
   return code;
 }
 
@@ -82,8 +83,8 @@ void sfpmpi_operation_give_back(sfpmpi_operation_t *operation)
     operation->next = star->idle;
     star->idle = operation;
   }
-  sfpmpi_topology_release(star->topology);
   sfpmpi_unlock();
+  sfpmpi_topology_release(star->topology);
 }
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
@@ -91,10 +92,10 @@ void sfpmpi_operation_give_back(sfpmpi_operation_t *operation)
 #define LOWEST_ADDRESS ((uintptr_t)4096) /* nothing is mapped below */
 
 static void add_move(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *datatype, char *memory, size_t count,
-                     sf_block_t *block, size_t *scratch_p)
+                     sf_block_t *block, bool on_device, size_t *scratch_p)
 {
   sfpmpi_datatype_hold(datatype);
-  operation->moves[operation->nmoves++] = (sfpmpi_move_t){datatype, memory, count, *scratch_p, block};
+  operation->moves[operation->nmoves++] = (sfpmpi_move_t){datatype, memory, count, *scratch_p, block, on_device};
   *scratch_p += (block->bytes + 15) / 16 * 16;
 }
 
@@ -105,8 +106,9 @@ static bool fill_block(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *d
   *block = (sf_block_t){NULL, count * datatype->size};
   if (block->bytes == 0)
     return true;
-  if (!sfpmpi_datatype_is_block(datatype, count)) {
-    add_move(operation, datatype, memory, count, block, scratch_p);
+  bool on_device = sfpmpi_job.devices && !datatype->opaque && sfc_device_holds(memory + datatype->first);
+  if (on_device || !sfpmpi_datatype_is_block(datatype, count)) {
+    add_move(operation, datatype, memory, count, block, on_device, scratch_p);
     return true;
   }
   block->data = memory + datatype->first;
@@ -172,8 +174,8 @@ static int fill(sfpmpi_operation_t *operation, const sfpmpi_call_t *call, sfpmpi
   return operation->nmoves == 0 || place_moves(operation, scratch) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form,
-                          sfpmpi_operation_t **operation_p)
+/* Makes an operation with the arguments of a call; it does not begin. */
+static int make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form, sfpmpi_operation_t **operation_p)
 {
   sfpmpi_operation_t *operation;
   int code = take(star, &operation);
@@ -182,6 +184,8 @@ int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi
   operation->persistent = form == SFPMPI_PERSISTENT_FORM;
   operation->error = MPI_SUCCESS;
   code = fill(operation, call, form);
+  if (code == MPI_SUCCESS && form != SFPMPI_BLOCKING)
+    code = sfpmpi_request_make(operation);
   if (code == MPI_SUCCESS)
     *operation_p = operation;
   else
@@ -191,40 +195,82 @@ int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi
 
 /* ---- Beginning and ending ---------------------------------------------------------------------------------------- */
 
+/* Run by run: sfd touches no bytes of a device between them. */
+static sf_status_t copy_runs(const sfpmpi_move_t *move, bool packs, size_t bytes)
+{
+  const sfpmpi_datatype_t *datatype = move->datatype;
+  const sfmpi_run_t block = {.offset = datatype->first, .count = (int64_t)bytes};
+  bool is_block = sfpmpi_datatype_is_block(datatype, move->count);
+  const sfmpi_run_t *run = is_block ? &block : datatype->runs.runs, *end = run + (is_block ? 1 : datatype->runs.n);
+  sf_status_t status = SF_OK;
+  char *memory = move->memory, *packed = move->block->data;
+  for (const sfmpi_run_t *first = run; bytes > 0 && status == SF_OK; run = first, memory += datatype->extent)
+    for (; run < end && bytes > 0 && status == SF_OK; run++) {
+      size_t some = bytes < (size_t)run->count ? bytes : (size_t)run->count;
+      char *place = memory + run->offset;
+      status = sfc_device_copy(packs ? packed : place, packs ? place : packed, some);
+      packed += some;
+      bytes -= some;
+    }
+  return status;
+}
+
+static sf_status_t pack(const sfpmpi_operation_t *operation)
+{
+  sf_status_t status = SF_OK;
+  for (int i = 0; i < operation->npacked && status == SF_OK; i++) {
+    const sfpmpi_move_t *move = &operation->moves[i];
+    if (move->on_device)
+      status = copy_runs(move, true, move->block->bytes);
+    else
+      sfpmpi_pack(move->datatype, move->memory, move->count, move->block->data);
+  }
+  return status;
+}
+
+static sf_status_t unpack(const sfpmpi_operation_t *operation)
+{
+  sf_status_t status = SF_OK;
+  for (int i = operation->npacked; i < operation->nmoves; i++) {
+    const sfpmpi_move_t *move = &operation->moves[i];
+    size_t arrived = operation->leaf_bytes[move->block - operation->leaf], room = move->block->bytes;
+    size_t bytes = arrived < room ? arrived : room;
+    if (!move->on_device)
+      sfpmpi_unpack(move->datatype, move->block->data, bytes, move->memory);
+    else if (status == SF_OK)
+      status = copy_runs(move, false, bytes);
+  }
+  return status;
+}
+
 int sfpmpi_operation_begin(sfpmpi_operation_t *operation)
 {
   const sfpmpi_star_t *star = operation->star;
-  for (int i = 0; i < operation->npacked; i++) {
-    const sfpmpi_move_t *move = &operation->moves[i];
-    sfpmpi_pack(move->datatype, move->memory, move->count, move->block->data);
-  }
-  if (star->nroots == 0 && star->nleaves == 0)
-    return MPI_SUCCESS;
+  sf_status_t status = pack(operation);
+  operation->started = status == SF_OK && star->nroots == 0 && star->nleaves == 0; /* and ended */
+  if (operation->started || status != SF_OK)
+    return sfpmpi_error_code(status);
   sfpmpi_enter();
-  sf_status_t status = sf_start(operation->request);
+  status = sf_start(operation->request);
   bool crowded = sfc_pool_is_crowded(star->graph);
   sfpmpi_leave();
   if (__builtin_expect(crowded, false))
     sfpmpi_start_helper();
   int code = sfpmpi_error_code(status);
-  operation->active = code == MPI_SUCCESS;
-  operation->error = MPI_SUCCESS;
+  operation->started = operation->active = code == MPI_SUCCESS;
   return code;
 }
 
 static void end(sfpmpi_operation_t *operation, sf_status_t status)
 {
-  operation->error = sfpmpi_error_code(status);
   operation->active = false;
   operation->lost = status == SF_ERR_STATE; /* in flight still: the program has promised to call MPI in one thread */
+  operation->error = sfpmpi_error_code(status);
   if (status != SF_OK && status != SF_ERR_RANGE)
     return;
-  for (int i = operation->npacked; i < operation->nmoves; i++) {
-    const sfpmpi_move_t *move = &operation->moves[i];
-    size_t bytes = operation->leaf_bytes[move->block - operation->leaf];
-    sfpmpi_unpack(move->datatype, move->block->data, bytes < move->block->bytes ? bytes : move->block->bytes,
-                  move->memory, move->count);
-  }
+  sf_status_t unpacked = unpack(operation);
+  if (status == SF_OK)
+    operation->error = sfpmpi_error_code(unpacked);
 }
 
 /* Other processes may need progress of this one's MPI before they come to the operation. MPICH makes none when it looks
@@ -268,17 +314,29 @@ bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns)
 }
 
 /* Flattened: a short operation takes little longer than a cache line between two cores, so calls show. */
-__attribute__((flatten)) int sfpmpi_operation_run(sfpmpi_star_t *star, const sfpmpi_call_t *call)
+__attribute__((flatten)) int sfpmpi_operation_carry(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form,
+                                                    MPI_Request *request_p)
 {
   sfpmpi_operation_t *operation;
-  int code = sfpmpi_operation_make(star, call, SFPMPI_BLOCKING, &operation);
-  if (code != MPI_SUCCESS)
+  MPI_Comm comm = star->topology->comm;
+  if (form != SFPMPI_BLOCKING && request_p == NULL)
+    return SFPMPI_TO_MPI;
+  int code = make(star, call, form, &operation);
+  if (code == SFPMPI_TO_MPI)
     return code;
-  code = sfpmpi_operation_begin(operation);
+  if (code != MPI_SUCCESS)
+    return sfpmpi_raise(comm, code);
+  if (form != SFPMPI_PERSISTENT_FORM)
+    code = sfpmpi_operation_begin(operation);
+  if (code == MPI_SUCCESS && form != SFPMPI_BLOCKING) {
+    *request_p = operation->token;
+    return MPI_SUCCESS;
+  }
   if (code == MPI_SUCCESS) {
     (void)sfpmpi_operation_wait(operation, -1);
     code = operation->error;
   }
+  operation->started = false;
   sfpmpi_operation_give_back(operation);
-  return code;
+  return code == MPI_SUCCESS ? code : sfpmpi_raise(comm, code);
 }

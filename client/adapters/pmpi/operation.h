@@ -29,13 +29,14 @@ typedef struct sfpmpi_call {
   sfpmpi_side_t receive;
 } sfpmpi_call_t;
 
-/* A block that is not contiguous in memory. */
+/* A block that is not contiguous in memory, or in memory of a device. */
 typedef struct sfpmpi_move {
   const sfpmpi_datatype_t *datatype; /* held */
   char *memory;
   size_t count;      /* values */
   size_t offset;     /* in the scratch memory */
   sf_block_t *block; /* of root or leaf */
+  bool on_device;
 } sfpmpi_move_t;
 
 /* Used again after its end, as the sf_request_t is persistent. */
@@ -50,8 +51,9 @@ typedef struct sfpmpi_operation {
   int npacked, nmoves;
   char *scratch;
   size_t scratch_bytes;
-  MPI_Request token; /* what the program has; unused by blocking calls */
-  bool persistent;   /* the token is */
+  MPI_Request token; /* what the program has; MPI_REQUEST_NULL: not needed yet */
+  bool persistent;   /* as the program sees it */
+  bool started;      /* the program has not completed it yet */
   bool active;       /* in flight */
   bool lost;         /* can't be ended, nor used again */
   int error;         /* code of its end, not reported yet */
@@ -60,10 +62,9 @@ typedef struct sfpmpi_operation {
 /* Instead of a code of MPI: MPI must carry the call, because it will refuse its arguments. */
 #define SFPMPI_TO_MPI (-1)
 
-/* Makes an operation with the arguments of a call; it does not begin. Returns an error code of MPI, or SFPMPI_TO_MPI.
- */
-int sfpmpi_operation_make(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form,
-                          sfpmpi_operation_t **operation_p);
+/* Carries a call: a blocking one to its end; *request_p gets the request of others. Returns an error code of MPI, for
+ * which the communicator's error handler has been called, or SFPMPI_TO_MPI. */
+int sfpmpi_operation_carry(sfpmpi_star_t *star, const sfpmpi_call_t *call, sfpmpi_form_t form, MPI_Request *request_p);
 
 /* Lets others use the operation, which is not active. */
 void sfpmpi_operation_give_back(sfpmpi_operation_t *operation);
@@ -77,8 +78,5 @@ int sfpmpi_operation_begin(sfpmpi_operation_t *operation);
 /* Waits at most that long, also for MPI's own progress; negative: until it has ended. Returns whether it has ended: its
  * error is in operation->error. */
 bool sfpmpi_operation_wait(sfpmpi_operation_t *operation, int64_t timeout_ns);
-
-/* A blocking call: makes, begins and ends an operation. Returns an error code of MPI, or SFPMPI_TO_MPI. */
-int sfpmpi_operation_run(sfpmpi_star_t *star, const sfpmpi_call_t *call);
 
 #endif

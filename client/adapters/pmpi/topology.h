@@ -25,14 +25,17 @@ typedef struct sfpmpi_star {
   struct sfpmpi_operation *idle; /* operations for reuse */
 } sfpmpi_star_t;
 
+/* What MPI carries for a communicator that sfd carries. */
+typedef enum sfpmpi_left { SFPMPI_LEFT_COPIES, SFPMPI_LEFT_LARGE, SFPMPI_NLEFT } sfpmpi_left_t;
+
 /* Exists until the communicator is freed and none of its requests is left. */
 typedef struct sfpmpi_topology {
   MPI_Comm comm;     /* MPI_COMM_WORLD after the communicator was freed: its error handler reports errors */
   int users;         /* the communicator, and operations */
   sf_group_t *group; /* NULL: all processes of the job */
   char made[80];     /* by which function, called where */
-  bool copied;       /* by MPI_Comm_idup */
-  int *numbers;      /* memory of the numbers of roots and leaves */
+  bool left[SFPMPI_NLEFT];
+  int *numbers; /* memory of the numbers of roots and leaves */
   sfpmpi_star_t alltoall;
   sfpmpi_star_t allgather;
 } sfpmpi_topology_t;
@@ -55,21 +58,19 @@ static inline sfpmpi_topology_t *sfpmpi_topology_find(MPI_Comm comm)
 
 void sfpmpi_topology_free(sfpmpi_topology_t *topology);
 
-/* References of operations. With the lock of the job held. */
-static inline void sfpmpi_topology_hold(sfpmpi_topology_t *topology)
-{
-  topology->users++;
-}
-
+/* Ends a reference. */
 static inline void sfpmpi_topology_release(sfpmpi_topology_t *topology)
 {
-  if (--topology->users == 0)
+  sfpmpi_lock();
+  bool last = --topology->users == 0;
+  sfpmpi_unlock();
+  if (__builtin_expect(last, false))
     sfpmpi_topology_free(topology);
 }
 
-/* Tells sfctl the name of a communicator, which has changed; that it has copies which MPI carries. */
+/* Tells sfctl the name of a communicator, which has changed; that MPI carries something. */
 void sfpmpi_topology_describe(MPI_Comm comm);
-void sfpmpi_topology_leave_copies(MPI_Comm comm);
+void sfpmpi_topology_leave(MPI_Comm comm, sfpmpi_left_t what);
 
 /* Before MPI_Finalize: forgets all communicators. */
 void sfpmpi_topologies_leave(void);

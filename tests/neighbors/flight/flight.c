@@ -1,15 +1,21 @@
-/* Many neighborhood collectives in flight, and threads. Each process of a periodic ring sends blocks that tell who sent
- * them, in which call, and checks what it receives. Plain MPI.
+/* Many neighborhood collectives in flight, threads, and memory of devices. Each process of a periodic ring sends blocks
+ * that tell who sent them, in which call, and checks what it receives. Plain MPI.
  *
  * usage: flight orders     processes wait for many operations in different orders
  *        flight elsewhere  half of the processes wait in other functions of MPI for the others to end theirs
  *        flight threads    two threads at the same time, each on a communicator of its own
- *        flight handed     one thread begins, another one waits */
+ *        flight handed     one thread begins, another one waits
+ *        flight fork       children that call no MPI, and end, while many operations are in flight
+ *        flight devices    half of the processes have their blocks in memory of a device, of the driver SFTEST_DRIVER
+ */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifdef OPEN_MPI
@@ -213,12 +219,77 @@ static void run_handed(int n)
   free_flight(&flight);
 }
 
+/* ---- Children ---------------------------------------------------------------------------------------------------- */
+
+static void run_fork(int n)
+{
+  flight_t flight;
+  int status = -1;
+  make_flight(&flight, n);
+  for (int i = 0; i < MANY; i++)
+    begin(&flight, i, i);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    void *room = malloc((size_t)n * 1000);
+    exit(room != NULL ? 0 : 1);
+  }
+  if (waitpid(child, &status, 0) != child || status != 0) {
+    fprintf(stderr, "rank %d: the child ended with status 0x%x\n", rank, (unsigned)status);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  wait_in_order(&flight, 3);
+  for (int i = 0; i < MANY; i++)
+    check(&flight, i, i);
+  free_flight(&flight);
+}
+
+/* ---- Memory of devices ------------------------------------------------------------------------------------------- */
+
+typedef void *alloc_t(int device, size_t len_bytes);
+typedef void copy_t(void *to, const void *from, size_t len_bytes);
+
+/* Two values for each neighbor, the second one behind a gap. */
+static void run_devices(int n)
+{
+  flight_t flight;
+  int room[4 * LARGE] = {0}, count = 2 * n;
+  size_t bytes = 2 * (size_t)count * sizeof(int);
+  MPI_Datatype vector, spread;
+  void *driver = dlopen(getenv("SFTEST_DRIVER"), RTLD_NOW | RTLD_GLOBAL);
+  alloc_t *alloc = driver != NULL ? (alloc_t *)dlsym(driver, "sftest_cuda_alloc") : NULL;
+  copy_t *copy = driver != NULL ? (copy_t *)dlsym(driver, "sftest_cuda_copy") : NULL;
+  if (alloc == NULL || copy == NULL)
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  make_flight(&flight, n);
+  bool mine = rank % 2 == 0;
+  int *out = mine ? alloc(0, bytes) : calloc(1, bytes), *in = mine ? alloc(0, bytes) : calloc(1, bytes);
+  for (int stride = 1; stride <= 2; stride++) {
+    must(MPI_Type_vector(n, 1, stride, MPI_INT, &vector), "MPI_Type_vector");
+    must(MPI_Type_create_resized(vector, 0, (MPI_Aint)sizeof(int) * stride * n, &spread), "MPI_Type_create_resized");
+    must(MPI_Type_commit(&spread), "MPI_Type_commit");
+    fill(&flight, 0, stride);
+    for (int i = 0; i < count; i++)
+      room[stride * i] = flight.sent[0][i];
+    copy(out, room, bytes);
+    must(MPI_Neighbor_alltoall(out, 1, spread, in, 1, spread, flight.ring), "MPI_Neighbor_alltoall");
+    copy(room, in, bytes);
+    for (int i = 0; i < count; i++)
+      flight.received[0][i] = room[stride * i];
+    check(&flight, 0, stride);
+    must(MPI_Type_free(&vector), "MPI_Type_free");
+    must(MPI_Type_free(&spread), "MPI_Type_free");
+  }
+  free_flight(&flight);
+}
+
 int main(int argc, char *argv[])
 {
   static const struct {
     const char *name;
     void (*run)(int n);
-  } cases[] = {{"orders", run_orders}, {"elsewhere", run_elsewhere}, {"threads", run_threads}, {"handed", run_handed}};
+  } cases[] = {{"orders", run_orders}, {"elsewhere", run_elsewhere}, {"threads", run_threads},
+               {"handed", run_handed}, {"fork", run_fork},           {"devices", run_devices}};
   int level, ran = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -6,13 +6,16 @@ set -eu
 here=$(dirname "$(dirname "$(realpath "$0")")")
 # shellcheck source=tests/system/sfrun.sh
 . "$here/sfrun.sh"
-[ -z "${SANITIZE-}" ] || { echo "skipped: the sanitizers' reports about MPI itself would drown ours"; exit 77; }
 [ -x "$BUILD/sfd" ] || { echo "skipped: no $BUILD/sfd"; exit 77; }
 unset "${!SF_MPI_@}" LD_PRELOAD
 # Its component treematch hangs now and then in MPI_Dist_graph_create, without sfd as well.
 export OMPI_MCA_topo=basic
 # A fixed one as a rule, because MPIs' own functions, with which results are compared, have faults, too.
 seed=${SF_TEST_SEED-1000}
+# MPI is not made with sanitizers: it leaks, and synchronises in ways that the thread sanitizer does not see. Programs
+# load the sanitizer's library first of their own, but behind what is preloaded.
+export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0:verify_asan_link_order=0
+export TSAN_OPTIONS=${TSAN_OPTIONS-}:ignore_noninstrumented_modules=1
 nmpis=0
 
 # with_neighbors OPTION... PROGRAM ARGUMENT...
@@ -77,11 +80,24 @@ check_without() {
   expect_err "$mpi, required without a daemon" "SF_MPI_NEIGHBORS=require, but MPI would carry"
 }
 
-# More operations than sfd hands over when they begin, threads, and operations that another thread ends.
+# More operations than sfd hands over when they begin, threads, operations that another thread ends, children; and blocks
+# in memory of a device, on some processes.
 check_flight() {
-  SF_MPI_NEIGHBORS=require with_neighbors -n 3 --nodes 2 -- "$programs/flight" orders elsewhere threads handed
-  expect_rc "$mpi, many in flight, and threads" 0
-  expect_out "$mpi, many in flight, and threads" ok
+  local part
+  for part in "orders elsewhere" "threads" "handed fork"; do
+    # shellcheck disable=SC2086 # several words
+    SF_MPI_NEIGHBORS=require with_neighbors -n 3 --nodes 2 -- "$programs/flight" $part
+    expect_rc "$mpi, many in flight, and threads: $part" 0
+    expect_out "$mpi, many in flight, and threads: $part" ok
+  done
+  export SFTEST_DRIVER=$BUILD/tests/cuda/libcuda.so.1
+  if [ ! -e "$SFTEST_DRIVER" ]; then
+    echo "part skipped: memory of devices: the plugin for CUDA was not built"
+    return
+  fi
+  SF_MPI_NEIGHBORS=require with_neighbors -n 3 -- "$programs/flight" devices
+  expect_rc "$mpi, memory of devices" 0
+  expect_out "$mpi, memory of devices" ok
 }
 
 # What sfd leaves to MPI works, and sfctl says why it does.
@@ -90,8 +106,12 @@ check_refused() {
   OMPI_MCA_rmaps_base_oversubscribe=1 with_neighbors -n 3 -- "$programs/refused" "env -u LD_PRELOAD $BUILD/sfctl graphs"
   expect_rc "$mpi, left to MPI" 0
   for text in "copied alltoall; copies by MPI_Comm_idup: left to MPI" "odd left to MPI, neighbors disagree" \
-    "of two worlds left to MPI, processes of other jobs"; do
-    [[ $out == *"$text"* || ($mpi == mpich && $text == *worlds*) ]] || fail "$mpi, left to MPI: expected '$text'"
+    "copied with info alltoall; copies by MPI_Comm_idup: left to MPI" \
+    "large allgather; calls with large counts: left to MPI" "of two worlds left to MPI, processes of other jobs"; do
+    case $mpi,$text in
+    mpich,*worlds* | openmpi,*info* | openmpi,large*) continue ;; # Open MPI 4 is no MPI 4; MPICH's launcher spawns nothing
+    esac
+    [[ $out == *"$text"* ]] || fail "$mpi, left to MPI: expected '$text'"
   done
 }
 
@@ -107,6 +127,16 @@ check_death() {
     [ $mpi = openmpi ] || [ -e "$found/$rank" ] || continue
     [ "$(cat "$found/$rank")" = "handled, rank 1" ] || fail "$mpi, death of a process: rank $rank"
   done
+}
+
+# A program of the other MPI is told so, instead of crashing.
+check_other_mpi() {
+  local other=openmpi name=MPICH
+  [ $mpi = openmpi ] && other=mpich name="Open MPI"
+  [ -x "$BUILD/tests/neighbors/$other/differential" ] || return 0
+  with_neighbors -n 1 -- "$BUILD/tests/neighbors/$other/differential" --rounds 1
+  [ "$rc" -ne 0 ] || fail "$mpi, a program of $other"
+  expect_err "$mpi, a program of $other" "the preloaded library is for $name, but the program uses"
 }
 
 # A Python program, by the MPI that its mpi4py has been built for.
@@ -149,6 +179,10 @@ for mpi in openmpi mpich; do
     echo "part skipped: $mpi: its compiler or mpirun.$mpi is not installed"
     continue
   fi
+  if [ $mpi = mpich ] && [[ ${SANITIZE-} == *thread* ]]; then
+    echo "part skipped: mpich: processes with the thread sanitizer crash when they exit, also without sfd"
+    continue
+  fi
   nmpis=$((nmpis + 1))
   [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   compare 1 6
@@ -158,10 +192,12 @@ for mpi in openmpi mpich; do
   compare 4 8 --nodes 2
   compare 3 8 --nodes 3
   check_flight
+  [ -z "${SANITIZE-}" ] || continue # the following is about MPI's part
   check_refused
   check_fortran
   check_without
   check_death
+  check_other_mpi
   check_python
   [ $mpi = mpich ] || check_petsc "$BUILD/examples/petsc_cg" -points 8
   [ $mpi = mpich ] || check_petsc "$BUILD/tests/petsc/cases" -only routines
