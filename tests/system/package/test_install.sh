@@ -31,6 +31,11 @@ for program in sfd sfctl sfrun; do
   "$root$prefix/bin/$program" --version | grep -qF "$version" || fail "$program --version doesn't say $version"
 done
 
+LD_LIBRARY_PATH='' SF_SOCKET=$root/none "$root$prefix/bin/sfctl" doctor >"$root/doctor" || true
+grep -q "^warning  library .*/libsfclient.so.*the loader does not find it" "$root/doctor" ||
+  fail "sfctl doctor: $(grep library "$root/doctor")"
+rm "$root/doctor"
+
 # ---- Files for systemd ----
 
 unit=$root$prefix/lib/systemd/system/sfd.service
@@ -193,6 +198,14 @@ find_package(sfclient $version REQUIRED)
 add_executable(program ../program.c)
 target_link_libraries(program sfclient::sfclient)
 END
+  if [ -e "$root$libdir/libsfclient_mpi.so" ]; then
+    printf '#include <sf/sf_mpi.h>\n%s\n' "int main(void) { return sf_mpi_init == NULL || MPI_Init == NULL; }" >"$root/project/mpi.c"
+    cat >>"$root/project/CMakeLists.txt" <<END
+find_package(sfclient $version REQUIRED COMPONENTS mpi)
+add_executable(mpi mpi.c)
+target_link_libraries(mpi sfclient::mpi)
+END
+  fi
   cmake -S "$root/project" -B "$root/project" -DCMAKE_PREFIX_PATH="$root$prefix" \
     -Dsfclient_DIR="$root$libdir/cmake/sfclient" >"$root/project/log" 2>&1 &&
     cmake --build "$root/project" >>"$root/project/log" 2>&1 || fail "CMake: $(tail -n 20 "$root/project/log")"

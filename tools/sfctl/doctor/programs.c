@@ -12,6 +12,7 @@
 #include "shm/base/error.h"
 #include "tools/sfctl/doctor/doctor.h"
 #include "tools/sfrun/mpi/mpi.h"
+#include "tools/sfrun/mpi/neighbors.h"
 #include "tools/sfrun/process/capture.h"
 #include "tools/sfrun/process/process.h"
 #include "tools/sfrun/sfd_command.h"
@@ -133,31 +134,11 @@ static bool load(const char *name, char path[PATH_MAX], char version[VERSION_SIZ
   return true;
 }
 
-/* As installed, or as built. */
-static bool find_beside(char directory[PATH_MAX], char path[PATH_MAX], char version[VERSION_SIZE])
-{
-  char own[PATH_MAX], name[PATH_MAX + sizeof "/../lib/" LIBRARY];
-  static const char *const below[] = {"", "/../lib"};
-  ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-  if (length <= 0)
-    return false;
-  own[length] = '\0';
-  *strrchr(own, '/') = '\0';
-  for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-    snprintf(name, sizeof name, "%s%s/" LIBRARY, own, below[i]);
-    if (access(name, R_OK) != 0 || !load(name, path, version))
-      continue;
-    snprintf(directory, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
-    return true;
-  }
-  return false;
-}
-
 static void examine_library(sfctl_report_t *report)
 {
-  char path[PATH_MAX], directory[PATH_MAX], version[VERSION_SIZE];
+  char path[PATH_MAX], installed[PATH_MAX], version[VERSION_SIZE];
   bool loads = load(LIBRARY, path, version);
-  if (!loads && !find_beside(directory, path, version)) {
+  if (!loads && !(sfrun_library_find(LIBRARY, installed) && load(installed, path, version))) {
     sfctl_report_add(report, "library", SFCTL_FINE, "no " LIBRARY ": programs linked with libsfclient.a need none");
   } else if (strcmp(version, own_version) != 0) {
     sfctl_report_add(report, "library", SFCTL_PROBLEM, "%.300s: version %s, but this is sfctl %s", path, version,
@@ -166,7 +147,7 @@ static void examine_library(sfctl_report_t *report)
   } else if (!loads) {
     sfctl_report_add(report, "library", SFCTL_WARNING, "%.300s: version %s, but the loader does not find it", path,
                      version);
-    sfctl_report_advise(report, "run ldconfig, or add %.180s to LD_LIBRARY_PATH", directory);
+    sfctl_report_advise(report, "run ldconfig, or add %.*s to LD_LIBRARY_PATH", (int)(strrchr(path, '/') - path), path);
   } else {
     sfctl_report_add(report, "library", SFCTL_FINE, "%.300s: version %s", path, version);
   }

@@ -2,7 +2,6 @@
 #include "tools/sfrun/mpi/neighbors.h"
 
 #include <dirent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +31,14 @@ static bool look(const char *folder, const char *place, const char *name, char p
   return realpath(path, path_p) != NULL;
 }
 
-/* Looks beside sfrun and where libraries are installed: below a folder of the architecture, too. */
-static bool find(const char *folder, const char *name, char path_p[PATH_MAX])
+bool sfrun_library_find(const char *name, char path_p[PATH_MAX])
 {
-  char lib[PATH_MAX + sizeof "/../lib"];
+  char folder[PATH_MAX], lib[PATH_MAX + sizeof "/../lib"];
+  ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+  if (length <= 0)
+    return false;
+  folder[length] = '\0';
+  *strrchr(folder, '/') = '\0';
   if (look(folder, ".", name, path_p) || look(folder, "../lib", name, path_p) || look(folder, "../lib64", name, path_p))
     return true;
   snprintf(lib, sizeof lib, "%s/../lib", folder);
@@ -50,18 +53,13 @@ static bool find(const char *folder, const char *name, char path_p[PATH_MAX])
 
 sf_status_t sfrun_neighbors_preload(sfrun_mpi_t mpi, char variable_p[SFRUN_PRELOAD_BYTES])
 {
-  char self[PATH_MAX], path[PATH_MAX];
+  char path[PATH_MAX];
   const char *name = library_of(mpi), *others = getenv("LD_PRELOAD");
   if (name == NULL)
     return sfshm_error(SF_ERR_UNSUPPORTED, "--neighbors: mpirun is of %s, there are libraries for Open MPI and MPICH",
                        sfrun_mpi_name(mpi));
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (length < 0)
-    return sfshm_error_errno(SF_ERR_SYS, "--neighbors: where sfrun itself is");
-  self[length] = '\0';
-  *strrchr(self, '/') = '\0';
-  if (!find(self, name, path))
-    return sfshm_error(SF_ERR_NOT_FOUND, "--neighbors: no %s in %s, beside sfrun, or in ../lib from there", name, self);
+  if (!sfrun_library_find(name, path))
+    return sfshm_error(SF_ERR_NOT_FOUND, "--neighbors: no %s beside sfrun, or in ../lib from there", name);
   bool more = others != NULL && *others != '\0';
   int bytes = snprintf(variable_p, SFRUN_PRELOAD_BYTES, "LD_PRELOAD=%s%s%s", path, more ? ":" : "", more ? others : "");
   if (bytes >= SFRUN_PRELOAD_BYTES)
