@@ -62,7 +62,7 @@ finds_libraries = LDFLAGS='$(LDFLAGS) -Wl,--disable-new-dtags,-rpath,$(subst $(e
 	../../.. ../../../..,\$$$$ORIGIN/$(up)/lib))'
 MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
 $(BUILD)/mpich/sfperf: FORCE
-	@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
+	+@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
 gpu-bundle: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(if $(MPICH_MPICC),:,echo "sfperf for other machines needs MPICH: mpicc.mpich was not found"; exit 1)

@@ -114,7 +114,8 @@ void sftest_sfctl(const char *socket, const char *const words[], int code)
 
 void sftest_expect_in(const char *text, const char *wanted)
 {
-  ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in: %.3000s", wanted, text);
+  ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in: %.3000s messages: %.1000s", wanted, text,
+                sftest_sfctl_err);
 }
 
 int sftest_count_lines(const char *text)

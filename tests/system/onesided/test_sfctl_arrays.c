@@ -98,7 +98,7 @@ START_TEST(arrays)
   scene->stopped = true;
   sftest_await(&scene->nready, 2 * RANKS);
   sftest_sleep_ms(300);
-  sftest_sfctl_start(&run, socket, WORDS("stuck", "--threshold", "0.2", "--timeout", "1"), NULL);
+  sftest_sfctl_start(&run, socket, WORDS("stuck", "--threshold", "0.2", "--timeout", "3"), NULL);
   sftest_sfctl_finish(&run);
   kill(cluster.nodes[1].pid, SIGCONT);
   ck_assert_int_eq(sftest_sfctl_code, 1);
