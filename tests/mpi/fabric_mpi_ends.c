@@ -137,9 +137,18 @@ int sched_yield(void)
   return (int)syscall(SYS_sched_yield);
 }
 
+/* The thread may have come too late to yield after the last message. */
 static bool has_been_held(void)
 {
+  if (!is_held && !peers_nodes[1].sending)
+    peers_send_bytes(1, PEERS_TOKEN);
   return is_held;
+}
+
+/* It has sent one token more than this node. */
+static bool is_node_1_here(void)
+{
+  return peers_nodes[1].received > peers_nodes[1].sent;
 }
 
 static bool is_flagged(void)
@@ -152,11 +161,12 @@ static bool is_failing(void)
   return peers_nodes[1].failings > 0;
 }
 
-/* The user is told before the progress thread knows. */
+/* The user is told before the progress thread knows. Node 1 has left the barrier before: it may need this thread to
+ * receive its token. */
 static void see_failing(void)
 {
+  peers_run_until(is_node_1_here);
   hold = true;
-  peers_send_bytes(1, PEERS_TOKEN); /* wakes the thread */
   peers_run_until(has_been_held);
   int fd = open(flag_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0)
@@ -174,6 +184,7 @@ static void check_cut_while_held(void)
   if (peers_fabric->node == 0) {
     see_failing();
   } else if (peers_fabric->node == 1) {
+    peers_send_bytes(0, PEERS_TOKEN);
     peers_run_until(is_flagged);
     cut_links();
   }

@@ -135,7 +135,8 @@ fi
 
 # ---- Library ----
 
-declared=$("${CC:-gcc}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |
+read -ra compiler <<<"${CC:-gcc}" # may be several words
+declared=$("${compiler[@]}" -E -P -Ishm/include -Iclient/include client/include/sf/sf.h |
   grep -oE '\bsf_[a-z0-9_]+\(|\*const SF_[A-Z0-9_]+' | sed 's/^\*const //; s/($//' | sort)
 exported=$(nm -D --defined-only "$root$libdir/libsfclient.so" |
   awk '$2 != "A" && $3 !~ /@@?SFCLIENT_PRIVATE$/ { sub(/@.*/, "", $3); print $3 }' | sort)
@@ -164,7 +165,7 @@ END
 compile_and_run() {
   local name=$1
   shift
-  "${CC:-gcc}" -Wall -Wextra -Werror "$root/program.c" -o "$root/$name" "$@"
+  "${compiler[@]}" -Wall -Wextra -Werror "$root/program.c" -o "$root/$name" "$@"
   [ "$("$root/$name")" = "$version" ] || fail "$name: the library's version is not $version"
 }
 
