@@ -61,11 +61,7 @@ empty :=
 finds_libraries = LDFLAGS='$(LDFLAGS) -Wl,--disable-new-dtags,-rpath,$(subst $(empty) ,:,$(foreach up,.. ../.. \
 	../../.. ../../../..,\$$$$ORIGIN/$(up)/lib))'
 MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
-# Objects without MPI are the same with any.
-objects_without_mpi = $(client_objects) $(tool_objects) $(report_objects)
-$(BUILD)/mpich/sfperf: $(objects_without_mpi) FORCE
-	@mkdir -p $(@D)
-	@cd $(BUILD) && cp -au --parents proto compile.stamp $(patsubst $(BUILD)/%,%,$(objects_without_mpi)) $(@D:$(BUILD)/%=%)
+$(BUILD)/mpich/sfperf: FORCE
 	+@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
 gpu-bundle: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
