@@ -198,7 +198,7 @@ with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(t
 TESTS = $(filter-out $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),$(tests) $(fuzzers)) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
 
 .PHONY: all pictures examples demo check check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
-	run-tests run-fuzz FORCE
+	tsan-programs test-programs run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
 		$(pmpi_libraries) $(examples)

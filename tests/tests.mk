@@ -81,10 +81,14 @@ check-gpu-dry: deps
 asan: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS='-O1 -g' run-tests
 
-tsan: deps
-	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' run-tests
+# The programs alone may be built before.
+tsan: target = run-tests
+tsan-programs: target = test-programs
+tsan tsan-programs: deps
+	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' $(target)
 
-run-tests: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
+test-programs: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
+run-tests: test-programs
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
 
 # Beside a second MPI, too, if it is installed.
