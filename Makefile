@@ -192,11 +192,6 @@ tools_library := $(BUILD)/libsftools.a
 help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)/libsftest-fabric.a
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
-# What make check runs. Models and the sanitizers have nothing to say to each other; nor have the thread sanitizer, which
-# makes them thirty times slower, and tests with one thread.
-with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(tests))
-TESTS = $(filter-out $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),$(tests) $(fuzzers)) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
-
 .PHONY: all pictures examples demo check check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	tsan-programs test-programs run-tests run-fuzz FORCE
 

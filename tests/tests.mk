@@ -87,6 +87,11 @@ tsan-programs: target = test-programs
 tsan tsan-programs: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g' $(target)
 
+# What make check runs. Models and the sanitizers have nothing to say to each other; nor have the thread sanitizer, which
+# makes them thirty times slower, and tests with one thread.
+with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(tests))
+TESTS = $(filter-out $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),$(tests) $(fuzzers)) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
+
 test-programs: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 run-tests: test-programs
 	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
