@@ -296,7 +296,7 @@ static inline bool sfshm_lane_has_answered(const sfshm_lane_rx_t *rx)
   return rx->told == rx->received;
 }
 
-/* Prefetches the message that follows the next one, for a caller who is about to take that: a writer who runs ahead has
+/* Prefetches the message behind the next one. Call before taking the next one: a writer that runs ahead has
  * posted both. */
 static inline void sfshm_lane_fetch_following(const sfshm_lane_rx_t *rx)
 {
