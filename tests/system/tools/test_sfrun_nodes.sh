@@ -226,6 +226,15 @@ eventually is_written "$work/out" || fail "killed beside its daemon: not ready"
 kill -9 $pid
 collect
 eventually is_missing "$TMPDIR/sfrun-killed" || fail "killed beside its daemon: left behind"
+# The same while the daemon starts: nobody is left to be told that it is ready.
+mkfifo "$work/unread"
+exec {reader}<>"$work/unread" {unread}>"$work/unread" {reader}<&-
+rc=0
+"$sfrun" --as-daemon "$TMPDIR/sfrun-unread" 1 -- "$work/sfd" >&$unread 2>"$work/err" </dev/null || rc=$?
+exec {unread}>&-
+expect_rc "ready, unread" 125
+expect_err "ready, unread" "standard output: Broken pipe"
+is_missing "$TMPDIR/sfrun-unread" || fail "ready, unread: left behind"
 
 # ---- Hosts ----
 

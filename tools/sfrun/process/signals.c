@@ -15,8 +15,11 @@ sf_status_t sfrun_signals_open(int *fd_p)
   sigemptyset(&set);
   for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
     sigaddset(&set, waited_for[i]);
+  /* Who writes to a reader that has gone gets an error, and still cleans up. */
+  sigset_t blocked = set;
+  sigaddset(&blocked, SIGPIPE);
   signal(SIGCHLD, SIG_DFL);
-  sigprocmask(SIG_BLOCK, &set, &initial_mask);
+  sigprocmask(SIG_BLOCK, &blocked, &initial_mask);
   int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd < 0)
     return sfshm_error_errno(SF_ERR_SYS, "signalfd");

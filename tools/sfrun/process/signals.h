@@ -7,8 +7,8 @@
 
 #include <sf/sf_status.h>
 
-/* Blocks SIGCHLD and forwarded signals (INT, TERM, HUP, USR1, USR2), and opens a descriptor for them, until sfrun ends.
- * */
+/* Blocks SIGCHLD and forwarded signals (INT, TERM, HUP, USR1, USR2), and opens a descriptor for them, until sfrun ends;
+ * SIGPIPE is blocked, too. */
 sf_status_t sfrun_signals_open(int *fd_p);
 
 /* False: none. Never blocks. */
