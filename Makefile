@@ -277,7 +277,8 @@ $(archives): $(BUILD)/link.stamp
 $(BUILD)/sfd: $(daemon_objects) $(shared_objects)
 $(BUILD)/sfctl: $(sfctl_objects) $(sfrun_objects_of_sfctl) $(client_library)
 $(BUILD)/sfrun: $(sfrun_objects) $(client_library)
-$(BUILD)/sfperf: $(sfperf_objects) $(tool_objects) $(report_objects) $(client_library)
+sfperf_libraries = $(tool_objects) $(report_objects) $(client_library)
+$(BUILD)/sfperf: $(sfperf_objects) $(sfperf_libraries)
 $(examples): $(BUILD)/examples/%: $(BUILD)/obj/docs/examples/%.o $(example_common) $(adapter_library) $(client_library)
 
 LIBS = $(CLIENT_LIBS)

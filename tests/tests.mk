@@ -61,8 +61,9 @@ empty :=
 finds_libraries = LDFLAGS='$(LDFLAGS) -Wl,--disable-new-dtags,-rpath,$(subst $(empty) ,:,$(foreach up,.. ../.. \
 	../../.. ../../../..,\$$$$ORIGIN/$(up)/lib))'
 MPICH_MPIEXEC := $(firstword $(shell command -v mpiexec.mpich mpiexec.hydra))
-$(BUILD)/mpich/sfperf: FORCE
-	+@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' $(finds_libraries) $@
+$(BUILD)/mpich/sfperf: $(sfperf_libraries) FORCE
+	+@$(SUBMAKE) BUILD=$(BUILD)/mpich MPICC='$(MPICH_MPICC)' CFLAGS='$(CFLAGS)' sfperf_libraries='$(sfperf_libraries)' \
+		$(finds_libraries) $@
 gpu-bundle: deps
 	@$(if $(NVCC),:,echo "no support for CUDA devices was built: nvcc was not found"; exit 1)
 	@$(if $(MPICH_MPICC),:,echo "sfperf for other machines needs MPICH: mpicc.mpich was not found"; exit 1)

@@ -23,7 +23,7 @@ static sf_status_t take_sfd_option(const sftool_option_t *option, void *options,
 static const sftool_option_t rows[] = {
     {"help", NULL, "print this and end", SFTOOL_FLAG, FIELD(help)},
     {"version", NULL, "print the version and end", SFTOOL_FLAG, FIELD(version)},
-    {"quiet", NULL, "do not print what is added to mpirun's command line", SFTOOL_FLAG, FIELD(quiet)},
+    {"quiet", NULL, "do not print the words that sfrun adds to mpirun's command line", SFTOOL_FLAG, FIELD(quiet)},
     {"job", "NAME", "name of the job, as sfctl shows it; default: the program's, and a random number", SFTOOL_OWN,
      .parse = take_job},
     {"launcher", "mpirun|local", "mpirun (default), or local: sfrun starts the ranks itself, without MPI",

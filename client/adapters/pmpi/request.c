@@ -1,5 +1,5 @@
-/* Requests: see request.h; and entry points that start, complete and free requests. An array may have MPI's own
- * requests and those of this library, which to MPI are always inactive. Any thread that may call MPI. */
+/* Requests: see request.h; and entry points that start, complete and free requests. An array may mix MPI's own requests
+ * with those of this library, which MPI always takes for inactive. Any thread that may call MPI. */
 #include "client/adapters/pmpi/request.h"
 
 #include <stdatomic.h>

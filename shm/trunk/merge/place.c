@@ -194,7 +194,8 @@ static int64_t list_dense(const sfshm_owner_t *owner, uint32_t staged[])
   return n;
 }
 
-/* A root's first value has a position behind those of all roots before. */
+/* Roots are in order, and the first value of each has a greater position than those of all roots before it: comparing
+ * with the list's last element is enough to leave out repetitions. */
 static int64_t list_sparse(const sfshm_owner_t *owner, uint32_t staged[])
 {
   int64_t n = 0, end = owner->nvalues;

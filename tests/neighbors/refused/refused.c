@@ -1,7 +1,8 @@
-/* What sfd leaves to MPI: a copy by MPI_Comm_idup, or by MPI_Comm_idup_with_info; calls with large counts; a
- * communicator whose processes disagree about who sends to whom; one with processes that were spawned, also without the
- * library, and the same when a process's library has no memory. All but the one of disagreeing processes must work;
- * then the first process runs the command, which sees them. Plain MPI, one thread.
+/* Communicators and calls that sfd leaves to MPI: a copy by MPI_Comm_idup, or by MPI_Comm_idup_with_info; calls with
+ * large counts; a communicator whose processes disagree about who sends to whom; and communicators with processes that
+ * were spawned, with and without the library, also while a process's library has no memory. Exchanges must work on all
+ * but the one whose processes disagree; then the first process runs the command, which looks at them. Plain MPI, one
+ * thread.
  *
  * usage: refused COMMAND */
 #include <dlfcn.h>
