@@ -365,9 +365,9 @@ static void count_received(sfc_lane_t *lane, const sf_request_t *request)
     sfshm_count(&lane->counts->bytes_saved, (uint64_t)lane->trunk->extra_leaf.n * request->value_bytes);
 }
 
-/* Whether the daemon owes the sender credit, as the sender's next message may be a large one. Call this after the request
- * for credit was submitted. The barrier pairs with that of sfshm_ring_arm: either the loads see the message that makes
- * credit due, or the daemon, which counted that message before it slept, has looked at the ring since. */
+/* Whether the daemon owes the sender credit, as the sender's next message may be a large one. Call this after the
+ * request for credit was submitted. The barrier pairs with that of sfshm_ring_arm: either the loads see the message
+ * that makes credit due, or the daemon, which counted that message before it slept, has looked at the ring since. */
 static bool credit_is_due(const sfshm_flow_t *flow, uint64_t message)
 {
   sfshm_publish_barrier();

@@ -9,8 +9,8 @@
 
 #include "tools/sfrun/mpi/mpi.h"
 
-/* Finds a library of this installation: beside this program, else in ../lib or ../lib64, else in a folder of ../lib, such
- * as ../lib/x86_64-linux-gnu. */
+/* Finds a library of this installation: beside this program, else in ../lib or ../lib64, else in a folder of ../lib,
+ * such as ../lib/x86_64-linux-gnu. */
 bool sfrun_library_find(const char *name, char path_p[PATH_MAX]);
 
 #define SFRUN_PRELOAD_BYTES (2 * PATH_MAX)
