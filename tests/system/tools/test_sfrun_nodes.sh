@@ -232,6 +232,7 @@ exec {reader}<>"$work/unread" {unread}>"$work/unread" {reader}<&-
 rc=0
 "$sfrun" --as-daemon "$TMPDIR/sfrun-unread" 1 -- "$work/sfd" >&$unread 2>"$work/err" </dev/null || rc=$?
 exec {unread}>&-
+err=$(<"$work/err")
 expect_rc "ready, unread" 125
 expect_err "ready, unread" "standard output: Broken pipe"
 is_missing "$TMPDIR/sfrun-unread" || fail "ready, unread: left behind"

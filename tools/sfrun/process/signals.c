@@ -15,7 +15,7 @@ sf_status_t sfrun_signals_open(int *fd_p)
   sigemptyset(&set);
   for (size_t i = 0; i < sizeof waited_for / sizeof *waited_for; i++)
     sigaddset(&set, waited_for[i]);
-  /* Who writes to a reader that has gone gets an error, and still cleans up. */
+  /* A write to a pipe without a reader then fails with an error, and sfrun still cleans up. */
   sigset_t blocked = set;
   sigaddset(&blocked, SIGPIPE);
   signal(SIGCHLD, SIG_DFL);
