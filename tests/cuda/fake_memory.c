@@ -26,11 +26,20 @@ static int protection(void)
   return nopen > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
 }
 
+/* One call for what lies side by side: calls would take most of the time of many tests. */
 static void protect(void)
 {
-  for (sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
-    if (memory->device >= 0)
-      mprotect(memory->mapped, memory->mapped_bytes, protection());
+  char *begin = NULL, *end = NULL;
+  for (sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next) {
+    if (memory->device < 0)
+      continue;
+    if (memory->mapped != end) {
+      mprotect(begin, (size_t)(end - begin), protection());
+      begin = memory->mapped;
+    }
+    end = memory->mapped + memory->mapped_bytes;
+  }
+  mprotect(begin, (size_t)(end - begin), protection());
 }
 
 void sftest_cuda_open_memory(void)
@@ -89,6 +98,19 @@ static size_t round_up(size_t bytes)
   return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
 }
 
+/* The list is in the order of addresses, as far as it is mapped by devices. */
+static void put_in_order(sftest_cuda_memory_t *memory)
+{
+  sftest_cuda_memory_t **link = &sftest_cuda_memories;
+  while (*link != memory)
+    link = &(*link)->next;
+  *link = memory->next;
+  for (link = &sftest_cuda_memories; *link != NULL && (*link)->mapped < memory->mapped;)
+    link = &(*link)->next;
+  memory->next = *link;
+  *link = memory;
+}
+
 void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset)
 {
   memory->mapped_bytes = round_up(offset + memory->length_bytes);
@@ -100,6 +122,7 @@ void sftest_cuda_map_memory(sftest_cuda_memory_t *memory, size_t offset)
     memory->base = memory->mapped;
     memory->length_bytes = memory->told_bytes = memory->mapped_bytes;
   }
+  put_in_order(memory);
 }
 
 void sftest_cuda_map_at(sftest_cuda_memory_t *memory, void *address)
@@ -109,6 +132,7 @@ void sftest_cuda_map_at(sftest_cuda_memory_t *memory, void *address)
   if (memory->mapped == MAP_FAILED)
     abort();
   memory->given = memory->base = memory->mapped;
+  put_in_order(memory);
 }
 
 /* Processes that have others' memory open hold a lock on its file. */

@@ -56,11 +56,29 @@ void sftest_mark_drop(sftest_mark_t *mark)
     free(mark);
 }
 
+/* A queue's thread keeps the memory of devices open from one piece of work to the next, until it waits for anything:
+ * changing the protection for each piece would take longer than the work. */
+static _Thread_local bool has_open;
+
+static void open_memory(void)
+{
+  if (!has_open)
+    sftest_cuda_open_memory();
+  has_open = true;
+}
+
+static void close_memory(void)
+{
+  if (has_open)
+    sftest_cuda_close_memory();
+  has_open = false;
+}
+
 /* As a few threads, one after the other, in any order. */
 static void run_kernel(const sftest_work_t *work)
 {
   int64_t n = 1 + (int64_t)(sftest_cuda_chance() % MAX_LANES), shift = (int64_t)(sftest_cuda_chance() % (uint64_t)n);
-  sftest_cuda_open_memory();
+  open_memory();
   pthread_mutex_unlock(&sftest_cuda_lock);
   sftest_cuda_step = n;
   for (int64_t i = 0; i < n; i++) {
@@ -73,13 +91,13 @@ static void run_kernel(const sftest_work_t *work)
       work->kernel.cg(work->cg);
   }
   pthread_mutex_lock(&sftest_cuda_lock);
-  sftest_cuda_close_memory();
 }
 
 static void wait_for_value(const _Atomic uint32_t *word, uint32_t value)
 {
   while (sftest_cuda_sticky == CUDA_SUCCESS &&
          (int32_t)(atomic_load_explicit(word, memory_order_acquire) - value) < 0) {
+    close_memory();
     pthread_mutex_unlock(&sftest_cuda_lock);
     sleep_us(LOOK_AGAIN_US);
     pthread_mutex_lock(&sftest_cuda_lock);
@@ -100,6 +118,7 @@ static void operate(const sftest_work_t *work)
 
 static void call(const sftest_work_t *work)
 {
+  close_memory();
   while (is_calling)
     pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
   is_calling = true;
@@ -114,9 +133,8 @@ static void call(const sftest_work_t *work)
 
 static void copy_now(const sftest_work_t *work)
 {
-  sftest_cuda_open_memory();
+  open_memory();
   memcpy(work->to, work->from, work->bytes);
-  sftest_cuda_close_memory();
 }
 
 /* A context in which a launch has failed does nothing any more. */
@@ -142,8 +160,10 @@ static void do_work(const sftest_work_t *work)
     operate(work);
     break;
   case AWAIT:
-    while (!work->mark->done)
+    while (!work->mark->done) {
+      close_memory();
       pthread_cond_wait(&sftest_cuda_progress, &sftest_cuda_lock);
+    }
     break;
   case MARK:
     break;
@@ -166,11 +186,14 @@ static void *run_queue(void *argument)
   sftest_queue_t *queue = argument;
   pthread_mutex_lock(&sftest_cuda_lock);
   for (;;) {
-    while (queue->first == NULL)
+    while (queue->first == NULL) {
+      close_memory();
       pthread_cond_wait(&queue->news, &sftest_cuda_lock);
+    }
     sftest_work_t *work = queue->first;
     if (work->staged != NULL || sftest_cuda_chance() % LATE_ONE_IN == 0) {
       uint64_t us = sftest_cuda_chance() % LATE_US;
+      close_memory();
       pthread_mutex_unlock(&sftest_cuda_lock);
       sleep_us(us);
       pthread_mutex_lock(&sftest_cuda_lock);
