@@ -228,9 +228,11 @@ collect
 eventually is_missing "$TMPDIR/sfrun-killed" || fail "killed beside its daemon: left behind"
 # The same while the daemon starts: nobody is left to be told that it is ready.
 mkfifo "$work/unread"
-exec {reader}<>"$work/unread" {unread}>"$work/unread" {reader}<&-
+exec {reader}<>"$work/unread"
+exec {unread}>"$work/unread"
+exec {reader}<&-
 rc=0
-"$sfrun" --as-daemon "$TMPDIR/sfrun-unread" 1 -- "$work/sfd" >&$unread 2>"$work/err" </dev/null || rc=$?
+"$sfrun" --as-daemon "$TMPDIR/sfrun-unread" 1 -- "$work/sfd" 1>&"$unread" 2>"$work/err" </dev/null || rc=$?
 exec {unread}>&-
 err=$(<"$work/err")
 expect_rc "ready, unread" 125
