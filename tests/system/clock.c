@@ -16,6 +16,8 @@
 #define SLOWDOWN 1
 #endif
 
+#define CHOSEN_ONE_IN 3
+
 int64_t sftest_now_ms(void)
 {
   struct timespec now;
@@ -78,6 +80,11 @@ int sftest_scale(int iterations)
 {
   int slowdown = SLOWDOWN * slowdown_here();
   return iterations > slowdown ? iterations / slowdown : 1;
+}
+
+bool sftest_is_chosen(int number)
+{
+  return SLOWDOWN == 1 || sftest_hash2(sftest_seed(), (uint64_t)number) % CHOSEN_ONE_IN == 0;
 }
 
 int64_t sftest_limit_ms(int64_t ms)

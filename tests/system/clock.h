@@ -28,6 +28,9 @@ bool sftest_is_sanitized(void);
 int sftest_scale(int iterations);
 int64_t sftest_limit_ms(int64_t ms);
 
+/* Whether to try a case of a long list: always, but of a build with a sanitizer only a third, chosen at random. */
+bool sftest_is_chosen(int number);
+
 /* Random numbers: splitmix64 (Steele, Lea and Flood 2014). */
 static inline uint64_t sftest_hash(uint64_t x)
 {

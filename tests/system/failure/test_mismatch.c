@@ -282,6 +282,8 @@ static int run_plans(sftest_rank_t *self)
 START_TEST(noticed)
 {
   mismatch_t chosen = mismatches[_i];
+  if (!sftest_is_chosen(_i))
+    return;
   sftest_machine_watch();
   sftest_run_alone(4, run_plans, &chosen);
 }
@@ -295,6 +297,8 @@ START_TEST(noticed_over_nodes)
 {
   sftest_cluster_t cluster;
   mismatch_t chosen = mismatches[_i];
+  if (!sftest_is_chosen(_i))
+    return;
   sftest_machine_watch();
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);

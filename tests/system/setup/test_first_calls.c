@@ -174,7 +174,7 @@ START_TEST(noticed)
                      .forms = {(form_t)((n + _i) % FORM_COUNT), (form_t)((n / FORM_COUNT + n + _i) % FORM_COUNT)},
                      .odd_rank = (n + _i) % RANKS,
                      .shape = (shape_t)(n / 2 % SHAPE_COUNT)};
-      if (a != b && (_i == 0 || n % (NPLACES - 1) == _i - 1))
+      if (a != b && (_i == 0 || n % (NPLACES - 1) == _i - 1) && sftest_is_chosen(n))
         sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, call_differently, &plan);
     }
 }

@@ -9,7 +9,11 @@
 #include "tests/unit/seed.h"
 
 #define NODES 3
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define ROUNDS 12
+#else
 #define ROUNDS 40
+#endif
 #define MESSAGES 400
 
 /* Of a message with done: freed when it is called, so that a sanitizer sees later reads. */
