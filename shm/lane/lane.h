@@ -296,8 +296,8 @@ static inline bool sfshm_lane_has_answered(const sfshm_lane_rx_t *rx)
   return rx->told == rx->received;
 }
 
-/* Prefetches the message behind the next one. Call before taking the next one: a writer that runs ahead has
- * posted both. */
+/* Prefetches the message behind the next one. Call before taking the next one: a writer that runs ahead has posted
+ * both. */
 static inline void sfshm_lane_fetch_following(const sfshm_lane_rx_t *rx)
 {
   __builtin_prefetch(&rx->slots[(rx->received + 1) % SFSHM_LANE_SLOTS]);

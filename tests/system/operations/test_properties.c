@@ -191,27 +191,27 @@ static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
 
 START_TEST(small_graphs)
 {
-  run_over_tcp(&small_sizes, 1, 7000);
+  run_over_tcp(&small_sizes, 1, 14000);
 }
 END_TEST
 
 START_TEST(large_graphs)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
-  run_over_tcp(&large_sizes, 1, 4000);
+  run_over_tcp(&large_sizes, 1, 7000);
 }
 END_TEST
 
 START_TEST(small_graphs_over_nodes)
 {
-  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 5000);
+  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 10000);
 }
 END_TEST
 
 START_TEST(large_graphs_over_nodes)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
-  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 3000);
+  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 5000);
 }
 END_TEST
 
