@@ -178,11 +178,12 @@ static void write_key(char path[96], const char *name, char fill)
   close(fd);
 }
 
-static int make_listener(uint16_t *port_p)
+int sftest_tcp_reserve_port(uint32_t host, uint16_t *port_p)
 {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
   socklen_t size = sizeof address;
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+  ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
   ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
   ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
   *port_p = ntohs(address.sin_port);
@@ -200,7 +201,7 @@ void sftest_tcp_setup(void)
   write_key(sftest_tcp.other_key_file, "other", 'o');
   uv_loop_init(&sftest_tcp.loop);
   for (int i = 0; i < TCP_NODES; i++) {
-    sftest_tcp.listen_fds[i] = make_listener(&sftest_tcp.ports[i]);
+    sftest_tcp.listen_fds[i] = sftest_tcp_reserve_port(INADDR_LOOPBACK, &sftest_tcp.ports[i]);
     sftest_tcp.nodes[i].loop = &sftest_tcp.loop;
   }
 }

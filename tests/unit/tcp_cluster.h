@@ -59,6 +59,9 @@ extern sftest_tcp_cluster_t sftest_tcp;
 void sftest_tcp_setup(void);
 void sftest_tcp_teardown(void); /* all fabrics must have been closed */
 
+/* A socket with a port of the host. It is nobody else's while that is open, but a fabric may be told to bind to it. */
+int sftest_tcp_reserve_port(uint32_t host, uint16_t *port_p);
+
 /* "127.0.0.1:PORT,..." of the first nnodes nodes. */
 const char *sftest_tcp_peers(int nnodes);
 sfd_tcp_options_t sftest_tcp_options(int node, int nnodes);

@@ -157,15 +157,17 @@ START_TEST(what_others_try)
 }
 END_TEST
 
-static int free_port(void)
+/* A port that is nobody else's while *fd_p is open, but that the daemon may be told to listen at. */
+static int reserve_port(int *fd_p)
 {
   struct sockaddr_in address = {.sin_family = AF_INET};
   socklen_t length = sizeof address;
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+  ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
   ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
-  close(fd);
+  *fd_p = fd;
   return ntohs(address.sin_port);
 }
 
@@ -173,12 +175,13 @@ START_TEST(a_port)
 {
   sftest_node_t node;
   char option[64];
-  int port = free_port();
+  int reserved, port = reserve_port(&reserved);
   snprintf(option, sizeof option, "--metrics=127.0.0.1:%d", port);
   sftest_node_start(&node, (const char *const[]){option, NULL});
   ask(NULL, port, GET);
   expect_metrics();
   sftest_node_stop(&node);
+  close(reserved);
 }
 END_TEST
 

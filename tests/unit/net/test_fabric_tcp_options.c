@@ -82,9 +82,10 @@ START_TEST(listens_where_it_is_told)
   static const sfd_fabric_events_t events = {.closed = on_closed};
   static const char *const hosts[] = {"127.0.0.1", "localhost", "0.0.0.0"};
   char address[64];
+  close(sftest_tcp.listen_fds[2]);
+  sftest_tcp.listen_fds[2] = sftest_tcp_reserve_port(INADDR_ANY, &sftest_tcp.ports[2]);
   sfd_tcp_options_t options = sftest_tcp_options(-1, 3);
   snprintf(address, sizeof address, "%s:%u", hosts[_i], sftest_tcp.ports[2]);
-  close(sftest_tcp.listen_fds[2]);
   options.bind = address;
   sftest_tcp_node_t *node = &sftest_tcp.nodes[0];
   ck_assert_msg(sfd_tcp_create(&sftest_tcp.loop, &options, &node->fabric) == SF_OK, "%s", sfshm_error_detail());
@@ -96,7 +97,6 @@ START_TEST(listens_where_it_is_told)
   node->fabric->functions->close(node->fabric);
   sftest_tcp_run_until(is_closed, 1);
   sftest_tcp_destroy(0);
-  sftest_tcp.listen_fds[2] = dup(0);
 }
 END_TEST
 
