@@ -21,6 +21,9 @@
 #include "tools/sfperf/results/record.h"
 #include "tools/sfperf/results/stats.h"
 
+/* Operations before a measurement: sfd makes its graphs, and finds out whether it or MPI is faster. */
+#define WARM_UP 120
+
 #define NTYPES 3
 static const char *const types[NTYPES] = {PETSCSFBASIC, PETSCSFNEIGHBOR, "sfd"};
 static const char *const names[NTYPES] = {"petsc_basic", "petsc_neighbor", "petsc_sfd"};
@@ -200,7 +203,7 @@ static void measure_direction(const bench_t *bench, const char *name, const char
   contenders[NTYPES] =
       (sfperf_contender_t){.name = "rewrite", .run = rewrite, .state = &scatters[NTYPES], .operations = 1};
   for (int t = 0; t < NTYPES; t++)
-    run(&scatters[t], 20); /* sfd makes its graphs after a few */
+    run(&scatters[t], WARM_UP);
   sfperf_measure(&bench->measure, contenders, NTYPES + 1);
   double rewrite_us = sfperf_stats(contenders[NTYPES].samples_us, bench->measure.reps).median;
   for (int t = 0; t < NTYPES; t++)
@@ -282,7 +285,7 @@ static void measure_types(const bench_t *bench, const char *name, const char *op
   for (size_t t = 0; t < NTYPES; t++) {
     contenders[t] =
         (sfperf_contender_t){.name = names[t], .run = run, .state = (char *)states + t * state_bytes, .operations = 1};
-    run(contenders[t].state, warmup); /* sfd makes its graphs after a few operations */
+    run(contenders[t].state, warmup);
   }
   sfperf_measure(&bench->measure, contenders, NTYPES);
   for (int t = 0; t < NTYPES; t++)
@@ -294,8 +297,8 @@ static void measure_matrix(const bench_t *bench, const char *name, PetscInt poin
   product_t products[NTYPES];
   for (int t = 0; t < NTYPES; t++)
     make_product(points, types[t], &products[t]);
-  measure_types(bench, name, "mult", products, sizeof products[0], run_mult, 20);
-  measure_types(bench, name, "mult-transpose", products, sizeof products[0], run_mult_transpose, 20);
+  measure_types(bench, name, "mult", products, sizeof products[0], run_mult, WARM_UP);
+  measure_types(bench, name, "mult-transpose", products, sizeof products[0], run_mult_transpose, WARM_UP);
   for (int t = 0; t < NTYPES; t++) {
     check(MatDestroy(&products[t].matrix));
     check(VecDestroy(&products[t].x));
@@ -319,7 +322,7 @@ static void measure_solves(const bench_t *bench, const char *name, const sfbench
   sfbench_solve_t solves[NTYPES];
   for (int t = 0; t < NTYPES; t++)
     check(sfbench_solve_create(method, n, types[t], &solves[t]));
-  measure_types(bench, name, "solve", solves, sizeof solves[0], run_solve, 1);
+  measure_types(bench, name, "solve", solves, sizeof solves[0], run_solve, WARM_UP / SFBENCH_STEPS);
   for (int t = 0; t < NTYPES; t++)
     check(sfbench_solve_destroy(&solves[t]));
 }

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* Few enough that every case is measured in less than a second, and more than MPI does before sfd makes graphs. */
-#define STEPS 15
-
 struct sfbench_method {
   const char *name;
   const char *ksp;
@@ -73,7 +70,7 @@ PetscErrorCode sfbench_solve_create(const sfbench_method_t *method, PetscInt n, 
   PetscCall(KSPGetPC(solve_p->ksp, &pc));
   PetscCall(PCSetType(pc, method->pc));
   /* All steps are made, whatever is left of the residual. */
-  PetscCall(KSPSetTolerances(solve_p->ksp, 1e-300, 1e-300, PETSC_DEFAULT, STEPS));
+  PetscCall(KSPSetTolerances(solve_p->ksp, 1e-300, 1e-300, PETSC_DEFAULT, SFBENCH_STEPS));
   PetscCall(KSPSetUp(solve_p->ksp));
   PetscCall(MatDestroy(&matrix));
   PetscFunctionReturn(0);

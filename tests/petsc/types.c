@@ -105,6 +105,34 @@ static PetscErrorCode use_more_roots(void)
   PetscFunctionReturn(0);
 }
 
+/* More operations than the adapter takes to find out whether sfd or MPI is faster, two in flight together at times. */
+static PetscErrorCode use_often(void)
+{
+  digest_t digest = {0};
+  PetscSF sf;
+  values_t v, w;
+  PetscFunctionBegin;
+  PetscCall(make_ring(N, N, its_size(PETSC_COMM_WORLD), &sf));
+  PetscCall(PetscSFSetFromOptions(sf));
+  for (int round = 0; round < 15 * ROUNDS; round++) {
+    fill(&v, round);
+    fill(&w, round + 1);
+    PetscCall(PetscSFBcastBegin(sf, MPIU_INT, v.roots, v.leaves, MPI_SUM));
+    if (round % 5 == 0)
+      PetscCall(PetscSFReduceBegin(sf, MPIU_INT, w.leaves, w.roots, MPI_MAX));
+    PetscCall(PetscSFBcastEnd(sf, MPIU_INT, v.roots, v.leaves, MPI_SUM));
+    if (round % 5 == 0)
+      PetscCall(PetscSFReduceEnd(sf, MPIU_INT, w.leaves, w.roots, MPI_MAX));
+    for (int i = 0; i < N; i++) {
+      digest_int(&digest, v.leaves[i]);
+      digest_int(&digest, w.roots[i]);
+    }
+  }
+  PetscCall(PetscSFDestroy(&sf));
+  PetscCall(digest_print(&digest, "used often"));
+  PetscFunctionReturn(0);
+}
+
 /* Two datatypes in flight together: on ranks without vertices the buffers do not tell them apart. One may be MPI's and
  * the other one the library's. */
 static PetscErrorCode use_on_few(void)
@@ -179,6 +207,7 @@ PetscErrorCode case_types(void)
   PetscFunctionBegin;
   PetscCall(change_types());
   PetscCall(use_more_roots());
+  PetscCall(use_often());
   PetscCall(use_on_few());
   PetscCall(cross(N));
   PetscCall(cross(MANY));

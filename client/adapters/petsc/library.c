@@ -23,6 +23,8 @@ static PetscErrorCode read_options(void)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_setup_after", &sfpetsc_setup_after, NULL));
   PetscCheck(sfpetsc_setup_after >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "-sfd_setup_after %" PetscInt_FMT ": a number of operations expected, 0 or more", sfpetsc_setup_after);
+  sfpetsc_trial_wanted = (PetscBool)(sfpetsc_setup_after > 0); /* 0: the program must not wait in a begin */
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-sfd_trial", &sfpetsc_trial_wanted, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-sfd_malloc", &wanted));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_malloc", &least, &given));
   PetscCheck(least > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,

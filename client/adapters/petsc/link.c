@@ -11,7 +11,7 @@
 #define SHORT_UNTIL_NS 200000
 #define LONG_NS 1000000
 
-static PetscBool same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b)
+PetscBool sfpetsc_call_same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b)
 {
   return (PetscBool)(a->root == b->root && a->leaf == b->leaf && a->update == b->update && a->kind == b->kind);
 }
@@ -20,7 +20,7 @@ sfpetsc_link_t *sfpetsc_links_find(sfpetsc_links_t *links, const sfpetsc_call_t 
 {
   for (int i = 0, at = links->recent; i < links->count; i++, at = at == 0 ? links->count - 1 : at - 1) {
     sfpetsc_link_t *link = &links->links[at];
-    if (!link->in_flight && same_buffers(&link->call, call) && link->call.unit == call->unit &&
+    if (!link->in_flight && sfpetsc_call_same_buffers(&link->call, call) && link->call.unit == call->unit &&
         link->call.op == call->op)
       return link;
   }
@@ -34,7 +34,7 @@ PetscErrorCode sfpetsc_links_find_begun(sfpetsc_links_t *links, const sfpetsc_ca
   *link_p = NULL;
   for (int i = 0, at = links->recent; i < links->count; i++, at = at == 0 ? links->count - 1 : at - 1) {
     sfpetsc_link_t *link = &links->links[at];
-    if (!link->in_flight || !same_buffers(&link->call, call))
+    if (!link->in_flight || !sfpetsc_call_same_buffers(&link->call, call))
       continue;
     if (link->call.datatype == call->datatype) {
       *link_p = link;

@@ -18,6 +18,9 @@ typedef struct sfpetsc_call {
   const void *update; /* of fetch; else NULL */
 } sfpetsc_call_t;
 
+/* Whether both have the same kind and buffers, all that an end call says besides the datatype. */
+PetscBool sfpetsc_call_same_buffers(const sfpetsc_call_t *a, const sfpetsc_call_t *b);
+
 typedef struct sfpetsc_link {
   sfpetsc_call_t call;
   sf_request_t *request;

@@ -5,6 +5,7 @@
 #include "client/adapters/petsc/star.h"
 
 PetscInt sfpetsc_setup_after = 10;
+PetscBool sfpetsc_trial_wanted = PETSC_TRUE;
 
 /* ---- Choice of library or MPI ------------------------------------------------------------------------------------ */
 
@@ -15,6 +16,9 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
   PetscCall(sfpetsc_graph_make(sf, &star->graph, &star->first_leaf));
   star->remote = sf->remote;
   star->state = star->graph == NULL ? SFPETSC_MPI : SFPETSC_GRAPH;
+  star->doer = SFPETSC_BY_SFD;
+  if (star->graph != NULL && sfpetsc_trial_wanted)
+    PetscCall(sfpetsc_trial_create(&star->trial));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -22,8 +26,29 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
  * basic cannot do. */
 static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
-  return (PetscBool)(star->nbegun[0] >= sfpetsc_setup_after || sfpetsc_unit_rounds(type, call->op) ||
+  return (PetscBool)(star->nbegun[SFPETSC_BY_MPI] >= sfpetsc_setup_after || sfpetsc_unit_rounds(type, call->op) ||
                      (call->kind == SFPETSC_FETCH && call->op != SF_SUM));
+}
+
+/* Whether both give the same result: whether it does not depend on the order of what comes to a root. */
+static PetscBool can_be_either(const sf_type_t *type, const sfpetsc_call_t *call)
+{
+  return (PetscBool)(call->kind == SFPETSC_BCAST ||
+                     (call->kind == SFPETSC_REDUCE && call->op != SF_REPLACE && !sfpetsc_unit_rounds(type, call->op)));
+}
+
+/* Lets MPI do what it does faster, or is to be tried with. *type_p: NULL then. */
+static PetscErrorCode choose_faster(PetscSF sf, sfpetsc_star_t *star, const sfpetsc_call_t *call,
+                                    const sf_type_t **type_p)
+{
+  PetscFunctionBegin;
+  if (*type_p == NULL || !can_be_either(*type_p, call))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  if (star->trial != NULL)
+    PetscCall(sfpetsc_trial_choose(sf, &star->trial, call, &star->doer));
+  if (star->doer == SFPETSC_BY_MPI)
+    *type_p = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* *type_p NULL: by MPI. All ranks decide equally, because they make equal calls. */
@@ -46,6 +71,7 @@ static PetscErrorCode choose(PetscSF sf, sfpetsc_star_t *star, MPI_Op mpi_op, sf
              "sfd: VecScatterRemap after a scatter has been used more than %" PetscInt_FMT
              " times: use -sf_type basic or a larger -sfd_setup_after",
              sfpetsc_setup_after);
+  PetscCall(choose_faster(sf, star, call, type_p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,6 +171,7 @@ static PetscErrorCode bcast_end(PetscSF sf, MPI_Datatype datatype, const void *r
   PetscCall(end(sf, &call, &ended));
   if (!ended)
     PetscCall(sfpetsc_basic.BcastEnd(sf, datatype, root, leaf, op));
+  PetscCall(sfpetsc_trial_end(sfpetsc_star_of(sf)->trial, &call));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -168,6 +195,7 @@ static PetscErrorCode reduce_end(PetscSF sf, MPI_Datatype datatype, const void *
   PetscCall(end(sf, &call, &ended));
   if (!ended)
     PetscCall(sfpetsc_basic.ReduceEnd(sf, datatype, leaf, root, op));
+  PetscCall(sfpetsc_trial_end(sfpetsc_star_of(sf)->trial, &call));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

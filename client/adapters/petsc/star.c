@@ -16,6 +16,7 @@ static PetscErrorCode clear(sfpetsc_star_t *star)
   if (star->graph != NULL && sfpetsc_job_context() != NULL)
     PetscCall(sfpetsc_check(sf_graph_destroy(star->graph)));
   PetscCall(sfpetsc_links_free(&star->links));
+  PetscCall(sfpetsc_trial_destroy(&star->trial));
   *star = (sfpetsc_star_t){0};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -134,8 +135,10 @@ static PetscErrorCode view(PetscSF sf, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (ascii)
     PetscCall(PetscViewerASCIIPrintf(
-        viewer, "  graph of sfd: %s; operations: %" PetscInt64_FMT " by sfd, %" PetscInt64_FMT " by MPI\n",
-        states[star->state], star->nbegun[1], star->nbegun[0]));
+        viewer, "  graph of sfd: %s; operations: %" PetscInt64_FMT " by sfd, %" PetscInt64_FMT " by MPI%s\n",
+        states[star->state], star->nbegun[SFPETSC_BY_SFD], star->nbegun[SFPETSC_BY_MPI],
+        star->state == SFPETSC_GRAPH && star->trial == NULL && star->doer == SFPETSC_BY_MPI ? ", which is faster here"
+                                                                                            : ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

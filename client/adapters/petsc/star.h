@@ -6,12 +6,15 @@
  * round trip to the daemon and many PetscSFs are used once. All ranks decide equally, from the arguments of calls.
  *
  *     YOUNG --(operation number -sfd_setup_after, or one that rounds)--> GRAPH, or MPI if impossible
- *     communicator of one process: MPI from the start */
+ *     communicator of one process: MPI from the start
+ *
+ * In state GRAPH a trial (trial.h) finds out whether MPI is faster. */
 #ifndef SFC_ADAPTERS_PETSC_STAR_H
 #define SFC_ADAPTERS_PETSC_STAR_H
 
 #include "client/adapters/petsc/link.h"
 #include "client/adapters/petsc/petsc.h"
+#include "client/adapters/petsc/trial.h"
 
 typedef enum sfpetsc_state {
   SFPETSC_YOUNG, /* few operations so far, by MPI */
@@ -21,16 +24,21 @@ typedef enum sfpetsc_state {
 
 typedef struct sfpetsc_star {
   sfpetsc_state_t state;
-  PetscInt64 nbegun[2];      /* operations by MPI, and by the library */
+  PetscInt64 nbegun[2];      /* operations by each sfpetsc_doer_t */
   sf_graph_t *graph;         /* in state GRAPH */
   PetscInt first_leaf;       /* leaf of the PetscSF that is leaf 0 of the graph */
   const PetscSFNode *remote; /* sf->remote when the graph was created */
   PetscBool fetched;         /* the graph has its multi-graph */
+  sfpetsc_trial_t *trial;    /* NULL: none, or over */
+  sfpetsc_doer_t doer;       /* of what both can do: by turns in the trial, then the faster one */
   sfpetsc_links_t links;
 } sfpetsc_star_t;
 
 /* Option -sfd_setup_after: operations by MPI before a graph is created. */
 extern PetscInt sfpetsc_setup_after;
+
+/* Option -sfd_trial: whether to find out if MPI is faster. */
+extern PetscBool sfpetsc_trial_wanted;
 
 /* Gives a basic PetscSF the adapter's functions. Local. */
 PetscErrorCode sfpetsc_star_attach(PetscSF sf);

@@ -60,7 +60,7 @@ ask="$BUILD/sfctl ranks --json >$work/ranks"
 
 run "$work/expected" -n 4 -- -sf_type basic
 [ "$(wc -l <"$work/expected")" -gt 80 ] || fail "the program said too little"
-same_with "one node" -n 4 -- -show -info "$work/info:sf"
+same_with "one node" -n 4 -- -show -info "$work/info:sf" -sfd_trial no
 expect_used
 # The program makes some five hundred star forests, most of them for a moment.
 made=$(grep -c 'sfd: graph made' "$work/info.0")
@@ -75,6 +75,40 @@ unset OMPI_MCA_btl_vader_single_copy_mechanism
 same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
 expect_used
 same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
+# Of sfd and MPI, what is faster for a star forest goes on with it: one of them is made slow.
+cat >"$work/slow.c" <<'EOF'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+static void delay(const char *whom)
+{
+  if (strcmp(SLOW, whom) == 0)
+    usleep(500);
+}
+int sf_start(void *request)
+{
+  delay("sfd");
+  return ((int (*)(void *))dlsym(RTLD_NEXT, "sf_start"))(request);
+}
+int MPI_Startall(int count, void *requests)
+{
+  delay("MPI");
+  return ((int (*)(int, void *))dlsym(RTLD_NEXT, "MPI_Startall"))(count, requests);
+}
+EOF
+run "$work/expected" -n 4 -- -only types -sf_type basic
+cases_alone=$cases
+for slow in sfd MPI; do
+  ${CC:-gcc} -shared -fPIC -DSLOW="\"$slow\"" -o "$work/slow-$slow.so" "$work/slow.c"
+  printf '#!/bin/sh\nLD_PRELOAD=%s exec %s "$@"\n' "$work/slow-$slow.so" "$cases_alone" >"$work/cases"
+  chmod +x "$work/cases"
+  cases=$work/cases
+  same_with "slow $slow" -n 4 -- -only types -info "$work/trials:sf"
+  said=$(sed -n 's/.*sfd: an operation takes .*: continues by //p' "$work/trials.0")
+  [ "$said $slow" = "MPI sfd" ] || [ "$said $slow" = "sfd MPI" ] || fail "slow $slow: continues by ${said:-none}"
+done
+cases=$cases_alone
 run "$work/expected" -n 5 -- -sf_type basic
 same_with "three nodes, unevenly" --nodes 3 -n 5 -- -sfd_setup_after 0
 run "$work/expected" -n 4 -- -half_first -sf_type basic
@@ -99,7 +133,7 @@ if [ -x "$BUILD/sfbench-petsc" ]; then
     -bench_sample_ms 1 -bench_case random-10,matrix-4,gmres-10,gamg-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
   [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 6 ] || fail "sfbench-petsc: figures of sfd"
   timeout 60 "$BUILD/sfrun" --quiet --nodes 2 -n 4 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
-    -bench_sample_ms 1 -bench_case overlapping-1000 >"$work/out" 2>"$work/err" || fail "sfbench-petsc over two nodes"
+    -bench_sample_ms 1 -bench_case overlapping-1000 -sfd_trial no >"$work/out" 2>"$work/err" || fail "sfbench-petsc over two nodes"
   for op in forward reverse; do
     expect_messages $op petsc_sfd 2
     expect_messages $op rank_pairs 8
