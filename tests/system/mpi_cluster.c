@@ -17,7 +17,7 @@
 
 #define START_MS 20000
 #define STOP_MS 20000
-#define FINALIZE_MS 3000 /* for mpirun when its daemons have ended */
+#define FINALIZE_MS 3000 /* for mpirun when its daemons have ended, some of which were killed */
 
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
 #define COMMAND                                                                                                        \
@@ -55,6 +55,7 @@ static void become_mpirun(const sftest_mpi_cluster_t *cluster)
   arguments[n] = NULL;
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  setenv("PMIX_MCA_gds", "hash", 1); /* with locks in shared memory PMIx hangs if a killed process held one */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
@@ -120,15 +121,15 @@ static bool have_daemons_ended(const sftest_mpi_cluster_t *cluster)
 }
 
 /* mpirun's wait status; -1: it did not end, although all daemons have. */
-static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster)
+static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster, bool killed)
 {
-  int status = 0;
+  int status = 0, finalize_ms = killed ? FINALIZE_MS : STOP_MS;
   int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS), daemons_ended = 0;
   while (waitpid(cluster->mpirun, &status, WNOHANG) != cluster->mpirun) {
     int64_t now = sftest_now_ms();
     if (daemons_ended == 0 && have_daemons_ended(cluster))
       daemons_ended = now;
-    if (now >= until || (daemons_ended != 0 && now >= daemons_ended + sftest_limit_ms(FINALIZE_MS))) {
+    if (now >= until || (daemons_ended != 0 && now >= daemons_ended + sftest_limit_ms(finalize_ms))) {
       kill(cluster->mpirun, SIGKILL);
       waitpid(cluster->mpirun, NULL, 0);
       ck_assert_msg(daemons_ended != 0, "daemons have not ended");
@@ -143,7 +144,7 @@ void sftest_mpi_cluster_stop(sftest_mpi_cluster_t *cluster, bool killed)
 {
   for (int32_t i = 0; i < cluster->n && !killed; i++)
     kill(cluster->daemons[i], SIGTERM);
-  int status = wait_for_mpirun(cluster);
+  int status = wait_for_mpirun(cluster, killed);
   if (killed && status == -1) /* Open MPI 4.1 with PMIx 4.2, about once in a hundred times that processes were killed */
     printf("mpirun had to be killed: it waits for a lock in PMIx_server_finalize, perhaps\n");
   else

@@ -8,6 +8,7 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/doomed.h"
+#include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -218,6 +219,8 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped, sftest_not
   plan->step = step;
   sftest_job_start(&job, node, RANKS, lose_daemon, plan);
   sftest_job_await(&job, &plan->nready, RANKS);
+  if (step == STEP_JOIN)
+    sftest_sfctl_await(node->socket, WORDS("jobs", "--json"), "\"joined\":2,\"state\":\"joining\"");
   sftest_sleep_ms(50); /* so that those who are going to sleep do */
   if (stopped) {
     kill(node->pid, SIGSTOP);

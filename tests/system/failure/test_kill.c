@@ -9,6 +9,7 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/doomed.h"
+#include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -324,12 +325,14 @@ static int run_step(sftest_rank_t *self)
 /* ---- The test ---------------------------------------------------------------------------------------------------- */
 
 /* Ends the victim, if it does not do so itself. */
-static void end_victim(sftest_job_t *job, plan_t *plan)
+static void end_victim(const sftest_node_t *node, sftest_job_t *job, plan_t *plan)
 {
   while ((!plan->victim_ready || plan->nready < RANKS - 1) && !sftest_job_poll(job))
     sftest_sleep_ms(1);
   if (plan->manner != KILL && plan->manner != STOP_AND_KILL)
     return;
+  if (plan->step == STEP_JOIN)
+    sftest_sfctl_await(node->socket, WORDS("jobs", "--json"), "\"joined\":3,\"state\":\"joining\"");
   sftest_sleep_ms(plan->step == STEP_JOIN ? 100 : 20); /* so that the others sleep */
   if (plan->manner == STOP_AND_KILL) {
     sftest_job_signal(job, plan->victim, SIGSTOP);
@@ -366,7 +369,7 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sf
   int fds = sftest_node_rest(node, 0);
   sftest_use_seed(seed);
   sftest_job_start(&job, node, RANKS, run_step, plan);
-  end_victim(&job, plan);
+  end_victim(node, &job, plan);
   sftest_job_wait(&job, sftest_limit_ms(10000));
   expect_ends(&job, plan);
   sftest_notices_add(notices, plan->latest_ms - plan->death_ms);

@@ -76,10 +76,10 @@ static int pass_values(sftest_rank_t *self)
 /* Milliseconds until the process runs on the core. */
 static int64_t await_core(pid_t pid, int core)
 {
-  int64_t start_ms = sftest_now_ms();
-  while (core_of(pid) != core && sftest_now_ms() - start_ms < LIMIT_MS)
+  int64_t start_ms = sftest_machine_ms();
+  while (core_of(pid) != core && sftest_machine_ms() - start_ms < LIMIT_MS)
     sftest_sleep_ms(1);
-  return sftest_now_ms() - start_ms;
+  return sftest_machine_ms() - start_ms;
 }
 
 /* The loop may be about to move: then its set is another for a moment. */
@@ -129,6 +129,7 @@ static void run(bool alone)
   sftest_job_t job;
   static const int32_t places[] = {0, 1};
   plan_t *plan = sftest_shared(sizeof *plan);
+  sftest_machine_watch();
   cpu_set_t first = set_of(cores[0]), second = set_of(cores[1]), both = first;
   CPU_SET((size_t)cores[1], &both);
   sftest_cluster_start(&cluster, 2);

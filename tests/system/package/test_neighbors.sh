@@ -10,6 +10,7 @@ here=$(dirname "$(dirname "$(realpath "$0")")")
 unset "${!SF_MPI_@}" LD_PRELOAD
 # Its component treematch hangs now and then in MPI_Dist_graph_create, without sfd as well.
 export OMPI_MCA_topo=basic
+export PMIX_MCA_gds=hash # with locks in shared memory PMIx hangs if a killed process held one
 # A fixed one as a rule, because MPIs' own functions, with which results are compared, have faults, too.
 seed=${SF_TEST_SEED-1000}
 # MPI is not made with sanitizers: it leaks, and synchronises in ways that the thread sanitizer does not see. Programs

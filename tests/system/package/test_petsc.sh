@@ -84,7 +84,7 @@ cat >"$work/slow.c" <<'EOF'
 static void delay(const char *whom)
 {
   if (strcmp(SLOW, whom) == 0)
-    usleep(500);
+    usleep(5000);
 }
 int sf_start(void *request)
 {

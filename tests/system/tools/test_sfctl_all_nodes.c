@@ -133,9 +133,7 @@ END_TEST
 /* The others' answers are printed, and the one that is missing is named. */
 static void expect_missing(const char *socket, const char *const words[], const char *text)
 {
-  sftest_sfctl_t run;
-  sftest_sfctl_start(&run, socket, words, NULL);
-  sftest_sfctl_finish(&run);
+  sftest_sfctl_ask_nodes(socket, words);
   ck_assert_msg(sftest_sfctl_code == 1, "exit status %d: %s%s", sftest_sfctl_code, out, err);
   sftest_expect_in(err, text);
 }
@@ -155,7 +153,8 @@ START_TEST(nodes_that_do_not_answer)
   sftest_expect_in(out, "node 0\n");
   sftest_expect_in(out, "\nnode 2\n");
   ck_assert_ptr_null(strstr(out, "node 1\n"));
-  sftest_sfctl(socket, WORDS("jobs", "--node", "1", "--timeout", "0.4"), 1);
+  sftest_sfctl_ask_nodes(socket, WORDS("jobs", "--node", "1", "--timeout", "0.4"));
+  sftest_sfctl_expect(1);
   sftest_expect_in(err, "node 1: it has not answered within 0.3 s");
   expect_missing(socket, WORDS("metrics", "--all-nodes", "--timeout", "1"), "sfctl: node 1: it has not answered");
   ck_assert_ptr_null(strstr(err, "more nodes"));

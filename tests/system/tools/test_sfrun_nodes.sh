@@ -330,7 +330,7 @@ echo "== localhost"
 echo "== killed"
 : >"$work/ranks"
 "$sfrun" --quiet --sfd "$work/sfd" "${file[@]}" -n 2 "$work/rank" </dev/null >/dev/null 2>&1 &
-for _ in {1..100}; do [ "$(wc -l <"$work/ranks")" -lt 2 ] || break; sleep 0.1; done
+for _ in {1..600}; do [ "$(wc -l <"$work/ranks")" -lt 2 ] || break; sleep 0.1; done
 kill -9 $!
 wait $! 2>/dev/null
 rm -rf "$TMPDIR"/sfrun-?????? # nobody was left to do it
@@ -340,7 +340,7 @@ mkdir "$TMPDIR/bin"
 printf '#!/bin/sh\necho vc0\necho vc1\n' >"$TMPDIR/bin/scontrol"
 chmod +x "$TMPDIR/bin/scontrol"
 PATH=$TMPDIR/bin:$PATH SLURM_JOB_NODELIST='vc[0-1]' SLURM_JOB_NUM_NODES=2 "$sfrun" --sfd "$work/sfd" --quiet -n 1 \
-  sh -c 'echo "$(hostname), overlap $SLURM_OVERLAP"' </dev/null
+  sh -c 'sleep 0.2; echo "$(hostname), overlap $SLURM_OVERLAP"' </dev/null
 grep -c -- '--peers vc0:[0-9]*,vc1:[0-9]* ' "$work/daemon"
 clean
 echo "== end"

@@ -164,6 +164,7 @@ static pid_t start_demo(const char *build, const char *directory)
   dup2(null, STDERR_FILENO);
   setenv("XDG_RUNTIME_DIR", directory, 1);
   unsetenv("SF_SOCKET");
+  setenv("PMIX_MCA_gds", "hash", 1); /* with locks in shared memory PMIx hangs if a killed process held one */
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   execl(sfrun, "sfrun", "--quiet", "--nodes", "2", "--distribution", "cyclic", "-n", "4", "--", cg, "--grid",
         "80,80,160", (char *)NULL);

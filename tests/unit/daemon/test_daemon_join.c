@@ -81,8 +81,9 @@ END_TEST
 START_TEST(timeout_names_the_missing_ranks)
 {
   sftest_client_t clients[2];
-  daemon_.options.join_timeout_ms = 30;
   sftest_join(&daemon_, &clients[0], "job", 1, 8);
+  sftest_daemon_settle(&daemon_);
+  daemon_.options.join_timeout_ms = 30; /* from the second one on, or it might come too late */
   sftest_join(&daemon_, &clients[1], "job", 5, 8);
   for (int i = 0; i < 2; i++) {
     sftest_expect_error(&clients[i], SF_ERR_TIMEOUT, "ranks 0, 2-4, 6-7");

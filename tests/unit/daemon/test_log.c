@@ -214,7 +214,7 @@ START_TEST(floods_are_cut)
 {
   enum { N = 20000 };
   FILE *file = tmpfile();
-  unsigned long left_out = 0;
+  unsigned long left_out = 0, n, notices = 0; /* more than one if this takes long */
   static char text[1 << 20];
   begin_capture();
   ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
@@ -225,12 +225,15 @@ START_TEST(floods_are_cut)
   rewind(file);
   text[fread(text, 1, sizeof text - 1, file)] = '\0';
   fclose(file);
-  const char *count = strstr(text, "warn session: 1");
-  ck_assert_ptr_nonnull(count);
-  ck_assert_int_eq(sscanf(count, "warn session: %lu lines were left out", &left_out), 1);
+  for (const char *at = text; (at = strstr(at, "warn session: ")) != NULL; at++)
+    if (sscanf(at, "warn session: %lu lines were left out", &n) == 1) {
+      left_out += n;
+      notices++;
+    }
+  ck_assert_uint_ge(notices, 1);
   ck_assert_uint_ge(left_out, N / 2);
   ck_assert_int_le(count_lines(text), N / 4);
-  ck_assert_uint_eq((unsigned long)count_lines(text) - 2 + left_out, N);
+  ck_assert_uint_eq((unsigned long)count_lines(text) - 1 - notices + left_out, N);
   ck_assert_ptr_nonnull(strstr(text, "info job: something else\n"));
 }
 END_TEST
