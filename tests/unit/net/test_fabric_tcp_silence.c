@@ -97,9 +97,24 @@ static bool has_gone_on(void)
   return busy->got > got && sftest_tcp_end(3, 0)->got == 10;
 }
 
+/* The log tells of silences that were suspicious, and of no others. */
+static void expect_told(FILE *log)
+{
+  char line[256];
+  double silent_s;
+  rewind(log);
+  while (fgets(line, sizeof line, log) != NULL) {
+    const char *at = strstr(line, "was silent for ");
+    ck_assert_msg(at == NULL || (sscanf(at, "was silent for %lf s", &silent_s) == 1 && silent_s > 1), "%s", line);
+  }
+  fclose(log);
+}
+
 /* What the kernel may repeat only seconds later is no reason to give up a stream whose link is back. */
 START_TEST(interruption_is_survived)
 {
+  FILE *log = tmpfile();
+  ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
   old_kernel = true;
   double begin_s = cut_links();
   sftest_tcp_run_for(begin_s + LONGEST_SURVIVED_S - real_s());
@@ -112,6 +127,7 @@ START_TEST(interruption_is_survived)
   }
   sftest_tcp_end(2, 3)->to_send = 0;
   sftest_tcp_close_all();
+  expect_told(log);
 }
 END_TEST
 

@@ -105,11 +105,12 @@ static uint32_t silence_ms(sfd_tcp_conn_t *conn, bool *asked_p)
   return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv : info.tcpi_last_data_recv;
 }
 
-/* The host has been heard of again. */
+/* The host has been heard of again. By the kernel's clock and the loop's the same sign of life may seem a little later
+ * at another look: that is nothing to tell. */
 static void tell_silence(const sfd_tcp_conn_t *conn, uint64_t now_ms)
 {
   char name[SFD_TCP_NODE_TEXT_SIZE];
-  if (conn->nprobes == 0)
+  if (conn->nprobes == 0 || now_ms < conn->heard_ms + SUSPECT_MS)
     return;
   sfd_tcp_describe(conn->tcp, conn->node, name);
   sfd_log(SFD_LOG_NETWORK, SFD_INFO, "%s was silent for %.1f s", name, 1e-3 * (double)(now_ms - conn->heard_ms));
