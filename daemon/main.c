@@ -43,6 +43,16 @@ static void announce_ready(int64_t fd)
   close((int)fd);
 }
 
+/* Signals that end the daemon wait from before it makes its socket until it can remove that. */
+static void hold_signals(int how)
+{
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(how, &signals, NULL);
+}
+
 /* Closes the listening socket before what follows, such as the end of MPI, which waits for the other daemons. */
 static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int listen_fd)
 {
@@ -55,6 +65,7 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
     sfd_listen_close(listen_fd);
     return status;
   }
+  hold_signals(SIG_UNBLOCK);
   status = sfd_server_connect(server);
   if (status == SF_OK) {
     announce_ready(options->ready_fd);
@@ -89,6 +100,7 @@ static sf_status_t serve(sfd_options_t *options)
   int error = uv_loop_init(&loop);
   if (error != 0)
     return sfshm_error(SF_ERR_SYS, "cannot make an event loop: %s", uv_strerror(error));
+  hold_signals(SIG_BLOCK);
   int listen_fd;
   sf_status_t status = sfd_listen(options->socket, &listen_fd);
   if (status == SF_OK) {
