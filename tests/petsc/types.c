@@ -115,14 +115,15 @@ static PetscErrorCode use_often(void)
   PetscCall(make_ring(N, N, its_size(PETSC_COMM_WORLD), &sf));
   PetscCall(PetscSFSetFromOptions(sf));
   for (int round = 0; round < 15 * ROUNDS; round++) {
+    MPI_Op op = round % 2 == 0 ? MPI_MAX : MPI_REPLACE;
     fill(&v, round);
     fill(&w, round + 1);
     PetscCall(PetscSFBcastBegin(sf, MPIU_INT, v.roots, v.leaves, MPI_SUM));
     if (round % 5 == 0)
-      PetscCall(PetscSFReduceBegin(sf, MPIU_INT, w.leaves, w.roots, MPI_MAX));
+      PetscCall(PetscSFReduceBegin(sf, MPIU_INT, w.leaves, w.roots, op));
     PetscCall(PetscSFBcastEnd(sf, MPIU_INT, v.roots, v.leaves, MPI_SUM));
     if (round % 5 == 0)
-      PetscCall(PetscSFReduceEnd(sf, MPIU_INT, w.leaves, w.roots, MPI_MAX));
+      PetscCall(PetscSFReduceEnd(sf, MPIU_INT, w.leaves, w.roots, op));
     for (int i = 0; i < N; i++) {
       digest_int(&digest, v.leaves[i]);
       digest_int(&digest, w.roots[i]);

@@ -9,7 +9,7 @@
 /* ---- Whether it can be ------------------------------------------------------------------------------------------- */
 
 /* Facts known to single ranks; each concerns all ranks. */
-typedef enum fact { DUPLICATES, REMAPPED, REMOTE, FACTS } fact_t;
+typedef enum fact { DUPLICATES, SHARED, REMAPPED, REMOTE, FACTS } fact_t;
 
 static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
 {
@@ -25,29 +25,45 @@ static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Roots with edges of this process, by leaf rank. */
+static PetscErrorCode get_roots(PetscSF sf, PetscInt *nedges_p, const PetscInt **roots_p, PetscInt *nroots_p)
+{
+  __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
+  const PetscInt *offsets;
+  PetscFunctionBegin;
+  PetscCall(sfpetsc_basic.GetLeafRanks(sf, &nranks, NULL, &offsets, roots_p));
+  *nedges_p = offsets[nranks];
+  /* PETSc's types accept leaves on roots beyond nroots (its overlap code and VecScatterRemap produce such). */
+  *nroots_p = sf->nroots;
+  for (PetscInt k = 0; k < *nedges_p; k++)
+    *nroots_p = PetscMax(*nroots_p, (*roots_p)[k] + 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Whether a root has several leaves. */
+static PetscErrorCode has_shared(PetscSF sf, int *found_p)
+{
+  PetscBT seen;
+  const PetscInt *roots;
+  PetscInt nedges, nroots;
+  PetscFunctionBegin;
+  PetscCall(get_roots(sf, &nedges, &roots, &nroots));
+  PetscCall(PetscBTCreate(nroots, &seen));
+  *found_p = 0;
+  for (PetscInt k = 0; k < nedges && !*found_p; k++)
+    *found_p = PetscBTLookupSet(seen, roots[k]) != 0;
+  PetscCall(PetscBTDestroy(&seen));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode agree(PetscSF sf, int facts[FACTS])
 {
   PetscFunctionBegin;
   PetscCall(has_duplicates(sf, &facts[DUPLICATES]));
+  PetscCall(has_shared(sf, &facts[SHARED]));
   facts[REMAPPED] = sf->nleaves > 0 && sf->remote == NULL; /* see VecScatterRemap */
   facts[REMOTE] = sf->nranks > sf->ndranks;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, facts, FACTS, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)sf)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* ---- Roots ------------------------------------------------------------------------------------------------------- */
-
-/* Counts roots: PETSc's types accept leaves on roots beyond nroots (its overlap code and VecScatterRemap produce such).
- */
-static PetscErrorCode count_roots(PetscSF sf, PetscInt *nroots_p)
-{
-  __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
-  const PetscInt *offsets, *roots;
-  PetscFunctionBegin;
-  *nroots_p = sf->nroots;
-  PetscCall(sfpetsc_basic.GetLeafRanks(sf, &nranks, NULL, &offsets, &roots));
-  for (PetscInt k = 0; k < offsets[nranks]; k++)
-    *nroots_p = PetscMax(*nroots_p, roots[k] + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,9 +125,10 @@ static sf_status_t create(sf_group_t *group, PetscInt nroots, PetscInt nleaves, 
 static PetscErrorCode make(PetscSF sf, sf_group_t *group, PetscBool remapped, sf_graph_t **graph_p)
 {
   edges_t edges;
-  PetscInt *leaf, nroots;
+  const PetscInt *roots;
+  PetscInt *leaf, nedges, nroots;
   PetscFunctionBegin;
-  PetscCall(count_roots(sf, &nroots));
+  PetscCall(get_roots(sf, &nedges, &roots, &nroots));
   PetscCall(PetscMalloc3(sf->nleaves, &leaf, sf->nleaves, &edges.rank, sf->nleaves, &edges.root));
   edges.leaf = leaf;
   if (remapped)
@@ -123,7 +140,7 @@ static PetscErrorCode make(PetscSF sf, sf_group_t *group, PetscBool remapped, sf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *first_leaf_p)
+PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *first_leaf_p, PetscBool *shared_p)
 {
   sf_group_t *group;
   int facts[FACTS];
@@ -131,6 +148,7 @@ PetscErrorCode sfpetsc_graph_make(PetscSF sf, sf_graph_t **graph_p, PetscInt *fi
   *graph_p = NULL;
   *first_leaf_p = sf->nleaves > 0 ? sf->minleaf : 0;
   PetscCall(agree(sf, facts)); /* by MPI, so that all ranks have come before one waits without MPI progress */
+  *shared_p = (PetscBool)(facts[SHARED] != 0);
   PetscCall(sfpetsc_job_group(PetscObjectComm((PetscObject)sf), &group));
   if (group != NULL && facts[REMOTE] && !facts[DUPLICATES])
     PetscCall(make(sf, group, (PetscBool)facts[REMAPPED], graph_p));

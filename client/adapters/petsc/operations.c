@@ -13,7 +13,7 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
 {
   sfpetsc_star_t *star = sfpetsc_star_of(sf);
   PetscFunctionBegin;
-  PetscCall(sfpetsc_graph_make(sf, &star->graph, &star->first_leaf));
+  PetscCall(sfpetsc_graph_make(sf, &star->graph, &star->first_leaf, &star->shared));
   star->remote = sf->remote;
   star->state = star->graph == NULL ? SFPETSC_MPI : SFPETSC_GRAPH;
   star->doer = SFPETSC_BY_SFD;
@@ -31,10 +31,10 @@ static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, cons
 }
 
 /* Whether both give the same result: whether it does not depend on the order of what comes to a root. */
-static PetscBool can_be_either(const sf_type_t *type, const sfpetsc_call_t *call)
+static PetscBool can_be_either(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
-  return (PetscBool)(call->kind == SFPETSC_BCAST ||
-                     (call->kind == SFPETSC_REDUCE && call->op != SF_REPLACE && !sfpetsc_unit_rounds(type, call->op)));
+  PetscBool ordered = (PetscBool)(star->shared && (call->op == SF_REPLACE || sfpetsc_unit_rounds(type, call->op)));
+  return (PetscBool)(call->kind == SFPETSC_BCAST || (call->kind == SFPETSC_REDUCE && !ordered));
 }
 
 /* Lets MPI do what it does faster, or is to be tried with. *type_p: NULL then. */
@@ -42,7 +42,7 @@ static PetscErrorCode choose_faster(PetscSF sf, sfpetsc_star_t *star, const sfpe
                                     const sf_type_t **type_p)
 {
   PetscFunctionBegin;
-  if (*type_p == NULL || !can_be_either(*type_p, call))
+  if (*type_p == NULL || !can_be_either(star, *type_p, call))
     PetscFunctionReturn(PETSC_SUCCESS);
   if (star->trial != NULL)
     PetscCall(sfpetsc_trial_choose(sf, &star->trial, call, &star->doer));

@@ -27,6 +27,7 @@ typedef struct sfpetsc_star {
   PetscInt64 nbegun[2];      /* operations by each sfpetsc_doer_t */
   sf_graph_t *graph;         /* in state GRAPH */
   PetscInt first_leaf;       /* leaf of the PetscSF that is leaf 0 of the graph */
+  PetscBool shared;          /* a root has several leaves: their order may matter */
   const PetscSFNode *remote; /* sf->remote when the graph was created */
   PetscBool fetched;         /* the graph has its multi-graph */
   sfpetsc_trial_t *trial;    /* NULL: none, or over */
