@@ -17,14 +17,17 @@ static PetscErrorCode check_version(void)
 
 static PetscErrorCode read_options(void)
 {
-  PetscInt least = 65536;
+  static const char *const names[] = {"no", "yes", "all"}; /* by sfpetsc_trials_t */
+  PetscInt least = 65536, trials;
   PetscBool wanted, given;
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_setup_after", &sfpetsc_setup_after, NULL));
   PetscCheck(sfpetsc_setup_after >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "-sfd_setup_after %" PetscInt_FMT ": a number of operations expected, 0 or more", sfpetsc_setup_after);
-  sfpetsc_trial_wanted = (PetscBool)(sfpetsc_setup_after > 0); /* 0: the program must not wait in a begin */
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-sfd_trial", &sfpetsc_trial_wanted, NULL));
+  /* With 0 the program must not wait in a begin. */
+  trials = sfpetsc_setup_after > 0 ? SFPETSC_TRIALS_SAME : SFPETSC_TRIALS_NONE;
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-sfd_trial", names, 3, &trials, NULL));
+  sfpetsc_trials = (sfpetsc_trials_t)trials;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-sfd_malloc", &wanted));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-sfd_malloc", &least, &given));
   PetscCheck(least > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,

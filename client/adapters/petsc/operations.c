@@ -5,7 +5,7 @@
 #include "client/adapters/petsc/star.h"
 
 PetscInt sfpetsc_setup_after = 10;
-PetscBool sfpetsc_trial_wanted = PETSC_TRUE;
+sfpetsc_trials_t sfpetsc_trials = SFPETSC_TRIALS_SAME;
 
 /* ---- Choice of library or MPI ------------------------------------------------------------------------------------ */
 
@@ -17,7 +17,7 @@ PetscErrorCode sfpetsc_operations_prepare(PetscSF sf)
   star->remote = sf->remote;
   star->state = star->graph == NULL ? SFPETSC_MPI : SFPETSC_GRAPH;
   star->doer = SFPETSC_BY_SFD;
-  if (star->graph != NULL && sfpetsc_trial_wanted)
+  if (star->graph != NULL && sfpetsc_trials != SFPETSC_TRIALS_NONE)
     PetscCall(sfpetsc_trial_create(&star->trial));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -30,10 +30,11 @@ static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, cons
                      (call->kind == SFPETSC_FETCH && call->op != SF_SUM));
 }
 
-/* Whether both give the same result: whether it does not depend on the order of what comes to a root. */
+/* Whether both give the same result, as it does not depend on the order of what comes to a root, or may round it. */
 static PetscBool can_be_either(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
-  PetscBool ordered = (PetscBool)(star->shared && (call->op == SF_REPLACE || sfpetsc_unit_rounds(type, call->op)));
+  PetscBool rounds = (PetscBool)(sfpetsc_trials != SFPETSC_TRIALS_ALL && sfpetsc_unit_rounds(type, call->op));
+  PetscBool ordered = (PetscBool)(star->shared && (call->op == SF_REPLACE || rounds));
   return (PetscBool)(call->kind == SFPETSC_BCAST || (call->kind == SFPETSC_REDUCE && !ordered));
 }
 

@@ -38,8 +38,13 @@ typedef struct sfpetsc_star {
 /* Option -sfd_setup_after: operations by MPI before a graph is created. */
 extern PetscInt sfpetsc_setup_after;
 
-/* Option -sfd_trial: whether to find out if MPI is faster. */
-extern PetscBool sfpetsc_trial_wanted;
+/* Option -sfd_trial: of which operations to find out whether MPI is faster. */
+typedef enum sfpetsc_trials {
+  SFPETSC_TRIALS_NONE,
+  SFPETSC_TRIALS_SAME, /* whose result is the same with both */
+  SFPETSC_TRIALS_ALL,  /* also those in which rounding depends on who does them */
+} sfpetsc_trials_t;
+extern sfpetsc_trials_t sfpetsc_trials;
 
 /* Gives a basic PetscSF the adapter's functions. Local. */
 PetscErrorCode sfpetsc_star_attach(PetscSF sf);
