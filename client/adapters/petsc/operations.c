@@ -30,7 +30,8 @@ static PetscBool is_time(const sfpetsc_star_t *star, const sf_type_t *type, cons
                      (call->kind == SFPETSC_FETCH && call->op != SF_SUM));
 }
 
-/* Whether both give the same result, as it does not depend on the order of what comes to a root, or may round it. */
+/* Whether MPI may do the call as well as the library. Both give the same result if the order in which leaves come to a
+ * root does not matter; the user may accept that sums are rounded differently. */
 static PetscBool can_be_either(const sfpetsc_star_t *star, const sf_type_t *type, const sfpetsc_call_t *call)
 {
   PetscBool rounds = (PetscBool)(sfpetsc_trials != SFPETSC_TRIALS_ALL && sfpetsc_unit_rounds(type, call->op));
