@@ -22,7 +22,7 @@
 #include "tools/sfperf/results/stats.h"
 
 /* Operations before a measurement: sfd makes its graphs, and finds out whether it or MPI is faster. */
-#define WARM_UP 120
+#define WARM_UP 150
 
 #define NTYPES 3
 static const char *const types[NTYPES] = {PETSCSFBASIC, PETSCSFNEIGHBOR, "sfd"};

@@ -6,7 +6,7 @@
 #include "client/adapters/petsc/star.h"
 #include "client/graph.h"
 
-#define WARM_UP 16 /* operations by the library before: a graph's first ones make its cells */
+#define WARM_UP 64 /* operations by the library before: they make the graph's cells, and later larger ones */
 #define BLOCK 4    /* operations in a row by one of the two; the first one of them is not counted */
 #define BLOCKS 16
 #define SAMPLES (BLOCKS / 2 * (BLOCK - 1))
