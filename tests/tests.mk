@@ -88,12 +88,10 @@ tsan-programs: target = test-programs
 tsan tsan-programs: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g1' $(target)
 
-# What make check runs. The sanitizers have nothing to say to models and to a test of scripts; nor has the thread
-# sanitizer, which makes them thirty times slower, to tests of what has one thread.
-with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(tests)) $(wildcard tests/system/tools/test_sfrun*.sh)
-without_program := $(wildcard tests/model/*.pml) tests/system/nodes/test_vcluster.sh
-TESTS = $(filter-out $(if $(SANITIZE),$(without_program)) $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),\
-	$(tests) $(fuzzers) $(wildcard tests/model/*.pml tests/system/*/test_*.sh))
+# What make check runs. Models and the sanitizers have nothing to say to each other; nor have the thread sanitizer, which
+# makes them thirty times slower, and tests with one thread.
+with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(tests))
+TESTS = $(filter-out $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),$(tests) $(fuzzers)) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
 
 test-programs: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 run-tests: test-programs

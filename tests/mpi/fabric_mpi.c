@@ -65,21 +65,12 @@ static uint64_t cpu_ns(void)
          (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
-/* The share of a core while it waits. */
-static double idle_share(void)
+static void check_idle(void)
 {
   peers_pause_ms(300);
   uint64_t started = cpu_ns(), began = uv_hrtime();
   peers_pause_ms(2000);
-  return 100 * (double)(cpu_ns() - started) / (double)(uv_hrtime() - began);
-}
-
-/* Again if it is too much: a machine that is stopped counts as used, but not each time. */
-static void check_idle(void)
-{
-  double share = idle_share();
-  for (int i = 0; i < 2 && share >= 1; i++)
-    share = idle_share();
+  double share = 100 * (double)(cpu_ns() - started) / (double)(uv_hrtime() - began);
   printf("node %d: %.2f %% of a core while idle\n", peers_fabric->node, share);
   fflush(stdout);
   if (share >= 1)

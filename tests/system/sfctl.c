@@ -112,16 +112,6 @@ void sftest_sfctl(const char *socket, const char *const words[], int code)
   sftest_sfctl_expect(code);
 }
 
-void sftest_sfctl_ask_nodes(const char *socket, const char *const words[])
-{
-  sftest_sfctl_t run;
-  int tries = 0;
-  do {
-    sftest_sfctl_start(&run, socket, words, NULL);
-    sftest_sfctl_finish(&run);
-  } while (strstr(sftest_sfctl_err, "the sfd at ") != NULL && ++tries < 5);
-}
-
 void sftest_expect_in(const char *text, const char *wanted)
 {
   ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in: %.3000s messages: %.1000s", wanted, text,

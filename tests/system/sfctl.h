@@ -35,10 +35,6 @@ void sftest_sfctl(const char *socket, const char *const words[], int code);
 /* The same, which must succeed, again and again until the text is in the output; fails the test after a while. */
 void sftest_sfctl_await(const char *socket, const char *const words[], const char *wanted);
 
-/* Runs sfctl without judging what it says. sfctl waits a little longer than it gives other nodes. On a busy machine
- * sfctl may give up first all the same: then this function runs sfctl again, at most five times. */
-void sftest_sfctl_ask_nodes(const char *socket, const char *const words[]);
-
 void sftest_expect_in(const char *text, const char *wanted);
 int sftest_count_lines(const char *text);
 

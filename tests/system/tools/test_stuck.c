@@ -151,6 +151,7 @@ END_TEST
 START_TEST(over_two_nodes)
 {
   char wanted[64];
+  sftest_sfctl_t run;
   const int32_t places[RANKS] = {0, 0, 1, 1};
   begin(2, places, NULL);
   expect_named(cluster.nodes[0].socket, true);
@@ -160,7 +161,9 @@ START_TEST(over_two_nodes)
   sftest_expect_in(out, wanted);
   sftest_expect_in(out, "\"waits_for_nodes\":[1]");
   kill(cluster.nodes[1].pid, SIGSTOP);
-  sftest_sfctl_ask_nodes(cluster.nodes[0].socket, WORDS("stuck", "--json", "--threshold", THRESHOLD, "--timeout", "1"));
+  sftest_sfctl_start(&run, cluster.nodes[0].socket,
+                     WORDS("stuck", "--json", "--threshold", THRESHOLD, "--timeout", "2"), NULL);
+  sftest_sfctl_finish(&run);
   kill(cluster.nodes[1].pid, SIGCONT);
   ck_assert_int_eq(sftest_sfctl_code, 1);
   sftest_expect_in(out, "\"ranks_known\":2,\"nodes_missing\":[1]");
