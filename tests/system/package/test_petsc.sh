@@ -74,6 +74,7 @@ expect_regions 4
 unset OMPI_MCA_btl_vader_single_copy_mechanism
 same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
 expect_used
+same_with "two nodes, sums in the trial" --nodes 2 -n 4 -- -sfd_trial all
 same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
 # Of sfd and MPI, what is faster for a star forest goes on with it: one of them is made slow.
 cat >"$work/slow.c" <<'EOF'
@@ -151,6 +152,7 @@ export SF_SOCKET=$work/nobody.sock OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_RO
 expect_error "no sfd answers at $work/nobody.sock" "$cases" -dll_append "$adapter" -sf_type sfd
 expect_error "sfrun -n 4" "$cases" -dll_append "$adapter" -sf_type sfd
 expect_error "-sfd_setup_after -1: a number of operations expected" "$cases" -dll_append "$adapter" -sfd_setup_after -1
+expect_error "Unknown option maybe for -sfd_trial" "$cases" -dll_append "$adapter" -sfd_trial maybe
 expect_error "-sfd_malloc 0: the smallest number" "$cases" -dll_append "$adapter" -sfd_malloc 0
 expect_error "-malloc_debug excludes it" "$cases" -dll_append "$adapter" -malloc_debug -sfd_malloc
 # Another version than it was built for. Only the minor number is changed: PetscInt may be longer than int.
