@@ -193,7 +193,7 @@ help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
 .PHONY: all pictures examples demo check check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
-	tsan-programs test-programs run-tests run-fuzz FORCE
+	asan-programs tsan-programs test-programs run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \
 		$(pmpi_libraries) $(examples)
@@ -379,7 +379,8 @@ docs:
 		echo "docs: skipped: doxygen is not installed"; \
 	fi
 
-lint: all
+lint: deps
+	@$(SUBMAKE) all
 	@BUILD='$(BUILD)' CC='$(CC)' MPICC='$(MPICC)' NVCC='$(NVCC)' PETSC_CFLAGS='$(PETSC_CFLAGS)' .ci/lint $(PREPROCESS) $(LANGUAGE) \
 		$(WARNINGS) $(PACKAGE_CFLAGS) $(CUDA_CFLAGS)
 
