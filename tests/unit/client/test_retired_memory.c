@@ -20,8 +20,11 @@ static void setup(void)
   pthread_mutex_init(&context.lock, NULL);
   context.retired_graphs = sfc_retired_new();
   graphs = calloc(GRAPHS, sizeof *graphs);
-  for (uint64_t i = 0; i < GRAPHS; i++)
-    graphs[i] = (sf_graph_t){.context = &context, .number = i + 1, .memory.record = sfc_retired_record_new()};
+  for (uint64_t i = 0; i < GRAPHS; i++) { /* all else is zero */
+    graphs[i].context = &context;
+    graphs[i].number = i + 1;
+    graphs[i].memory.record = sfc_retired_record_new();
+  }
 }
 
 static void teardown(void)
