@@ -114,7 +114,7 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
     char *values = sfc_eager_take(lane, bytes, SFC_EAGER_BYTES, slot);
     if (values == NULL)
       return false;
-    sfc_outgoing_pack_rest(&out, lane->tx_cursor, values);
+    sfc_outgoing_pack_rest(lane, &out, lane->tx_cursor, values);
     sfc_eager_post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
     sfshm_count(&lane->counts->bytes_slots, bytes);
   }

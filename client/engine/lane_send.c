@@ -13,10 +13,11 @@
 #include "shm/base/error.h"
 #include "shm/kernels/kernels_dense.h"
 
-/* Sizes for gathering values before they go to a cell: see pack_into_cell. */
+/* Sizes for gathering values before they go to a cell: see pack_field. */
 #define STAGE_BYTES ((size_t)16 << 10)
-#define STAGED_MIN ((size_t)8 << 10)
+#define STAGED_MIN ((size_t)512)
 #define STAGED_UNIT_MAX ((size_t)64)
+#define NONTEMPORAL_UNIT_MAX ((size_t)2 << 10)
 
 /* Chooses the values to pack: staged from the device for all lanes, or of all fields as one. */
 static void take_packed(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
@@ -109,7 +110,8 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return 0; /* fast exit for small messages */
   if (lane->tx_cursor.field != 0 || lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
     return 0;
-  size_t wanted = sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph));
+  size_t wanted =
+      sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph), lane->tx_nontemporal);
   return lane->tx_cells_tried >= wanted ? 0 : wanted;
 }
 
@@ -155,26 +157,30 @@ static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
   return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
 }
 
-/* Packs n values into a cell. If its lines were last in the reader's cache, single stores are slow and streams are
- * fast, and scattered loads between them are worse: then values are gathered in local lines first. */
-static void pack_field(const sfc_outgoing_t *out, const sfc_field_t *field, bool fresh, int64_t first, int64_t n,
-                       uint8_t *cell)
+/* Packs n values into a cell. If its lines were last in the reader's cache, or are written past the caches, single
+ * stores are slow, and scattered loads between them are worse: then values are gathered in local lines first. */
+static void pack_field(const sfc_lane_t *lane, const sfc_outgoing_t *out, const sfc_field_t *field, bool fresh,
+                       int64_t first, int64_t n, void *cell)
 {
   const sfshm_pattern_t *pattern = out->pattern;
   sfshm_unit_t unit = field->combine.unit;
-  size_t unit_bytes = field->combine.unit_bytes;
+  size_t unit_bytes = field->combine.unit_bytes, bytes = (size_t)n * unit_bytes;
+  size_t staged_unit = lane->tx_nontemporal ? NONTEMPORAL_UNIT_MAX : STAGED_UNIT_MAX;
   _Alignas(64) uint8_t stage[STAGE_BYTES];
-  if (fresh || pattern->kind == SFSHM_PATTERN_CONTIGUOUS || unit_bytes > STAGED_UNIT_MAX ||
-      (size_t)n * unit_bytes < STAGED_MIN || out->of_device) {
+  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS && !out->of_device) {
+    sfc_lane_write(lane, cell, field->source + (size_t)sfshm_pattern_at(pattern, first) * unit_bytes, bytes);
+    return;
+  }
+  if ((fresh && !lane->tx_nontemporal) || unit_bytes > staged_unit || bytes < STAGED_MIN || out->of_device) {
     field->move->pack(unit, pattern, first, n, field->source, cell);
     return;
   }
   int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
-  for (int64_t done = 0; done < n; done += some, cell += (size_t)some * unit_bytes) {
+  for (int64_t done = 0; done < n; done += some) {
     if (some > n - done)
       some = n - done;
     field->move->pack(unit, pattern, first + done, some, field->source, stage);
-    memcpy(cell, stage, (size_t)some * unit_bytes);
+    sfc_lane_write(lane, (char *)cell + (size_t)done * unit_bytes, stage, (size_t)some * unit_bytes);
   }
 }
 
@@ -189,13 +195,13 @@ static void pack_part(const sfc_outgoing_t *out, const sfc_field_t *field, const
       ->pack(part, &one, 0, 1, field->source + vertex * field->combine.unit_bytes + at->bytes, packed);
 }
 
-void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *packed)
+void sfc_outgoing_pack_rest(const sfc_lane_t *lane, const sfc_outgoing_t *out, sfc_cursor_t at, char *packed)
 {
   while (at.field < out->nfields) {
     const sfc_field_t *field = &out->fields[at.field];
     sfc_run_t run = sfc_run_next(field, &at, out->n, SIZE_MAX, true);
     if (run.n > 0)
-      field->move->pack(field->combine.unit, out->pattern, at.value, run.n, field->source, packed);
+      pack_field(lane, out, field, true, at.value, run.n, packed);
     else
       pack_part(out, field, &at, run.bytes, packed);
     sfc_cursor_move(&at, field, out->n, run);
@@ -215,7 +221,7 @@ static size_t pack_piece(sfc_lane_t *lane, const sfc_outgoing_t *out)
     const sfc_field_t *field = &out->fields[at->field];
     sfc_run_t run = sfc_run_next(field, at, out->n, bytes - done, done == 0);
     if (run.n > 0)
-      pack_field(out, field, fresh, at->value, run.n, cell + done);
+      pack_field(lane, out, field, fresh, at->value, run.n, cell + done);
     else
       pack_part(out, field, at, run.bytes, cell + done);
     sfc_cursor_move(at, field, out->n, run);
@@ -337,7 +343,7 @@ bool sfc_fast_path_send_cell(sf_request_t *request, sfc_thread_t *thread)
   sfshm_slot_t *slot = sfc_lane_claim(lane);
   if (slot == NULL)
     return false;
-  sfshm_dense_copy((char *)sfshm_lane_tx_piece(&lane->tx, send->bytes), send->values, send->bytes);
+  sfc_lane_write(lane, sfshm_lane_tx_piece(&lane->tx, send->bytes), send->values, send->bytes);
   sfshm_lane_post(&lane->tx, &lane->rx, slot, sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL));
   sfc_thread_note(thread, lane->peer->wake);
   sfshm_count(&lane->counts->messages_sent, 1);
@@ -352,7 +358,8 @@ bool sfc_fast_path_take_cell(sfc_lane_t *lane, const sfshm_slot_t *slot)
   const sfc_fast_path_t *receive = &request->receive;
   if (slot->desc != sfshm_desc_with_method(request->match, SFSHM_METHOD_CELL) || receive->bytes > lane->rx.cell_bytes)
     return false;
-  sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);
+  if (!sfc_lane_is_nontemporal(lane, receive->bytes))
+    sfshm_lane_fetch_next_piece(&lane->tx, receive->bytes);
   sfshm_dense_copy(receive->values, (const char *)sfshm_lane_rx_piece(&lane->rx, receive->bytes), receive->bytes);
   return true;
 }

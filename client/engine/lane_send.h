@@ -6,7 +6,9 @@
 #include "client/engine/in_flight.h"
 #include "client/engine/offload.h"
 #include "client/engine/op_trace.h"
+#include "client/engine/protocol.h"
 #include "client/engine/thread.h"
+#include "shm/kernels/kernels_dense.h"
 
 /* ---- Sending ----------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +60,7 @@ static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, void *packed)
 }
 
 /* Packs what is left of the message. */
-void sfc_outgoing_pack_rest(const sfc_outgoing_t *out, sfc_cursor_t at, char *packed);
+void sfc_outgoing_pack_rest(const sfc_lane_t *lane, const sfc_outgoing_t *out, sfc_cursor_t at, char *packed);
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 
@@ -170,6 +172,21 @@ static inline void sfc_lane_post(sfc_lane_t *lane, sfshm_slot_t *slot, sf_reques
   sfshm_count(&lane->counts->messages_sent, 1);
   if (__builtin_expect(request->trace != 0, false))
     sfc_op_trace_sent(request, lane, lane->tx.posted, bytes);
+}
+
+/* Whether data for the peer are written past the caches. */
+static inline bool sfc_lane_is_nontemporal(const sfc_lane_t *lane, size_t bytes)
+{
+  return lane->tx_nontemporal && bytes >= SFC_NONTEMPORAL_MIN;
+}
+
+/* Copies data into memory that the peer reads next. */
+static inline void sfc_lane_write(const sfc_lane_t *lane, void *to, const void *from, size_t bytes)
+{
+  if (sfc_lane_is_nontemporal(lane, bytes))
+    sfshm_dense_copy_nontemporal(to, from, bytes);
+  else
+    sfshm_dense_copy(to, from, bytes);
 }
 
 /* Ensures large enough cells for a payload; asks the peer for larger ones if necessary. false: they aren't there yet.

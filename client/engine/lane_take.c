@@ -170,7 +170,7 @@ static sf_status_t grant(sfc_lane_t *lane, sf_request_t *request, const sfc_link
   if (!sfc_protocol_has_cells_of(grow.cell_bytes))
     return sfshm_error(SF_ERR_PROTO, "rank %d asks for cells of %llu bytes", lane->rank,
                        (unsigned long long)grow.cell_bytes);
-  size_t most_bytes = sfc_protocol_cell_bytes_most(sfc_lanes_nlocal(lane->graph));
+  size_t most_bytes = sfc_protocol_cell_bytes_most(sfc_lanes_nlocal(lane->graph), lane->tx_nontemporal);
   sf_status_t status = take_cells(lane, grow.cell_bytes < most_bytes ? grow.cell_bytes : most_bytes);
   if (status == SF_OK)
     sfshm_lane_grant(&lane->rx, lane->rx_cells.segment, lane->rx_cells.offset, lane->rx_cells.address,

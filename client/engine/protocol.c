@@ -3,21 +3,20 @@
 
 #define LINE_BYTES 64u
 
-size_t sfc_protocol_cell_bytes_most(int32_t nlanes)
+size_t sfc_protocol_cell_bytes_most(int32_t nlanes, bool nontemporal)
 {
   size_t cell_bytes = SFC_CELL_BYTES_MAX;
   for (int32_t n = 1; n < nlanes && cell_bytes > SFC_CELL_BYTES_FIRST; n *= 2)
     cell_bytes /= 2;
-  return cell_bytes;
+  return nontemporal && cell_bytes > SFSHM_PIECE_BYTES_MAX ? SFSHM_PIECE_BYTES_MAX : cell_bytes;
 }
 
-size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes)
+size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes, bool nontemporal)
 {
-  bool used = messages >= SFC_FIRST_MESSAGES;
-  size_t cell_bytes = SFC_CELL_BYTES_MIN,
-         most_bytes = used ? sfc_protocol_cell_bytes_most(nlanes) : SFC_CELL_BYTES_FIRST;
-  if (used && payload_bytes >= SFSHM_PIECE_MOVES_FROM)
-    return most_bytes; /* such pieces cycle through all cells */
+  size_t cell_bytes = SFC_CELL_BYTES_MIN, most_bytes = SFC_CELL_BYTES_FIRST;
+  if (messages >= SFC_FIRST_MESSAGES &&
+      payload_bytes >= (nontemporal ? SFSHM_PIECE_BYTES_MAX + 1 : SFSHM_PIECE_MOVES_FROM))
+    return sfc_protocol_cell_bytes_most(nlanes, nontemporal);
   while (cell_bytes < payload_bytes && cell_bytes < most_bytes)
     cell_bytes *= 2;
   return cell_bytes;

@@ -6,10 +6,16 @@
 
 /* Cell sizes; larger payloads travel in pieces. Writing a line that is still in the reader's cache costs more than the
  * copy. Therefore the cells of a lane in constant use hold more than a core's caches, 2 MiB, and pieces cycle through
- * all of it. Cells start small, and stay small where a rank has so many lanes that they hold as much together. */
+ * all of it. Cells start small, and stay small where a rank has so many lanes that they hold as much together.
+ *
+ * Lanes that write past the caches (lane.h) need not cycle: a cell is as large as a piece, or half a payload, so that
+ * writer and reader overlap. */
 #define SFC_CELL_BYTES_MAX ((size_t)256 << 10)
 #define SFC_CELL_BYTES_FIRST ((size_t)32 << 10)
 #define SFC_CELL_BYTES_MIN ((size_t)256)
+
+/* Smallest copy past the caches: fewer lines are fetched back sooner than such stores reach memory. */
+#define SFC_NONTEMPORAL_MIN ((size_t)2 << 10)
 
 /* Limit of eager bytes to one rank beyond slots and cells: begin hands over payloads up to this size whatever the
  * reader does. */
@@ -37,10 +43,10 @@ sfshm_method_t sfc_protocol_choose_blocks(const sfshm_costs_t *costs, const sfc_
 bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes);
 
 /* Cell size for the payload on a lane that has carried that many messages, one of nlanes on the node. */
-size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes);
+size_t sfc_protocol_cell_bytes(size_t payload_bytes, uint64_t messages, int32_t nlanes, bool nontemporal);
 
 /* Largest cell size of a lane in constant use, one of nlanes on the node. */
-size_t sfc_protocol_cell_bytes_most(int32_t nlanes);
+size_t sfc_protocol_cell_bytes_most(int32_t nlanes, bool nontemporal);
 
 /* Whether the cell size is valid. */
 bool sfc_protocol_has_cells_of(size_t cell_bytes);

@@ -6,7 +6,6 @@
 #include "client/core.h"
 #include "client/engine.h"
 #include "client/graph.h"
-#include "shm/kernels/kernels_dense.h"
 
 _Static_assert(sizeof(sfshm_blocks_piece_t) <= SFSHM_INLINE_BYTES, "in a slot");
 _Static_assert(SFC_CELL_BYTES_MIN % sizeof(uint64_t) == 0, "pieces do not split sizes");
@@ -53,7 +52,7 @@ static size_t sizes_left(const sfc_lane_t *lane, const outgoing_t *out)
 }
 
 /* Writes the next bytes of the stream, and moves the cursor behind them. */
-static void write_stream(const outgoing_t *out, sfc_cursor_t *at, char *to, size_t bytes)
+static void write_stream(const sfc_lane_t *lane, const outgoing_t *out, sfc_cursor_t *at, char *to, size_t bytes)
 {
   while (bytes > 0 && at->field == SIZES) {
     uint64_t size = block_at(out, at->value)->bytes;
@@ -67,7 +66,7 @@ static void write_stream(const outgoing_t *out, sfc_cursor_t *at, char *to, size
     const sf_block_t *block = block_at(out, at->value);
     size_t left = block->bytes - at->bytes, some = left < bytes ? left : bytes;
     if (some > 0)
-      sfshm_dense_copy(to, (const char *)block->data + at->bytes, some);
+      sfc_lane_write(lane, to, (const char *)block->data + at->bytes, some);
     to += some;
     bytes -= some;
     at->bytes += some;
@@ -114,7 +113,7 @@ static size_t write_piece(sfc_lane_t *lane, outgoing_t *out, sfshm_slot_t *slot)
   size_t sizes = sizes_left(lane, out), most = sfshm_piece_most(lane->tx.cell_bytes);
   piece.bytes = sizes + out->left < most ? sizes + out->left : most;
   memcpy(slot->payload, &piece.bytes, sizeof piece.bytes);
-  write_stream(out, &lane->tx_cursor, (char *)sfshm_lane_tx_piece(&lane->tx, piece.bytes), piece.bytes);
+  write_stream(lane, out, &lane->tx_cursor, (char *)sfshm_lane_tx_piece(&lane->tx, piece.bytes), piece.bytes);
   size_t data = piece.bytes > sizes ? piece.bytes - sizes : 0;
   out->left -= data;
   return data;
@@ -223,7 +222,7 @@ static bool copy_rest(sfc_lane_t *lane, sf_request_t *request, const outgoing_t 
   char *to = sfc_eager_take(lane, bytes, SIZE_MAX, slot);
   if (to == NULL)
     return false;
-  write_stream(out, &at, to, bytes);
+  write_stream(lane, out, &at, to, bytes);
   memcpy(slot->payload + offsetof(sfshm_blocks_rest_t, bytes), &bytes, sizeof bytes);
   sfshm_count(&lane->counts->bytes_slots, out->left);
   request->sends_left--;

@@ -97,6 +97,7 @@ static sf_status_t connect_lane(sfc_lane_t *lane, const Sfproto__LaneEnd *end)
   lane->tx.slots = (sfshm_slot_t *)(void *)((char *)base + end->slots);
   lane->rx.control = (sfshm_lane_control_t *)(void *)((char *)base + end->control);
   lane->peer_can_read = end->can_read;
+  lane->tx_nontemporal = end->has_nontemporal && end->nontemporal;
   return SF_OK;
 }
 

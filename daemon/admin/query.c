@@ -55,7 +55,7 @@ static void send_status(sfd_query_t *query)
       .cores = sfd_node_board_cores(server->board), .jobs = server->statistics.njobs,
       .ranks = server->statistics.nranks, .graphs = server->statistics.ngraphs,
       .jobs_total = server->statistics.jobs_total, .jobs_failed = server->statistics.jobs_failed,
-      .refused = server->statistics.refused, .costs_measured = sfd_node_board_costs_measured(server->board),
+      .refused = server->statistics.refused, .costs_measured = sfd_node_board_costs(server->board)->measured != 0,
       .fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)) /* only read */, .has_drained = true,
       .drained = server->drained, .has_jobs_stalled = server->options->stall_after_ms > 0,
       .jobs_stalled = sfd_stalls_count(server), .has_node = true, .has_nodes = true, .node = sfd_network_node(server),

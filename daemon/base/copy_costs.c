@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "daemon/base/cpu_cache.h"
 #include "shm/base/clock.h"
 #include "shm/kernels/kernels_dense.h"
 #include "shm/lane/lane.h"
@@ -46,9 +47,11 @@ typedef struct sfd_bench {
   _Alignas(128) _Atomic bool stop;
   void (*task)(struct sfd_bench *bench); /* of the helper, in its turn */
   size_t cores[2];
+  bool apart;  /* they share no cache */
   char *lines; /* SPREAD_LINES of the helper */
   char *copy;  /* as many of the main thread */
   char *cells;
+  void (*write_piece)(char *restrict to, const char *restrict from, size_t size_bytes);
   uint32_t local_stream_ps; /* one line of a dense block, copied within one core */
   uint32_t order[SCATTERED];
 } sfd_bench_t;
@@ -142,7 +145,7 @@ static void post_pieces(sfd_bench_t *bench)
         return;
       sfshm_cpu_relax();
     }
-    sfshm_dense_copy(cell_of(bench, first + i), bench->lines + i * SFSHM_PIECE_BYTES_MAX, SFSHM_PIECE_BYTES_MAX);
+    bench->write_piece(cell_of(bench, first + i), bench->lines + i * SFSHM_PIECE_BYTES_MAX, SFSHM_PIECE_BYTES_MAX);
     atomic_store_explicit(&bench->posted, first + i + 1, memory_order_release);
   }
 }
@@ -202,6 +205,28 @@ static bool time_pieces(sfd_bench_t *bench, uint32_t *lowest)
   return await_helper(&bench->turn, turn);
 }
 
+/* Both ways of writing pieces. As in use, the reader has read all cells before. */
+static bool measure_pieces(sfd_bench_t *bench, sfshm_costs_t *costs)
+{
+  uint32_t unused = UINT32_MAX, past_ps = UINT32_MAX;
+  bench->write_piece = sfshm_dense_copy;
+  for (size_t bytes = 0; bytes < CELLS_BYTES; bytes += SPREAD_BYTES)
+    if (!time_pieces(bench, &unused))
+      return false;
+  for (int i = 0; i < REPETITIONS; i++) {
+    bench->write_piece = sfshm_dense_copy;
+    if (!time_pieces(bench, &costs->piece_stream_ps))
+      return false;
+    bench->write_piece = sfshm_dense_copy_nontemporal;
+    if (!time_pieces(bench, &past_ps))
+      return false;
+  }
+  if (past_ps < costs->piece_stream_ps)
+    costs->nontemporal = bench->apart ? SFSHM_NONTEMPORAL_APART : SFSHM_NONTEMPORAL_ALL;
+  keep_lowest(&costs->piece_stream_ps, past_ps);
+  return true;
+}
+
 static bool measure_remote(sfd_bench_t *bench, sfshm_costs_t *costs)
 {
   for (int i = 0; i < REPETITIONS; i++) {
@@ -217,10 +242,7 @@ static bool measure_remote(sfd_bench_t *bench, sfshm_costs_t *costs)
         return false;
     keep_lowest(&costs->handshake_ps, to_ps(sfshm_now_ns() - start, 2 * BOUNCES));
   }
-  for (int i = 0; i < REPETITIONS; i++)
-    if (!time_pieces(bench, &costs->piece_stream_ps))
-      return false;
-  return true;
+  return measure_pieces(bench, costs);
 }
 
 static void measure_local(sfd_bench_t *bench, sfshm_costs_t *costs)
@@ -251,13 +273,25 @@ static bool measure_vm_read(const sfd_bench_t *bench, sfshm_costs_t *costs)
   return true;
 }
 
-static bool choose_cores(const cpu_set_t *allowed, size_t cores[2])
+/* Two that share no cache, or else any: most ranks of a large node are as far apart. */
+static bool choose_cores(sfd_bench_t *bench)
 {
+  sfd_cpus_t allowed, sharers;
   int found = 0;
-  for (size_t core = 0; core < CPU_SETSIZE && found < 2; core++)
-    if (CPU_ISSET(core, allowed))
-      cores[found++] = core;
-  return found == 2;
+  bool known = false;
+  if (!sfd_cpus_of(0, &allowed))
+    return false;
+  for (int core = 0; core < CPU_SETSIZE && !bench->apart; core++) {
+    if (!sfd_cpus_have(&allowed, core))
+      continue;
+    if (found == 0)
+      known = sfd_cpu_cache_sharers(SFD_CPU_DIRECTORY, core, &sharers);
+    bench->apart = found > 0 && known && !sfd_cpus_have(&sharers, core);
+    if (found < 2 || bench->apart)
+      bench->cores[found == 0 ? 0 : 1] = (size_t)core;
+    found++;
+  }
+  return found >= 2;
 }
 
 /* A fixed scattered order of lines. */
@@ -289,6 +323,7 @@ static bool measure(sfd_bench_t *bench, sfshm_costs_t *costs)
   cpu_set_t set = only(bench->cores[0]);
   sfshm_costs_t lowest;
   memset(&lowest, 0xff, sizeof lowest);
+  lowest.nontemporal = SFSHM_NONTEMPORAL_NONE;
   bench->local_stream_ps = UINT32_MAX;
   if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
     return false;
@@ -318,7 +353,7 @@ void sfd_copy_costs_measure(sfshm_costs_t *costs_p)
   size_t length = 2 * SPREAD_BYTES + CELLS_BYTES;
   sfd_bench_t bench = {0};
   *costs_p = sfd_copy_costs_default;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || !choose_cores(&allowed, bench.cores))
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || !choose_cores(&bench))
     return;
   bench.lines = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bench.lines == MAP_FAILED)

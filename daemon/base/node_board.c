@@ -28,6 +28,11 @@ void sfd_cpus_add(sfd_cpus_t *cpus, int cpu)
     cpus->bits[cpu / WORD_BITS] |= 1UL << (cpu % WORD_BITS);
 }
 
+bool sfd_cpus_have(const sfd_cpus_t *cpus, int cpu)
+{
+  return cpu >= 0 && cpu < SFD_MAX_CPUS && (cpus->bits[cpu / WORD_BITS] >> (cpu % WORD_BITS) & 1) != 0;
+}
+
 static int32_t count(const sfd_cpus_t *cpus)
 {
   int32_t n = 0;
@@ -138,7 +143,7 @@ void sfd_node_board_set_tracing(sfd_node_board_t *board, bool on)
   atomic_store_explicit(&memory(board)->tracing, on, memory_order_relaxed);
 }
 
-bool sfd_node_board_costs_measured(const sfd_node_board_t *board)
+const sfshm_costs_t *sfd_node_board_costs(const sfd_node_board_t *board)
 {
-  return memory(board)->costs.measured != 0;
+  return &memory(board)->costs;
 }

@@ -21,6 +21,7 @@ typedef struct sfd_cpus {
 bool sfd_cpus_of(pid_t pid, sfd_cpus_t *cpus);
 
 void sfd_cpus_add(sfd_cpus_t *cpus, int cpu); /* ignores invalid numbers */
+bool sfd_cpus_have(const sfd_cpus_t *cpus, int cpu);
 
 typedef struct sfd_node_board {
   sfshm_region_t region;
@@ -55,6 +56,6 @@ bool sfd_node_board_has_spare_core(const sfd_node_board_t *board);
 /* Whether ranks write traces. */
 void sfd_node_board_set_tracing(sfd_node_board_t *board, bool on);
 
-bool sfd_node_board_costs_measured(const sfd_node_board_t *board);
+const sfshm_costs_t *sfd_node_board_costs(const sfd_node_board_t *board);
 
 #endif

@@ -171,6 +171,9 @@ sf_status_t sfd_job_attach(sfd_job_t *job, int32_t number, sfd_session_t *sessio
   session->role = &rank_role;
   job->server->statistics.nranks++;
   sfd_node_board_enter(job->server->board, session->pid, &rank->cpus);
+  rank->cache = sfd_node_board_costs(job->server->board)->nontemporal == SFSHM_NONTEMPORAL_APART
+                    ? sfd_cpu_cache_of(SFD_CPU_DIRECTORY, &rank->cpus)
+                    : -1;
   *rank_p = rank;
   return SF_OK;
 }

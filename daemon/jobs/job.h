@@ -65,6 +65,7 @@ typedef struct sfd_rank {
   int32_t npending; /* requests that wait for other ranks */
   char program[SFD_NAME_SIZE];
   sfd_cpus_t cpus;
+  int32_t cache; /* that they share, as sfd_cpu_cache_of says; -1: none, or it does not matter */
   int counters_fd;
   sfshm_region_t counters;             /* mapped when needed */
   sfshm_region_t inbox;                /* mapped to wake the rank */

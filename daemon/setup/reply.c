@@ -117,6 +117,16 @@ static void send_blocks(sfd_session_t *session, const sfd_graph_t *graph, uint64
   send_reply(session, request, reply, fds, nfds);
 }
 
+/* Whether ranks of that job, with these numbers, write to each other past the caches. */
+static bool is_nontemporal(const sfd_job_t *job, int32_t a, int32_t b)
+{
+  uint32_t where = sfd_node_board_costs(job->server->board)->nontemporal;
+  const sfd_rank_t *one = job->ranks[a], *other = job->ranks[b];
+  return where == SFSHM_NONTEMPORAL_ALL ||
+         (where == SFSHM_NONTEMPORAL_APART &&
+          (one == NULL || other == NULL || one->cache < 0 || one->cache != other->cache));
+}
+
 /* Other ends of the member's lanes. */
 static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answers_t *answers,
                            Sfproto__GraphReply *reply)
@@ -127,9 +137,11 @@ static void describe_lanes(const sfd_graph_t *graph, int32_t local, const answer
     int32_t other = member->lanes[i].rank;
     const sfd_lane_t *lane = sfd_setup_lanes_find(graph, other, group_rank);
     Sfproto__LaneEnd *end = &answers->ends[i];
-    *end = (Sfproto__LaneEnd)SFPROTO_BODY(lane_end, .rank = other, .job_rank = graph->group->members[other].rank,
-                                          .segment = lane->segment, .slots = lane->slots, .control = lane->control,
-                                          .can_read = lane->can_read);
+    *end = (Sfproto__LaneEnd)SFPROTO_BODY(
+        lane_end, .rank = other, .job_rank = graph->group->members[other].rank, .segment = lane->segment,
+        .slots = lane->slots, .control = lane->control, .can_read = lane->can_read, .has_nontemporal = true,
+        .nontemporal = is_nontemporal(graph->group->job, graph->group->members[group_rank].rank,
+                                      graph->group->members[other].rank));
     answers->pointers[i] = end;
   }
   reply->lanes = answers->pointers;

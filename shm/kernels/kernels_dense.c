@@ -36,6 +36,39 @@ void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_
     copy_range(to, from, size_bytes);
 }
 
+/* Sanitizers don't see these stores. */
+#if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#include <emmintrin.h>
+
+#define LINE_BYTES ((size_t)64)
+
+/* Whole lines go past the caches; what is before and behind them does not. */
+void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  size_t head = -(uintptr_t)to % LINE_BYTES;
+  if (size_bytes < head + LINE_BYTES) {
+    sfshm_dense_copy(to, from, size_bytes);
+    return;
+  }
+  size_t end = head + (size_bytes - head) / LINE_BYTES * LINE_BYTES;
+  memcpy(to, from, head);
+  for (size_t i = head; i < end; i += LINE_BYTES)
+    for (size_t part = i; part < i + LINE_BYTES; part += sizeof(__m128i))
+      _mm_stream_si128((__m128i *)(void *)(to + part), _mm_loadu_si128((const __m128i *)(const void *)(from + part)));
+  memcpy(to + end, from + end, size_bytes - end);
+  _mm_sfence();
+}
+
+#else
+
+void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, size_t size_bytes)
+{
+  sfshm_dense_copy(to, from, size_bytes);
+}
+
+#endif
+
 /* Unrolled: with one vector for each turn, the loop's own instructions limit ranges in the first-level cache. */
 #define DENSE(op, suffix, type, expression)                                                                            \
   void sfshm_dense_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)                    \

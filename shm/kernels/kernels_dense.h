@@ -15,4 +15,9 @@ SFSHM_ELEMENT_TABLE(SFSHM_DENSE_DECLARATION)
  * from malloc and page-aligned memory do. */
 void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_bytes);
 
+/* Copies past the caches, into memory that another core has in its cache and reads next: a usual store there first
+ * fetches the line back. Later stores of this thread are visible after the copy. Without such stores, or for ranges of
+ * less than a few lines, a usual copy. */
+void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, size_t size_bytes);
+
 #endif

@@ -125,7 +125,7 @@ static inline bool sfshm_claim_withdraw(sfshm_claim_t *claim, uint32_t npieces)
 /* ---- What can be offered ----------------------------------------------------------------------------------------- */
 
 /* Smaller payloads are not offered: the hand-over costs more than the copy. Both ends of a lane compare with this. */
-#define SFSHM_OFFLOAD_MIN_BYTES ((size_t)64 << 10)
+#define SFSHM_OFFLOAD_MIN_BYTES ((size_t)128 << 10)
 #define SFSHM_PIECE_BYTES ((size_t)256 << 10)
 
 /* Division of n values into pieces of equal size; the last piece may be smaller. */

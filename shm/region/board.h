@@ -7,6 +7,13 @@
 
 #include "shm/region/region.h"
 
+/* Between which ranks payloads are written past the caches. */
+typedef enum sfshm_nontemporal {
+  SFSHM_NONTEMPORAL_NONE = 0,
+  SFSHM_NONTEMPORAL_APART = 1, /* those whose processors share no cache */
+  SFSHM_NONTEMPORAL_ALL = 2,
+} sfshm_nontemporal_t;
+
 /* Copy costs on this node, in picoseconds so that integers suffice. The daemon measures them when it starts; the
  * clients' planner chooses protocols by them. A line is 64 bytes. */
 typedef struct sfshm_costs {
@@ -18,13 +25,14 @@ typedef struct sfshm_costs {
   uint32_t vm_read_stream_ps; /* process_vm_readv: per line of a dense block */
   uint32_t handshake_ps;      /* one cache line bounced between two cores, one way */
   uint32_t measured;          /* 0: defaults, because there is only one core or measuring failed */
+  uint32_t nontemporal;       /* of sfshm_nontemporal_t: where piece_stream_ps is the time of pieces past the caches */
 } sfshm_costs_t;
-_Static_assert(sizeof(sfshm_costs_t) == 32, "layout version 1");
+_Static_assert(sizeof(sfshm_costs_t) == 36, "layout version 1");
 
 typedef struct sfshm_board {
   sfshm_region_header_t header;
   sfshm_costs_t costs; /* constant */
-  uint8_t reserved1[96];
+  uint8_t reserved1[92];
   _Atomic uint32_t cores;        /* cores that the node's ranks may use */
   _Atomic uint32_t participants; /* ranks of all jobs on this node: threads that may spin */
   _Atomic uint32_t workers;      /* daemon workers that have a spare core; 0: offer them nothing */

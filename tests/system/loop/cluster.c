@@ -214,8 +214,9 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
   sftest_fabric_set_chunks(daemons.hub, seed);
   for (int32_t i = 0; i < cluster->n; i++) {
     sfd_server_t **server = &daemons.servers[i];
-    must(sfd_server_create(&daemons.loop, &options, listen_at(cluster->nodes[i].socket), &sfd_copy_costs_default,
-                           server) == SF_OK,
+    sfshm_costs_t costs = sfd_copy_costs_default;
+    costs.nontemporal = i % 2 == 0 ? SFSHM_NONTEMPORAL_ALL : SFSHM_NONTEMPORAL_NONE; /* machines differ */
+    must(sfd_server_create(&daemons.loop, &options, listen_at(cluster->nodes[i].socket), &costs, server) == SF_OK,
          "server");
     must(sfd_network_create_over(*server, sftest_fabric_of(daemons.hub, i), &sfd_peer_ops, &(*server)->network) ==
              SF_OK,

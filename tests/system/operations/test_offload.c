@@ -192,7 +192,7 @@ START_TEST(owner_makes_no_call)
   for (int form = 0; form < FORM_COUNT; form++)
     for (int way = 0; way < 4; way++)
       run_without_calls(&node, (form_t)form, way % 2 == 0, way < 2, (form + way) % 2 == 1,
-                        form == DENSE ? 8192 : 300000);
+                        form == DENSE ? (int64_t)(SFSHM_OFFLOAD_MIN_BYTES / sizeof(int64_t)) : 300000);
   sftest_node_stop(&node);
 }
 END_TEST

@@ -205,13 +205,13 @@ END_TEST
 
 START_TEST(sizes_of_cells)
 {
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(0, 0, 1), SFC_CELL_BYTES_MIN);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(256, 0, 1), 256);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(257, 0, 1), 512);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, 0, 1), SFC_CELL_BYTES_FIRST);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(0, 0, 1, false), SFC_CELL_BYTES_MIN);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(256, 0, 1, false), 256);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(257, 0, 1, false), 512);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, 0, 1, false), SFC_CELL_BYTES_FIRST);
   for (uint64_t messages = 0; messages < 100; messages += 99)
     for (size_t bytes = 0; bytes < 3 * SFC_CELL_BYTES_FIRST; bytes += 7) {
-      size_t cell_bytes = sfc_protocol_cell_bytes(bytes, messages, 1);
+      size_t cell_bytes = sfc_protocol_cell_bytes(bytes, messages, 1, false);
       ck_assert(sfc_protocol_has_cells_of(cell_bytes));
       ck_assert(cell_bytes >= bytes || cell_bytes == SFC_CELL_BYTES_FIRST);
       ck_assert(cell_bytes / 2 < bytes || cell_bytes == SFC_CELL_BYTES_MIN || cell_bytes == SFC_CELL_BYTES_MAX);
@@ -222,15 +222,28 @@ END_TEST
 START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
 {
   const size_t bytes = SFSHM_PIECE_MOVES_FROM;
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 63, 1), bytes);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 64, 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, UINT64_MAX, 1), SFC_CELL_BYTES_MAX);
-  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes - 1, 64, 1), bytes);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 63, 1, false), bytes);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 64, 1, false), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, UINT64_MAX, 1, false), SFC_CELL_BYTES_MAX);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes - 1, 64, 1, false), bytes);
   for (int32_t nlanes = 1; nlanes < 10000; nlanes++) {
-    size_t cell_bytes = sfc_protocol_cell_bytes(SIZE_MAX, 64, nlanes);
+    size_t cell_bytes = sfc_protocol_cell_bytes(SIZE_MAX, 64, nlanes, false);
     ck_assert(cell_bytes == SFC_CELL_BYTES_FIRST || (size_t)nlanes * cell_bytes <= SFC_CELL_BYTES_MAX);
     ck_assert(cell_bytes >= SFC_CELL_BYTES_FIRST);
   }
+}
+END_TEST
+
+/* Payloads of at least two pieces have cells of whole pieces, others those that they began with. */
+START_TEST(cells_of_lanes_past_the_caches)
+{
+  const size_t piece = SFSHM_PIECE_BYTES_MAX;
+  for (size_t bytes = 0; bytes <= piece; bytes += 64)
+    ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 64, 1, true), sfc_protocol_cell_bytes(bytes, 0, 1, true));
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(piece + 1, 63, 1, true), SFC_CELL_BYTES_FIRST);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(piece + 1, 64, 1, true), piece);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, UINT64_MAX, 1, true), piece);
+  ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, UINT64_MAX, 1000, true), SFC_CELL_BYTES_FIRST);
 }
 END_TEST
 
@@ -265,6 +278,7 @@ static Suite *protocol_suite(void)
   tcase_add_test(tcase, extreme_costs);
   tcase_add_test(tcase, sizes_of_cells);
   tcase_add_test(tcase, cells_of_lanes_in_use_are_large_unless_there_are_many);
+  tcase_add_test(tcase, cells_of_lanes_past_the_caches);
   tcase_add_test(tcase, wishes_of_others);
   suite_add_tcase(suite, tcase);
   return suite;

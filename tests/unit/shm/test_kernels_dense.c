@@ -32,12 +32,14 @@ START_TEST(combine_long_ranges)
 }
 END_TEST
 
-/* Around the sizes at which the way of copying changes, from and to any place within a line; nothing beside is touched.
- */
+/* By each way, around the sizes at which it changes, from and to any place within a line; nothing beside is touched. */
 START_TEST(copy_dense_ranges_at_any_alignment)
 {
   enum { MOST_BYTES = (4 << 20) + 1, BESIDE = 96 };
-  static const size_t sizes[] = {0, 1, 31, 1023, 1024, 1025, 1056, 1151, 4096, 5000, 65536, MOST_BYTES - 1, MOST_BYTES};
+  static const size_t sizes[] = {
+      0, 1, 31, 63, 64, 127, 128, 1023, 1024, 1025, 1056, 1151, 4096, 5000, 65536, MOST_BYTES - 1, MOST_BYTES};
+  void (*copy)(char *restrict, const char *restrict, size_t) =
+      _i == 0 ? sfshm_dense_copy : sfshm_dense_copy_nontemporal;
   size_t length = MOST_BYTES + 2 * BESIDE;
   unsigned char *from = malloc(length), *to = malloc(length), *expected = malloc(length);
   ck_assert(from != NULL && to != NULL && expected != NULL);
@@ -49,7 +51,7 @@ START_TEST(copy_dense_ranges_at_any_alignment)
       memset(to, 0xa5, room);
       memset(expected, 0xa5, room);
       memcpy(expected + BESIDE - skip, from + skip / 3, bytes);
-      sfshm_dense_copy((char *)to + BESIDE - skip, (const char *)from + skip / 3, bytes);
+      copy((char *)to + BESIDE - skip, (const char *)from + skip / 3, bytes);
       ck_assert_msg(memcmp(to, expected, room) == 0, "%zu bytes, %zu before the line's end", bytes, skip);
     }
   free(from);
@@ -64,7 +66,7 @@ static Suite *kernels_suite(void)
   TCase *model = tcase_create("model");
   tcase_set_timeout(model, 60);
   tcase_add_loop_test(model, combine_long_ranges, 0, SFSHM_BASE_COUNT);
-  tcase_add_test(model, copy_dense_ranges_at_any_alignment);
+  tcase_add_loop_test(model, copy_dense_ranges_at_any_alignment, 0, 2);
   suite_add_tcase(suite, model);
   return suite;
 }

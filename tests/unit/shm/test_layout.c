@@ -154,7 +154,7 @@ START_TEST(boards)
   expect_offset(sfshm_board_t, participants, 260);
   expect_offset(sfshm_board_t, tracing, 268);
   expect_offset(sfshm_board_t, crowded, 272);
-  expect_size(sfshm_costs_t, 32);
+  expect_size(sfshm_costs_t, 36);
   expect_offset(sfshm_costs_t, local_line_ps, 0);
   expect_offset(sfshm_costs_t, piece_stream_ps, 4);
   expect_offset(sfshm_costs_t, remote_line_ps, 8);
@@ -163,6 +163,7 @@ START_TEST(boards)
   expect_offset(sfshm_costs_t, vm_read_stream_ps, 20);
   expect_offset(sfshm_costs_t, handshake_ps, 24);
   expect_offset(sfshm_costs_t, measured, 28);
+  expect_offset(sfshm_costs_t, nontemporal, 32);
 }
 END_TEST
 
