@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/core.h"
-#include "client/engine/lane_send.h"
+#include "client/engine/lane_pack.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/protocol.h"
 #include "client/engine/thread.h"
@@ -114,7 +114,7 @@ bool sfc_eager_send(sfc_lane_t *lane, sf_request_t *request)
     char *values = sfc_eager_take(lane, bytes, SFC_EAGER_BYTES, slot);
     if (values == NULL)
       return false;
-    sfc_outgoing_pack_rest(lane, &out, lane->tx_cursor, values);
+    sfc_lane_pack_rest(lane, &out, bytes, values);
     sfc_eager_post(lane, slot, request, SFSHM_METHOD_CELL, bytes);
     sfshm_count(&lane->counts->bytes_slots, bytes);
   }

@@ -6,18 +6,13 @@
 #include "client/core.h"
 #include "client/engine/device_staging.h"
 #include "client/engine/eager.h"
+#include "client/engine/lane_pack.h"
 #include "client/engine/protocol.h"
 #include "client/engine/thread.h"
 #include "client/graph.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
 #include "shm/kernels/kernels_dense.h"
-
-/* Sizes for gathering values before they go to a cell: see pack_field. */
-#define STAGE_BYTES ((size_t)16 << 10)
-#define STAGED_MIN ((size_t)512)
-#define STAGED_UNIT_MAX ((size_t)64)
-#define NONTEMPORAL_UNIT_MAX ((size_t)2 << 10)
 
 /* Chooses the values to pack: staged from the device for all lanes, or of all fields as one. */
 static void take_packed(const sfc_lane_t *lane, sf_request_t *request, sfshm_pattern_t *consecutive,
@@ -151,85 +146,6 @@ bool sfc_lane_have_cells(sfc_lane_t *lane, sf_request_t *request, size_t payload
   return true;
 }
 
-/* Whether the piece's cache lines have left the reader's cache, because the lane's pieces cycle through more memory. */
-static bool are_fresh(const sfc_lane_t *lane, size_t bytes)
-{
-  return bytes >= SFSHM_PIECE_MOVES_FROM && lane->tx.posted >= SFC_FIRST_MESSAGES;
-}
-
-/* Packs n values into a cell. If its lines were last in the reader's cache, or are written past the caches, single
- * stores are slow, and scattered loads between them are worse: then values are gathered in local lines first. */
-static void pack_field(const sfc_lane_t *lane, const sfc_outgoing_t *out, const sfc_field_t *field, bool fresh,
-                       int64_t first, int64_t n, void *cell)
-{
-  const sfshm_pattern_t *pattern = out->pattern;
-  sfshm_unit_t unit = field->combine.unit;
-  size_t unit_bytes = field->combine.unit_bytes, bytes = (size_t)n * unit_bytes;
-  size_t staged_unit = lane->tx_nontemporal ? NONTEMPORAL_UNIT_MAX : STAGED_UNIT_MAX;
-  _Alignas(64) uint8_t stage[STAGE_BYTES];
-  if (pattern->kind == SFSHM_PATTERN_CONTIGUOUS && !out->of_device) {
-    sfc_lane_write(lane, cell, field->source + (size_t)sfshm_pattern_at(pattern, first) * unit_bytes, bytes);
-    return;
-  }
-  if ((fresh && !lane->tx_nontemporal) || unit_bytes > staged_unit || bytes < STAGED_MIN || out->of_device) {
-    field->move->pack(unit, pattern, first, n, field->source, cell);
-    return;
-  }
-  int64_t some = (int64_t)(STAGE_BYTES / unit_bytes);
-  for (int64_t done = 0; done < n; done += some) {
-    if (some > n - done)
-      some = n - done;
-    field->move->pack(unit, pattern, first + done, some, field->source, stage);
-    sfc_lane_write(lane, (char *)cell + (size_t)done * unit_bytes, stage, (size_t)some * unit_bytes);
-  }
-}
-
-/* Copies part of a value larger than a cell. */
-static void pack_part(const sfc_outgoing_t *out, const sfc_field_t *field, const sfc_cursor_t *at, size_t bytes,
-                      void *packed)
-{
-  static const sfshm_pattern_t one = {.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 1, .stride = 1};
-  size_t vertex = (size_t)sfshm_pattern_at(out->pattern, at->value);
-  sfshm_unit_t part = {SFSHM_BASE_OPAQUE, (int64_t)bytes};
-  sfc_kernels_find(field->devices, part, SFSHM_OP_REPLACE)
-      ->pack(part, &one, 0, 1, field->source + vertex * field->combine.unit_bytes + at->bytes, packed);
-}
-
-void sfc_outgoing_pack_rest(const sfc_lane_t *lane, const sfc_outgoing_t *out, sfc_cursor_t at, char *packed)
-{
-  while (at.field < out->nfields) {
-    const sfc_field_t *field = &out->fields[at.field];
-    sfc_run_t run = sfc_run_next(field, &at, out->n, SIZE_MAX, true);
-    if (run.n > 0)
-      pack_field(lane, out, field, true, at.value, run.n, packed);
-    else
-      pack_part(out, field, &at, run.bytes, packed);
-    sfc_cursor_move(&at, field, out->n, run);
-    packed += run.bytes;
-  }
-}
-
-/* Packs the piece at the cursor into a cell and advances the cursor. */
-static size_t pack_piece(sfc_lane_t *lane, const sfc_outgoing_t *out)
-{
-  sfc_cursor_t *at = &lane->tx_cursor;
-  size_t bytes = sfc_piece_bytes(out->fields, out->nfields, *at, out->n, sfshm_piece_most(lane->tx.cell_bytes)),
-         done = 0;
-  uint8_t *cell = sfshm_lane_tx_piece(&lane->tx, bytes);
-  bool fresh = are_fresh(lane, bytes);
-  while (done < bytes) {
-    const sfc_field_t *field = &out->fields[at->field];
-    sfc_run_t run = sfc_run_next(field, at, out->n, bytes - done, done == 0);
-    if (run.n > 0)
-      pack_field(lane, out, field, fresh, at->value, run.n, cell + done);
-    else
-      pack_part(out, field, at, run.bytes, cell + done);
-    sfc_cursor_move(at, field, out->n, run);
-    done += run.bytes;
-  }
-  return bytes;
-}
-
 static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgoing_t *out, size_t bytes)
 {
   if (!sfc_lane_have_cells(lane, request, bytes))
@@ -240,7 +156,7 @@ static bool send_pieces(sfc_lane_t *lane, sf_request_t *request, const sfc_outgo
     sfshm_slot_t *slot = pieces < most ? sfc_lane_claim(lane) : NULL;
     if (slot == NULL)
       return false;
-    size_t piece_bytes = pack_piece(lane, out);
+    size_t piece_bytes = sfc_lane_pack_piece(lane, out);
     sfc_lane_post(lane, slot, request, SFSHM_METHOD_CELL, piece_bytes);
     sfshm_count(&lane->counts->bytes_slots, piece_bytes);
   }

@@ -59,9 +59,6 @@ static inline void sfc_outgoing_pack(const sfc_outgoing_t *out, void *packed)
   }
 }
 
-/* Packs what is left of the message. */
-void sfc_outgoing_pack_rest(const sfc_lane_t *lane, const sfc_outgoing_t *out, sfc_cursor_t at, char *packed);
-
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
 
 /* A message larger than a cell is divided into pieces, which writer and reader compute alike. A piece consists of runs:

@@ -38,10 +38,15 @@ static uint64_t stream_ps(uint32_t line_ps, size_t bytes)
   return (bytes / LINE_BYTES + 1) * line_ps;
 }
 
+/* Whether jumps take less than half of the time of reading in place. */
+static bool is_dense(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
+{
+  return jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
+}
+
 bool sfc_protocol_suits_worker(const sfshm_costs_t *costs, int64_t runs, size_t bytes)
 {
-  return bytes >= SFC_IN_PLACE_MIN ||
-         jumps_ps(costs->remote_line_ps, runs) <= stream_ps(costs->remote_stream_ps, bytes);
+  return bytes >= SFC_IN_PLACE_MIN || is_dense(costs, runs, bytes);
 }
 
 /* Packing and unpacking overlap, on two cores. Where the lane carries about as much in both directions, each core does
@@ -52,10 +57,18 @@ static uint64_t packed_ps(const sfshm_costs_t *costs, const sfc_lane_t *lane, in
   return jumps_ps(costs->local_line_ps, runs) + (both_ways ? 2 : 1) * stream_ps(costs->piece_stream_ps, bytes);
 }
 
+/* Ranks that share cores do not pack and unpack at the same time, and fill the cells once in a turn. */
+static bool take_turns(const sfc_lane_t *lane)
+{
+  const sfshm_board_t *board = lane->graph->context->board;
+  return atomic_load_explicit(&board->participants, memory_order_relaxed) >
+         atomic_load_explicit(&board->cores, memory_order_relaxed);
+}
+
 /* Cells free the writer when begin returns, and for larger payloads writer and reader overlap. Zero-copy makes the
  * writer wait, but saves a copy. It is for payloads larger than the first cells, where one copy is faster than two
- * overlapping ones: not between distant cores, which mostly wait for lines. Its end takes two messages, for which both
- * ranks have to look. */
+ * overlapping ones: not between distant cores, which mostly wait for lines, unless ranks take turns. Its end takes two
+ * messages, for which both ranks have to look. */
 sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t *lane,
                                    const sfc_memory_ref_t *source_ref, const sfshm_pattern_t *pattern, int64_t runs,
                                    size_t bytes)
@@ -71,7 +84,8 @@ sfshm_method_t sfc_protocol_choose(const sfshm_costs_t *costs, const sfc_lane_t 
   uint64_t packed = packed_ps(costs, lane, runs, bytes);
   if (source_ref->class == SFC_MEMORY_ALLOC) {
     uint64_t in_place = jumps_ps(costs->remote_line_ps, runs) + stream_ps(costs->remote_stream_ps, bytes) + end_ps;
-    return in_place < packed ? SFSHM_METHOD_IN_PLACE : SFSHM_METHOD_CELL;
+    return in_place < packed || (take_turns(lane) && is_dense(costs, runs, bytes)) ? SFSHM_METHOD_IN_PLACE
+                                                                                   : SFSHM_METHOD_CELL;
   }
   if (!lane->peer_can_read || pattern->kind != SFSHM_PATTERN_CONTIGUOUS)
     return SFSHM_METHOD_CELL;

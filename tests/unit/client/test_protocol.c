@@ -17,12 +17,16 @@ static const sfshm_costs_t usual = {.local_line_ps = 3000,
                                     .handshake_ps = 100000,
                                     .measured = 1};
 
+static sfshm_board_t board;
+static sf_context_t context = {.board = &board};
 static sf_graph_t graph;
 static sfc_lane_t lane;
 
 static void setup(void)
 {
-  graph = (sf_graph_t){.flags = SF_GRAPH_DEFAULT};
+  atomic_store(&board.participants, 2);
+  atomic_store(&board.cores, 2);
+  graph = (sf_graph_t){.context = &context, .flags = SF_GRAPH_DEFAULT};
   lane = (sfc_lane_t){.graph = &graph, .peer_can_read = true, .as_root = {.nvalues = 1}, .as_leaf = {.nvalues = 1}};
 }
 
@@ -93,6 +97,18 @@ START_TEST(dense_memory_is_read_where_it_is_if_both_ranks_send)
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
   lane.as_leaf.nedges = 500;
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_CELL);
+}
+END_TEST
+
+START_TEST(dense_memory_is_read_where_it_is_if_ranks_take_turns)
+{
+  sfshm_costs_t costs = usual;
+  costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
+  atomic_store(&board.participants, 3);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, (int64_t)(2 * MIB / 8), 2 * MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, 2 * MIB), SFSHM_METHOD_CELL);
+  ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, FIRST_CELLS), SFSHM_METHOD_CELL);
 }
 END_TEST
 
@@ -268,6 +284,7 @@ static Suite *protocol_suite(void)
   tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
   tcase_add_test(tcase, dense_memory_is_packed_where_two_copy_sooner_than_one);
   tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_both_ranks_send);
+  tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_ranks_take_turns);
   tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
   tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
   tcase_add_test(tcase, blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over);
