@@ -5,7 +5,7 @@
 #include "client/engine/mismatch.h"
 #include "client/engine/offload.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/turns.h"
+#include "client/engine/request.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 

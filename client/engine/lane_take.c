@@ -10,7 +10,6 @@
 #include "client/engine/offload.h"
 #include "client/engine/protocol.h"
 #include "client/engine/request.h"
-#include "client/engine/turns.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
 

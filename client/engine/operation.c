@@ -7,9 +7,9 @@
 #include "client/engine/in_flight.h"
 #include "client/engine/op_trace.h"
 #include "client/engine/progress.h"
+#include "client/engine/request.h"
 #include "client/engine/start.h"
 #include "client/engine/thread.h"
-#include "client/engine/turns.h"
 #include "client/graph.h"
 #include "shm/base/error.h"
 

@@ -1,4 +1,4 @@
-/* Requests: checking arguments, creating and keeping requests; operation.h has the struct. */
+/* Requests: checking arguments, creating and keeping requests, turns of ordered reduces; operation.h has the struct. */
 #ifndef SFC_ENGINE_REQUEST_H
 #define SFC_ENGINE_REQUEST_H
 
@@ -89,5 +89,26 @@ void sfc_request_free(sf_request_t *request);
 
 /* Frees a request that is in no list, unless it is another room's: one with a payload. */
 void sfc_request_recycle(sf_request_t *request);
+
+/* ---- Turns of an ordered reduce: contributions, and this rank's own, in the combine order ---- */
+
+/* Applies the edges within the rank. */
+void sfc_request_do_self(sf_request_t *request);
+
+/* Advances an ordered reduce to the next contribution of another rank. */
+void sfc_request_advance(sf_request_t *request);
+
+/* Whether the next turn is the lane's. */
+static inline bool sfc_request_is_turn(const sf_request_t *request, const sfc_lane_t *lane)
+{
+  return request->graph->plan.turns[request->turn].lane == (int32_t)(lane - request->graph->lanes);
+}
+
+/* Ends a turn whose contribution has been combined. */
+static inline void sfc_request_end_turn(sf_request_t *request)
+{
+  request->turn++;
+  sfc_request_advance(request);
+}
 
 #endif

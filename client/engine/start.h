@@ -10,7 +10,6 @@
 #include "client/engine/op_trace.h"
 #include "client/engine/request.h"
 #include "client/engine/trunk.h"
-#include "client/engine/turns.h"
 #include "shm/observe/calls.h"
 
 /* Steps of the shortest operation: the compiler would not inline all. */

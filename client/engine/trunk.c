@@ -9,7 +9,7 @@
 #include "client/engine/lane_ops.h"
 #include "client/engine/mismatch.h"
 #include "client/engine/op_trace.h"
-#include "client/engine/turns.h"
+#include "client/engine/request.h"
 #include "client/graph.h"
 #include "client/setup.h"
 #include "shm/base/error.h"
