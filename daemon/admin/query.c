@@ -42,9 +42,18 @@ static double age_s(const sfd_server_t *server, uint64_t since_ms)
 
 /* ---- The daemon ---- */
 
+static char *name_payloads(uint32_t nontemporal)
+{
+  static char *const names[] = {[SFSHM_NONTEMPORAL_NONE] = "through caches",
+                                [SFSHM_NONTEMPORAL_APART] = "past caches if none is shared",
+                                [SFSHM_NONTEMPORAL_ALL] = "past caches"};
+  return names[nontemporal];
+}
+
 static void send_status(sfd_query_t *query)
 {
   const sfd_server_t *server = query->server;
+  const sfshm_costs_t *costs = sfd_node_board_costs(server->board);
   char software[] = SFD_SOFTWARE;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   socklen_t length = sizeof address - 1; /* leaves a final 0 */
@@ -55,7 +64,8 @@ static void send_status(sfd_query_t *query)
       .cores = sfd_node_board_cores(server->board), .jobs = server->statistics.njobs,
       .ranks = server->statistics.nranks, .graphs = server->statistics.ngraphs,
       .jobs_total = server->statistics.jobs_total, .jobs_failed = server->statistics.jobs_failed,
-      .refused = server->statistics.refused, .costs_measured = sfd_node_board_costs(server->board)->measured != 0,
+      .refused = server->statistics.refused, .costs_measured = costs->measured != 0,
+      .payloads = name_payloads(costs->nontemporal),
       .fabric = (char *)(uintptr_t)sfd_query_fabric(sfd_network_channels(server)) /* only read */, .has_drained = true,
       .drained = server->drained, .has_jobs_stalled = server->options->stall_after_ms > 0,
       .jobs_stalled = sfd_stalls_count(server), .has_node = true, .has_nodes = true, .node = sfd_network_node(server),

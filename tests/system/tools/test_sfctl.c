@@ -92,13 +92,15 @@ static void look_at_status(const sftest_node_t *node)
   sftest_expect_in(out, node->socket);
   sftest_expect_in(out, "jobs     1; since it started 1, of which 0 failed\n");
   sftest_expect_in(out, "ranks    2\n");
+  sftest_expect_in(out, "payload  through caches\n");
   sftest_sfctl(node->socket, WORDS("status", "--json"), 0);
   snprintf(pid, sizeof pid, "\"pid\":%d,", (int)node->pid);
   snprintf(socket, sizeof socket, "\"socket\":\"%s\",", node->socket);
   sftest_expect_in(out, pid);
   sftest_expect_in(out, socket);
   sftest_expect_in(out, "\"jobs\":1,\"ranks\":2,\"graphs\":");
-  sftest_expect_in(out, "\"costs_measured\":false,\"fabric\":\"none\",\"node\":0,\"nodes\":1,\"drained\":false}\n");
+  sftest_expect_in(out, "\"costs_measured\":false,\"payloads\":\"through caches\",\"fabric\":\"none\",\"node\":0,"
+                        "\"nodes\":1,\"drained\":false}\n");
   ck_assert_int_eq(sftest_count_lines(out), 1);
 }
 

@@ -99,12 +99,14 @@ START_TEST(status_as_json)
                            "{\"software\":\"sfd 0.1.0\",\"protocol\":1,\"pid\":42,\"socket\":\"/run/sfd.sock\","
                            "\"uptime_s\":3725.500,\"uid\":1000,\"cores\":2,\"jobs\":1,\"ranks\":4,\"graphs\":3,"
                            "\"jobs_total\":10000000000,\"jobs_failed\":2,\"refused\":1,\"costs_measured\":true,"
-                           "\"fabric\":null,\"node\":null,\"nodes\":null,\"drained\":false}\n");
+                           "\"payloads\":null,\"fabric\":null,\"node\":null,\"nodes\":null,\"drained\":false}\n");
   status_info.fabric = sftest_print_word("tcp");
   status_info.has_node = status_info.has_nodes = true;
   status_info.nodes = 2;
+  status_info.payloads = sftest_print_word("past caches");
   char *text = sftest_print(SFPROTO__QUERY__WHAT__STATUS, true, false);
-  ck_assert_ptr_nonnull(strstr(text, "\"fabric\":\"tcp\",\"node\":0,\"nodes\":2,\"drained\":false}\n"));
+  ck_assert_ptr_nonnull(
+      strstr(text, "\"payloads\":\"past caches\",\"fabric\":\"tcp\",\"node\":0,\"nodes\":2,\"drained\":false}\n"));
   free(text);
 }
 END_TEST

@@ -20,8 +20,9 @@ static void print_status(sfctl_json_t *json, const Sfproto__Message *message)
                  SFCTL_FIELD(info, socket), SFCTL_FIELD(info, uptime_s), SFCTL_FIELD(info, uid),
                  SFCTL_FIELD(info, cores), SFCTL_FIELD(info, jobs), SFCTL_FIELD(info, ranks), SFCTL_FIELD(info, graphs),
                  SFCTL_FIELD(info, jobs_total), SFCTL_FIELD(info, jobs_failed), SFCTL_FIELD(info, refused),
-                 SFCTL_MEMBER("costs_measured", (bool)info->costs_measured), SFCTL_FIELD(info, fabric),
-                 SFCTL_OPTIONAL(info, node), SFCTL_OPTIONAL(info, nodes), SFCTL_MEMBER("drained", (bool)info->drained));
+                 SFCTL_MEMBER("costs_measured", (bool)info->costs_measured), SFCTL_FIELD(info, payloads),
+                 SFCTL_FIELD(info, fabric), SFCTL_OPTIONAL(info, node), SFCTL_OPTIONAL(info, nodes),
+                 SFCTL_MEMBER("drained", (bool)info->drained));
   sfctl_json_end_object(json);
 }
 

@@ -32,7 +32,10 @@ static sf_status_t print_status(const sfreport_list_t *list, FILE *file)
   sfctl_table_cell(&table, "%d, of uid %u", info->pid, info->uid);
   sfctl_table_add(&table, SFCTL_VALUE("socket"), SFCTL_VALUE(info->socket), SFCTL_VALUE("up"),
                   sfctl_seconds(info->uptime_s), SFCTL_VALUE("cores"), SFCTL_VALUE(info->cores), SFCTL_VALUE("costs"),
-                  SFCTL_VALUE(info->costs_measured ? "measured" : "built in"), SFCTL_VALUE("jobs"));
+                  SFCTL_VALUE(info->costs_measured ? "measured" : "built in"));
+  if (info->payloads != NULL)
+    sfctl_table_add(&table, SFCTL_VALUE("payload"), SFCTL_VALUE(info->payloads));
+  sfctl_table_add(&table, SFCTL_VALUE("jobs"));
   sfctl_table_cell(&table, "%d; since it started %" PRIu64 ", of which %" PRIu64 " failed", info->jobs,
                    info->jobs_total, info->jobs_failed);
   sfctl_table_add(&table, SFCTL_VALUE("ranks"), SFCTL_VALUE(info->ranks), SFCTL_VALUE("graphs"),
