@@ -95,6 +95,12 @@ static bool have_answer(sfc_lane_t *lane, sf_request_t *request)
   return sfshm_lane_devices(&lane->tx) != SFSHM_DEVICES_UNKNOWN;
 }
 
+/* Whether pieces of the request have been sent. */
+static bool has_begun(const sfc_lane_t *lane)
+{
+  return lane->tx_cursor.field != 0 || lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0;
+}
+
 /* Size of the cells that the lane lacks for the payload; 0: none. A requested size is lacking until granted. Cells do
  * not change within an operation, because the pieces sent depend on them. */
 static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
@@ -103,7 +109,7 @@ static size_t lacking_cells(const sfc_lane_t *lane, size_t payload_bytes)
     return lane->tx_cells_asked;
   if (payload_bytes <= lane->tx.cell_bytes && payload_bytes < SFSHM_PIECE_MOVES_FROM)
     return 0; /* fast exit for small messages */
-  if (lane->tx_cursor.field != 0 || lane->tx_cursor.value != 0 || lane->tx_cursor.bytes != 0)
+  if (has_begun(lane))
     return 0;
   size_t wanted =
       sfc_protocol_cell_bytes(payload_bytes, lane->tx.posted, sfc_lanes_nlocal(lane->graph), lane->tx_nontemporal);
@@ -185,11 +191,12 @@ bool sfc_lane_send_shared(sfc_lane_t *lane, sf_request_t *request)
     take_packed(lane, request, &consecutive, &out);
     return send_inline(lane, request, &out, bytes);
   }
-  /* A request sent in pieces continues in pieces: the choice depends on nothing that changes while it is in flight. */
   const sfshm_costs_t *costs = &lane->graph->context->board->costs;
-  sfshm_method_t method = sfc_offload_sends(request, bytes) && sfc_protocol_suits_worker(costs, out.runs, bytes)
-                              ? SFSHM_METHOD_IN_PLACE
-                              : choose_method(lane, request, &out, bytes);
+  sfshm_method_t method = SFSHM_METHOD_CELL; /* a request sent in pieces continues in pieces */
+  if (!has_begun(lane))
+    method = sfc_offload_sends(request, bytes) && sfc_protocol_suits_worker(costs, out.runs, bytes)
+                 ? SFSHM_METHOD_IN_PLACE
+                 : choose_method(lane, request, &out, bytes);
   if (method == SFSHM_METHOD_DEVICE) {
     if (!have_answer(lane, request))
       return false;

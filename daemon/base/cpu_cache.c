@@ -14,7 +14,7 @@ static bool add_list(const char *text, sfd_cpus_t *cpus)
   while (*text != '\0' && *text != '\n') {
     char *end;
     long first = strtol(text, &end, 10), last = first;
-    if (end == text)
+    if (end == text || first < 0)
       return false;
     if (*end == '-')
       last = strtol(end + 1, &end, 10);

@@ -188,6 +188,28 @@ START_TEST(going_on_stops_after_some_pieces)
 }
 END_TEST
 
+/* Ranks that come meanwhile change the choice for later messages only. */
+START_TEST(what_began_in_pieces_goes_on_in_pieces)
+{
+  sftest_sender.board.costs.piece_stream_ps = 1;
+  sftest_sender.board.costs.remote_stream_ps = 1000;
+  sftest_sender_give_cells();
+  ck_assert(!send_values(&requests[0], 0, SFTEST_LARGE)); /* 16 pieces */
+  atomic_store(&sftest_sender.board.participants, 3);
+  for (uint64_t taken = 0; taken < 16; taken++) {
+    ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[taken % SFSHM_LANE_SLOTS].desc), SFSHM_METHOD_CELL);
+    ck_assert(read_message());
+    if (requests[0].sends_left > 0)
+      (void)sfc_lane_send(&sftest_sender.lane, &requests[0]);
+  }
+  ck_assert_int_eq(requests[0].sends_left, 0);
+  ck_assert(!read_message());
+  sftest_sender.lane.tx_cursor = (sfc_cursor_t){0};
+  ck_assert(send_values(&requests[1], 1, SFTEST_LARGE));
+  ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[0].desc), SFSHM_METHOD_IN_PLACE);
+}
+END_TEST
+
 static Suite *transfer_suite(void)
 {
   Suite *suite = suite_create("transfer");
@@ -199,6 +221,7 @@ static Suite *transfer_suite(void)
   tcase_add_test(tcase, every_request_ends_in_time);
   tcase_add_test(tcase, scattered_values_fill_the_cells);
   tcase_add_test(tcase, going_on_stops_after_some_pieces);
+  tcase_add_test(tcase, what_began_in_pieces_goes_on_in_pieces);
   suite_add_tcase(suite, tcase);
   return suite;
 }
