@@ -1,9 +1,9 @@
 /* Packing: see lane_pack.h. */
 #include "client/engine/lane_pack.h"
 
-/* Single stores are slow to lines that were last in the reader's cache, or go past the caches, and scattered loads
- * between them are worse: then values are gathered in local lines, the stage, and copied from there. It costs more than
- * it saves for a few values, and for large units. */
+/* Single stores to lines that were last in the reader's cache are slow, as are single stores past the caches, and
+ * scattered loads between them are worse. Therefore scattered values are gathered in local lines, the stage, and copied
+ * from there. For a few values, and for large units, the stage costs more than it saves. */
 #define STAGE_BYTES ((size_t)16 << 10)
 #define STAGED_MIN ((size_t)512)
 #define STAGED_UNIT_MAX ((size_t)64)
@@ -11,10 +11,10 @@
 _Static_assert(NONTEMPORAL_UNIT_MAX <= STAGE_BYTES, "a unit fits in the stage");
 
 typedef struct packer {
-  char *to;      /* where the stage goes, and what follows */
-  size_t staged; /* bytes */
+  char *to;      /* position of the next bytes of the message */
+  size_t staged; /* bytes in the stage, which precede those */
   bool past;     /* copies go past the caches */
-  bool staging;
+  bool staging;  /* scattered values go through the stage */
   _Alignas(64) char stage[STAGE_BYTES];
 } packer_t;
 

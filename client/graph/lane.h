@@ -42,7 +42,7 @@ typedef struct sfc_lane {
   sfc_link_t as_leaf;             /* leaves here on roots there: received in a bcast, sent in a reduce */
 
   sfshm_lane_tx_t tx;
-  bool tx_nontemporal;                       /* the peer reads what is written past the caches sooner */
+  bool tx_nontemporal;                       /* large payloads are written past the caches */
   bool tx_stalled;                           /* has something to send that the lane did not take */
   size_t tx_cells_asked;                     /* cell size requested; 0: none */
   size_t tx_cells_tried;                     /* largest cell size requested and answered */

@@ -43,7 +43,7 @@ void sfshm_dense_copy(char *restrict to, const char *restrict from, size_t size_
 
 #define LINE_BYTES ((size_t)64)
 
-/* Whole lines go past the caches; what is before and behind them does not. */
+/* Whole lines go past the caches; bytes before the first and behind the last one do not. */
 void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, size_t size_bytes)
 {
   size_t head = -(uintptr_t)to % LINE_BYTES;

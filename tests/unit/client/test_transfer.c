@@ -189,7 +189,7 @@ START_TEST(going_on_stops_after_some_pieces)
 END_TEST
 
 /* Ranks that come meanwhile change the choice for later messages only. */
-START_TEST(what_began_in_pieces_goes_on_in_pieces)
+START_TEST(a_message_in_pieces_goes_on_in_pieces)
 {
   sftest_sender.board.costs.piece_stream_ps = 1;
   sftest_sender.board.costs.remote_stream_ps = 1000;
@@ -221,7 +221,7 @@ static Suite *transfer_suite(void)
   tcase_add_test(tcase, every_request_ends_in_time);
   tcase_add_test(tcase, scattered_values_fill_the_cells);
   tcase_add_test(tcase, going_on_stops_after_some_pieces);
-  tcase_add_test(tcase, what_began_in_pieces_goes_on_in_pieces);
+  tcase_add_test(tcase, a_message_in_pieces_goes_on_in_pieces);
   suite_add_tcase(suite, tcase);
   return suite;
 }
