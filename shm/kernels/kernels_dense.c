@@ -10,9 +10,13 @@
 #endif
 
 /* Ranges for memcpy: small ones, for which starting costs more than copying, and ranges larger than caches, which
- * memcpy writes with non-temporal stores. */
+ * memcpy writes with non-temporal stores. Sanitizers check each byte of a loop, but ranges of memcpy as a whole. */
 #define COPY_MIN_BYTES ((size_t)1 << 10)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COPY_MAX_BYTES ((size_t)8 << 10)
+#else
 #define COPY_MAX_BYTES ((size_t)4 << 20)
+#endif
 #define COPY_BLOCK_BYTES ((size_t)32)
 
 /* Stores are aligned between the first and the last block, which may overlap others. The loop is unrolled so that more
