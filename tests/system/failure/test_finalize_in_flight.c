@@ -1,5 +1,7 @@
 /* sf_finalize while operations of a failed graph are in flight, a plain and a composite one: the thread that has begun
  * them joins another job and goes on. Run under the address sanitizer, which sees what was freed too early or never. */
+#include <stdatomic.h>
+
 #include "tests/system/harness.h"
 #include "tests/unit/runner.h"
 
@@ -27,18 +29,22 @@ static void use(sftest_rank_t *self, sf_graph_t *graph)
   SFTEST_REQUIRE(self, root == 11 + self->rank && update == 11 - self->rank);
 }
 
-/* Rank 0 has operations in flight on a graph that rank 1 has failed. */
-static void spoil(sftest_rank_t *self, sf_graph_t *graph)
+/* Rank 0 has operations in flight on a graph that rank 1 fails: rank 0 says how often it has begun them, as a graph
+ * that has failed refuses to begin any. */
+static void spoil(sftest_rank_t *self, sf_graph_t *graph, int round)
 {
+  _Atomic int *begun = self->argument;
   static double root, leaf, update, target;
   sf_request_t *requests[3];
   if (self->rank == 1) {
+    sftest_await(begun, round + 1);
     SFTEST_EXPECT(self, sf_reduce(graph, SF_DOUBLE, &leaf, &root, SF_SUM), SF_ERR_MISMATCH);
     return;
   }
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &target, SF_REPLACE, &requests[0]));
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &target, SF_REPLACE, &requests[1]));
   SFTEST_OK(self, sf_fetch_op_begin(graph, SF_DOUBLE, &root, &leaf, &update, SF_SUM, &requests[2]));
+  atomic_store(begun, round + 1);
   SFTEST_EXPECT(self, sf_wait(&requests[0]), SF_ERR_MISMATCH);
 }
 
@@ -49,7 +55,7 @@ static int run(sftest_rank_t *self)
     sf_context_t *context = sftest_join(self);
     sf_graph_t *graph = make_graph(self, context);
     use(self, graph);
-    spoil(self, graph);
+    spoil(self, graph, round);
     SFTEST_OK(self, sf_finalize(context));
   }
   return 0;
@@ -57,7 +63,9 @@ static int run(sftest_rank_t *self)
 
 START_TEST(thread_goes_on)
 {
-  sftest_run_alone(RANKS, run, NULL);
+  _Atomic int *begun = sftest_shared(sizeof *begun);
+  sftest_run_alone(RANKS, run, (void *)begun);
+  sftest_shared_free((void *)begun, sizeof *begun);
 }
 END_TEST
 
