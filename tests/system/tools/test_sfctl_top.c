@@ -95,7 +95,7 @@ static void look_at_lines(const sftest_cluster_t *cluster)
   sftest_sfctl(socket, WORDS("top", "ranks", "nobody"), 1);
   sftest_expect_in(err, "no job \"nobody\"");
   sftest_sfctl(socket, WORDS("top", "-b", "--sort", "beauty"), 2);
-  sftest_expect_in(err, "ranks have no such column");
+  sftest_expect_in(err, "ranks have no such column; expected one of OPS/s WAIT WAITED ");
   sftest_sfctl("/nowhere/s", WORDS("top", "-b"), 3);
 }
 

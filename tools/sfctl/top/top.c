@@ -1,6 +1,7 @@
 /* sfctl top: see top.h. The one thread of sfctl. */
 #include "tools/sfctl/top/top.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -57,6 +58,17 @@ static sf_status_t find_view(const char *word, sfctl_view_t *view_p)
   return sfshm_error(SF_ERR_ARG, "top \"%.80s\": expected jobs, ranks, graphs, arrays or channels", word);
 }
 
+static sf_status_t no_such_column(sfctl_view_t view, const char *word)
+{
+  const sfctl_top_column_t *columns = sfctl_top_columns(view);
+  char titles[256] = "";
+  size_t length = 0;
+  for (int c = 0; c < sfctl_top_ncolumns(view) && length < sizeof titles; c++)
+    length += (size_t)snprintf(titles + length, sizeof titles - length, " %s", columns[c].title);
+  return sfshm_error(SF_ERR_ARG, "--sort \"%.80s\": %s have no such column; expected one of%s", word,
+                     sfctl_view_names[view], titles);
+}
+
 static sf_status_t begin(const sfctl_options_t *options, sfctl_top_session_t *session)
 {
   sf_status_t status = SF_OK;
@@ -69,10 +81,7 @@ static sf_status_t begin(const sfctl_options_t *options, sfctl_top_session_t *se
   if (status != SF_OK || options->sort == NULL)
     return status;
   session->sort = sfctl_top_find_column(session->table.view, options->sort);
-  if (session->sort < 0)
-    return sfshm_error(SF_ERR_ARG, "--sort \"%.80s\": %s have no such column", options->sort,
-                       sfctl_view_names[session->table.view]);
-  return SF_OK;
+  return session->sort >= 0 ? SF_OK : no_such_column(session->table.view, options->sort);
 }
 
 sf_status_t sfctl_top_check(const sfctl_options_t *options)
