@@ -140,6 +140,17 @@ static void expect_missing(const char *socket, const char *const words[], const 
   sftest_expect_in(err, text);
 }
 
+/* Each refresh names the node, and shows the channels of the others. Of jobs sfctl asks each node twice. */
+static void look_at_top(const char *socket)
+{
+  static const char missing[] = "sfctl: node 1: it has not answered";
+  expect_missing(socket, WORDS("top", "channels", "-n", "2", "-d", "0.02", "--all-nodes", "--timeout", "2"), missing);
+  ck_assert_int_eq(sftest_count_lines(out), 2 * (4 + 2 * (NODES - 1)) + 1);
+  ck_assert_ptr_nonnull(strstr(strstr(err, missing) + 1, missing));
+  expect_missing(socket, WORDS("top", "jobs", "-n", "1", "-d", "0.02", "--all-nodes", "--timeout", "2"), missing);
+  sftest_expect_in(out, "\n0 jobs:");
+}
+
 START_TEST(nodes_that_do_not_answer)
 {
   sftest_cluster_t cluster;
@@ -160,6 +171,7 @@ START_TEST(nodes_that_do_not_answer)
   expect_missing(socket, WORDS("metrics", "--all-nodes", "--timeout", "2"), "sfctl: node 1: it has not answered");
   ck_assert_ptr_null(strstr(err, "more nodes"));
   sftest_expect_in(out, "\nsfd_node{node=\"2\"} 2\n");
+  look_at_top(socket);
   kill(cluster.nodes[1].pid, SIGCONT);
   sftest_sfctl(socket, WORDS("status", "--all-nodes"), 0);
   sftest_cluster_kill(&cluster, 1);

@@ -123,7 +123,9 @@ typedef struct terminal {
   size_t length, looked;
 } terminal_t;
 
-static void open_terminal(terminal_t *terminal, const char *socket, const char *type, unsigned short columns)
+/* option: NULL or one more. */
+static void open_terminal_with(terminal_t *terminal, const char *socket, const char *type, unsigned short columns,
+                               const char *option)
 {
   const struct winsize size = {.ws_row = 30, .ws_col = columns};
   char path[512];
@@ -138,8 +140,13 @@ static void open_terminal(terminal_t *terminal, const char *socket, const char *
   setenv("SF_SOCKET", socket, 1);
   setenv("TERM", type, 1);
   setenv("LC_ALL", "C.UTF-8", 1);
-  execl(path, path, "top", "--delay", "0.05", (char *)NULL);
+  execl(path, path, "top", "--delay", "0.05", option, (char *)NULL);
   _exit(127);
+}
+
+static void open_terminal(terminal_t *terminal, const char *socket, const char *type, unsigned short columns)
+{
+  open_terminal_with(terminal, socket, type, columns, NULL);
 }
 
 /* Reads on; whether there is more to come. */
@@ -276,6 +283,25 @@ START_TEST(a_daemon_that_dies)
 }
 END_TEST
 
+/* The screen names the node, and goes on with the others. */
+START_TEST(a_daemon_that_is_stopped)
+{
+  static terminal_t terminal;
+  sftest_cluster_t cluster;
+  sftest_cluster_start(&cluster, 2);
+  kill(cluster.nodes[1].pid, SIGSTOP);
+  open_terminal_with(&terminal, cluster.nodes[0].socket, "xterm", 150, "--all-nodes");
+  await_text(&terminal, "all 2 nodes, seen from node 0");
+  await_text(&terminal, "node 1: it has not answered within 3.75 s");
+  kill(cluster.nodes[1].pid, SIGCONT);
+  press(&terminal, "c");
+  await_text(&terminal, "2 channels:");
+  press(&terminal, "q");
+  expect_end(&terminal, 0);
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 /* ---- At full speed ----------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const char *member)
@@ -332,6 +358,7 @@ static Suite *suite(void)
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, on_a_terminal);
   tcase_add_test(tc, a_daemon_that_dies);
+  tcase_add_test(tc, a_daemon_that_is_stopped);
   tcase_add_test(tc, counters_at_full_speed);
   suite_add_tcase(s, tc);
   return s;

@@ -267,12 +267,14 @@ static void wait_for_keys(screen_t *screen)
   }
 }
 
-static void take_sample(screen_t *screen)
+/* The message is the error, or names the nodes that have not answered. */
+static sf_status_t take_sample(screen_t *screen)
 {
   sf_status_t status = sfctl_top_refresh(screen->session);
   screen->message[0] = '\0';
-  if (status != SF_OK)
+  if (status != SF_OK || sfctl_top_check_missing(screen->session) != SF_OK)
     sfreport_text_printable(sfshm_error_detail(), screen->message, sizeof screen->message);
+  return status;
 }
 
 static void run(screen_t *screen)
@@ -284,7 +286,7 @@ static void run(screen_t *screen)
     if (iterations > 0 && i + 1 >= iterations)
       return;
     if (!ending)
-      take_sample(screen);
+      (void)take_sample(screen);
   }
 }
 
@@ -304,7 +306,7 @@ sf_status_t sfctl_top_screen(sfctl_top_session_t *session)
 {
   const struct sigaction action = {.sa_handler = on_signal};
   screen_t screen = {.session = session, .wide = session->options->wide};
-  sf_status_t status = sfctl_top_refresh(session);
+  sf_status_t status = take_sample(&screen);
   if (status != SF_OK)
     return status;
   setlocale(LC_CTYPE, "");

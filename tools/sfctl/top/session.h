@@ -26,4 +26,7 @@ typedef struct sfctl_top_session {
  * connects again. */
 sf_status_t sfctl_top_refresh(sfctl_top_session_t *session);
 
+/* The error of nodes whose rows the last sample lacks, or SF_OK. Call it after a refresh without error. */
+sf_status_t sfctl_top_check_missing(const sfctl_top_session_t *session);
+
 #endif

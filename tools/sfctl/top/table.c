@@ -300,6 +300,8 @@ static sf_status_t take_sample(sfctl_view_t view, sample_t *sample, sfctl_connec
   static sf_status_t (*const samplers[SFCTL_VIEWS])(sample_t * sample, const sfreport_list_t *list) = {
       NULL, sample_ranks, sample_graphs, sample_arrays, sample_channels};
   sfreport_list_t list = {0}, ranks = {0};
+  if (view == SFCTL_VIEW_JOBS)
+    sfctl_will_ask(connection, 2 * (1 + (job != NULL)));
   sf_status_t status = sfctl_collect(connection, whats[view], view == SFCTL_VIEW_CHANNELS ? NULL : job, &list);
   if (status == SF_OK && view == SFCTL_VIEW_JOBS)
     status = sfctl_collect(connection, SFPROTO__QUERY__WHAT__RANKS, job, &ranks);

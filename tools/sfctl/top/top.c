@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "proto/report/text.h"
 #include "shm/base/clock.h"
 #include "shm/base/error.h"
 #include "tools/sfctl/connection.h"
@@ -40,12 +41,15 @@ sf_status_t sfctl_top_refresh(sfctl_top_session_t *session)
   sfctl_renew(&session->connection);
   status = sfctl_top_sample(&session->table, &session->connection, session->job, sfshm_now_ns());
   if (status == SF_OK)
-    status = sfctl_check_missing(&session->connection, session->table.nrows);
-  if (status == SF_OK)
     sfctl_top_sort(&session->table, session->sort, session->ascending);
   else
     drop_connection(session); /* unread answers are of no use */
   return status;
+}
+
+sf_status_t sfctl_top_check_missing(const sfctl_top_session_t *session)
+{
+  return sfctl_check_missing(&session->connection, session->table.nrows);
 }
 
 static sf_status_t find_view(const char *word, sfctl_view_t *view_p)
@@ -116,7 +120,7 @@ static void print(const sfctl_top_session_t *session, FILE *file)
   }
 }
 
-/* Rates begin at the first sample. */
+/* Rates begin at the first sample. Missing nodes are named after each sample: after the last one by the status. */
 static sf_status_t run_lines(sfctl_top_session_t *session, FILE *file)
 {
   int64_t iterations = session->options->iterations;
@@ -131,6 +135,11 @@ static sf_status_t run_lines(sfctl_top_session_t *session, FILE *file)
     print(session, file);
     if (fflush(file) != 0)
       return sfshm_error_errno(SF_ERR_SYS, "cannot write the output");
+    status = sfctl_top_check_missing(session);
+    if (status == SF_OK || i + 1 == iterations)
+      continue;
+    sfreport_text_complain("sfctl", sfshm_error_detail());
+    status = SF_OK;
   }
   return status;
 }
