@@ -4,6 +4,7 @@
 
 #include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
+#include "tools/sfctl/print/matrix.h"
 #include "tools/sfctl/print/print.h"
 
 static const sfctl_print_style_t plain;
@@ -183,6 +184,50 @@ START_TEST(plan_without_edges_to_other_nodes)
 }
 END_TEST
 
+/* ---- Pictures ---- */
+
+/* Every text that begins at the left ends before that limit, if a letter takes 6 pixels. */
+static void expect_room(const char *svg, const char *begin, int limit)
+{
+  int x;
+  ck_assert_msg((svg = strstr(svg, begin)) != NULL, "no %s", begin);
+  for (; svg != NULL; svg = strstr(svg + 1, begin)) {
+    const char *text = strchr(svg, '>') + 1;
+    ck_assert_int_eq(sscanf(svg, "<text x=\"%d\"", &x), 1);
+    ck_assert_msg(x + 6 * (int)strcspn(text, "<") <= limit, "beyond %d pixels: %.120s", limit, svg);
+  }
+}
+
+static void expect_picture(const char *job, uint64_t lowest, uint64_t highest)
+{
+  sfctl_flow_t flows[2] = {{.to = {.number = 1}, .messages = lowest}, {.from = {.number = 1}, .messages = highest}};
+  sfctl_traffic_t sent = {.flows = flows, .nflows = 2};
+  char *svg;
+  size_t length;
+  int width, bar;
+  strcpy(sent.job, job);
+  FILE *file = open_memstream(&svg, &length);
+  ck_assert_int_eq(sfctl_matrix_print_svg(&sent, &(sfctl_matrix_style_t){.messages = true}, file), SF_OK);
+  fclose(file);
+  ck_assert_int_eq(sscanf(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\"", &width), 1);
+  char *caption = strstr(svg, "<text x=\"4\"");
+  ck_assert_ptr_nonnull(caption);
+  expect_room(caption, "<text x=", width);
+  ck_assert_int_eq(sscanf(strstr(caption, "<rect"), "<rect x=\"%d\"", &bar), 1);
+  *strstr(caption, "<g ") = '\0'; /* what is beside the bar */
+  expect_room(strstr(caption, "a row sends"), "<text x=\"4\"", bar);
+  free(svg);
+}
+
+START_TEST(captions_of_pictures)
+{
+  expect_picture("a", 1, 2);
+  expect_picture("a", 1, 12345678);
+  expect_picture("a", 123456789012, 1234567890123);
+  expect_picture("a_job_of_the_longest_name_that_fits_into_its_63_characters_ABCD", 1, 2);
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: printing of nodes");
@@ -192,6 +237,7 @@ static Suite *suite(void)
   tcase_add_test(tc, plan);
   tcase_add_test(tc, plan_in_several_messages);
   tcase_add_test(tc, plan_without_edges_to_other_nodes);
+  tcase_add_test(tc, captions_of_pictures);
   suite_add_tcase(s, tc);
   return s;
 }

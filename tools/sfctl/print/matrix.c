@@ -14,8 +14,8 @@
 #define SVG_PARTIES 128
 #define SVG_PIXELS 512 /* of the larger side */
 #define SVG_MARGIN 70
-#define SVG_LEAST_WIDTH 360 /* for the caption */
-#define LEAST_SHADE 0.15    /* of non-empty cells */
+#define SVG_LETTER 7     /* pixels; of nearly all text more than the mean */
+#define LEAST_SHADE 0.15 /* of non-empty cells */
 
 /* Parties of one side in bins; several in one if there are many. */
 typedef struct side {
@@ -260,31 +260,50 @@ static void write_plain(const char *from, char *to, size_t size)
       *to = '?';
 }
 
-/* Caption: units, and a bar of shades from the smallest to the largest amount. */
-static void print_caption(const map_t *map, const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style,
-                          double top, FILE *file)
+/* Texts below the cells, beside a bar of shades from the smallest to the largest amount. */
+typedef struct caption {
+  char title[SFREPORT_PRINTABLE_SIZE(sizeof((sfctl_traffic_t *)0)->job) + 80], lowest[80], highest[80];
+  int bar, highest_x, width; /* pixels */
+} caption_t;
+
+enum { BAR_STEPS = 8, BAR_STEP_PIXELS = 14 };
+
+static void write_caption(const map_t *map, const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style,
+                          caption_t *caption)
 {
-  enum { STEPS = 8, STEP_PIXELS = 14 };
-  char job[SFREPORT_PRINTABLE_SIZE(sizeof traffic->job)], total[64], lowest[64], highest[64];
+  char job[SFREPORT_PRINTABLE_SIZE(sizeof traffic->job)], amount[64];
   write_plain(traffic->job, job, sizeof job);
-  write_amount(style, map->total, total);
-  write_amount(style, map->lowest, lowest);
-  write_amount(style, map->highest, highest);
-  fprintf(file, "<text x=\"4\" y=\"%.0f\">job %s: %s in all</text>\n", top + 10, job, total);
+  write_amount(style, map->total, amount);
+  snprintf(caption->title, sizeof caption->title, "job %s: %s in all", job, amount);
+  write_amount(style, map->lowest, amount);
+  snprintf(caption->lowest, sizeof caption->lowest, "a cell: %s", amount);
+  write_amount(style, map->highest, amount);
+  snprintf(caption->highest, sizeof caption->highest, "%s (logarithmic)", amount);
+  caption->bar = 4 + SVG_LETTER * (int)strlen(caption->lowest);
+  caption->highest_x = caption->bar + BAR_STEPS * BAR_STEP_PIXELS + 6;
+  int title = 4 + SVG_LETTER * (int)strlen(caption->title);
+  int highest = caption->highest_x + SVG_LETTER * (int)strlen(caption->highest);
+  caption->width = title > highest ? title : highest;
+}
+
+static void print_caption(const map_t *map, const caption_t *caption, double top, FILE *file)
+{
+  fprintf(file, "<text x=\"4\" y=\"%.0f\">%s</text>\n", top + 10, caption->title);
   fprintf(file, "<text x=\"4\" y=\"%.0f\">a row sends to a column</text>\n", top + 24);
   if (map->highest <= 0)
     return;
-  fprintf(file, "<text x=\"4\" y=\"%.0f\">a cell: %s</text>\n<g fill=\"#0b4f9e\">\n", top + 38, lowest);
-  for (int i = 0; i < STEPS; i++)
+  fprintf(file, "<text x=\"4\" y=\"%.0f\">%s</text>\n<g fill=\"#0b4f9e\">\n", top + 38, caption->lowest);
+  for (int i = 0; i < BAR_STEPS; i++)
     fprintf(file, "<rect x=\"%d\" y=\"%.0f\" width=\"%d\" height=\"10\" fill-opacity=\"%.2f\"/>\n",
-            130 + i * STEP_PIXELS, top + 29, STEP_PIXELS, LEAST_SHADE + (1 - LEAST_SHADE) * i / (STEPS - 1));
-  fprintf(file, "</g>\n<text x=\"%d\" y=\"%.0f\">%s (logarithmic)</text>\n", 136 + STEPS * STEP_PIXELS, top + 38,
-          highest);
+            caption->bar + i * BAR_STEP_PIXELS, top + 29, BAR_STEP_PIXELS,
+            LEAST_SHADE + (1 - LEAST_SHADE) * i / (BAR_STEPS - 1));
+  fprintf(file, "</g>\n<text x=\"%d\" y=\"%.0f\">%s</text>\n", caption->highest_x, top + 38, caption->highest);
 }
 
 sf_status_t sfctl_matrix_print_svg(const sfctl_traffic_t *traffic, const sfctl_matrix_style_t *style, FILE *file)
 {
   map_t map;
+  caption_t caption;
   sf_status_t status = map_make(traffic, style, SVG_PARTIES, &map);
   if (status != SF_OK)
     return status;
@@ -292,15 +311,16 @@ sf_status_t sfctl_matrix_print_svg(const sfctl_traffic_t *traffic, const sfctl_m
   double cell = larger > 0 ? (double)SVG_PIXELS / (double)larger : 0;
   cell = cell < 40 ? cell : 40;
   double width = SVG_MARGIN + 10 + cell * (double)map.to.nbins, bottom = SVG_MARGIN + 4 + cell * (double)map.from.nbins;
+  write_caption(&map, traffic, style, &caption);
   fprintf(file,
           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" font-family=\"sans-serif\" "
           "font-size=\"10\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-          width > SVG_LEAST_WIDTH ? width : SVG_LEAST_WIDTH, bottom + 46);
+          width > caption.width ? width : caption.width, bottom + 46);
   print_axis(&map, cell, file);
   fputs("<g fill=\"#0b4f9e\">\n", file);
   print_cells(&map, style, cell, file);
   fputs("</g>\n", file);
-  print_caption(&map, traffic, style, bottom, file);
+  print_caption(&map, &caption, bottom, file);
   fputs("</svg>\n", file);
   map_free(&map);
   return SF_OK;
