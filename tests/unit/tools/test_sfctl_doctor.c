@@ -97,6 +97,12 @@ static void expect(const char *check, sfctl_verdict_t verdict, const char *found
   ck_assert_msg((finding->advice[0] != '\0') == (verdict != SFCTL_FINE), "%s: advice \"%s\"", check, finding->advice);
 }
 
+static void expect_no(const char *check)
+{
+  for (size_t i = 0; i < report.count; i++)
+    ck_assert_str_ne(report.findings[i].check, check);
+}
+
 static void expect_memory(sfctl_verdict_t verdict, const char *found)
 {
   report.count = 0;
@@ -213,6 +219,16 @@ START_TEST(a_plugin_that_is_none)
   report.count = 0;
   sfctl_doctor_examine_programs(&report);
   expect("plugin", SFCTL_PROBLEM, "libsfd_mpi.so is of no use to sfd --fabric mpi: ");
+  expect_no("munge");
+  expect_no("cuda");
+  write_file("/libsfd_munge.so",
+             "a text that is longer than the header of a library would be, and no library at all\n");
+  write_file("/libsf_cuda.so", "");
+  report.count = 0;
+  sfctl_doctor_examine_programs(&report);
+  expect("munge", SFCTL_PROBLEM, "/libsfd_munge.so is of no use to sfd --peer-auth munge: ");
+  expect("munge", SFCTL_PROBLEM, "/libsfd_munge.so: invalid ELF header");
+  expect("cuda", SFCTL_PROBLEM, "/libsf_cuda.so: file too short");
   setenv("PATH", before, 1);
 }
 END_TEST

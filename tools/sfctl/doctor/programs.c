@@ -10,6 +10,7 @@
 #include <sf/sf.h>
 
 #include "shm/base/error.h"
+#include "shm/device/device.h"
 #include "tools/sfctl/doctor/doctor.h"
 #include "tools/sfrun/mpi/mpi.h"
 #include "tools/sfrun/mpi/neighbors.h"
@@ -22,8 +23,6 @@
 #define QUOTE(text) QUOTE_AGAIN(text)
 #define QUOTE_AGAIN(text) #text
 #define LIBRARY "libsfclient.so." QUOTE(SF_VERSION_MAJOR)
-#define PLUGIN "libsfd_mpi.so"
-#define PLUGIN_SYMBOL "sfd_mpi_fabric_create"
 
 static const char own_version[] = QUOTE(SF_VERSION_MAJOR) "." QUOTE(SF_VERSION_MINOR) "." QUOTE(SF_VERSION_PATCH);
 
@@ -65,44 +64,71 @@ static void examine_sfd(const char *path, sfctl_report_t *report)
   free(text);
 }
 
+typedef struct plugin {
+  const char *check, *file, *symbol, *purpose;
+  const char *needs;  /* installed besides it */
+  const char *driver; /* library that a machine may lack: the plugin is of no use there, and no harm; NULL: none */
+} plugin_t;
+
+static const plugin_t mpi_plugin = {
+    "plugin", "libsfd_mpi.so", "sfd_mpi_fabric_create", "sfd --fabric mpi", "the MPI that it was built with", NULL};
+static const plugin_t munge_plugin = {"munge", "libsfd_munge.so", "sfd_munge", "sfd --peer-auth munge", "libmunge",
+                                      NULL};
+static const plugin_t cuda_plugin = {
+    "cuda",      "libsf_cuda.so", SFSHM_DEVICE_PLUGIN_SYMBOL, "programs with memory of devices", "a driver of CUDA",
+    "libcuda.so"};
+
 /* Without sfd, some functions of which the plugin needs. */
-static void examine_library_of_plugin(const char *path, sfctl_report_t *report)
+static void examine_library_of_plugin(const plugin_t *plugin, const char *path, sfctl_report_t *report)
 {
   void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  bool fits = library != NULL && dlsym(library, PLUGIN_SYMBOL) != NULL;
+  bool fits = library != NULL && dlsym(library, plugin->symbol) != NULL;
+  const char *error = fits ? "" : dlerror();
   if (fits) {
-    sfctl_report_add(report, "plugin", SFCTL_FINE, "%s, for sfd --fabric mpi", path);
-  } else {
-    sfctl_report_add(report, "plugin", SFCTL_PROBLEM, "%.200s is of no use to sfd --fabric mpi: %.180s", path,
-                     dlerror());
-    sfctl_report_advise(report, "install it anew, and the MPI that it was built with, or remove it: nothing else needs "
-                                "it");
+    sfctl_report_add(report, plugin->check, SFCTL_FINE, "%s, for %s", path, plugin->purpose);
+  } else if (plugin->driver == NULL || strncmp(error, plugin->driver, strlen(plugin->driver)) != 0) {
+    sfctl_report_add(report, plugin->check, SFCTL_PROBLEM, "%.200s is of no use to %s: %.160s", path, plugin->purpose,
+                     error);
+    sfctl_report_advise(report, "install it anew, and %s, or remove it: nothing else needs it", plugin->needs);
   }
   if (library != NULL)
     dlclose(library);
 }
 
-/* Where sfd looks for it. */
-static void examine_plugin(const char *sfd, sfctl_report_t *report)
+/* Where sfd looks for it; returns whether it is there. */
+static bool examine_plugin(const plugin_t *plugin, const char *sfd, sfctl_report_t *report)
 {
   static const char *const below[] = {"", "/../lib/sfd", "/../lib"};
-  char real[PATH_MAX], path[PATH_MAX + sizeof "/../lib/sfd/" PLUGIN];
+  char real[PATH_MAX], path[PATH_MAX + 64];
   snprintf(real, sizeof real, "%s", sfd);
   (void)realpath(sfd, real);
   *strrchr(real, '/') = '\0';
   for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-    snprintf(path, sizeof path, "%s%s/" PLUGIN, real, below[i]);
+    snprintf(path, sizeof path, "%s%s/%s", real, below[i], plugin->file);
     if (access(path, R_OK) == 0) {
-      examine_library_of_plugin(path, report);
-      return;
+      examine_library_of_plugin(plugin, path, report);
+      return true;
     }
   }
-  sfctl_report_add(report, "plugin", SFCTL_WARNING, "no " PLUGIN " beside %s, or in ../lib/sfd or ../lib from there",
-                   sfd);
-  sfctl_report_advise(report, "build sfd with MPI installed, if you want --fabric mpi; nothing else needs it");
+  return false;
 }
 
-static void examine_sfd_and_plugin(sfctl_report_t *report)
+static void examine_plugins(const char *sfd, sfctl_report_t *report)
+{
+  const char *cuda = getenv("SF_CUDA_PLUGIN"); /* goes before all */
+  if (!examine_plugin(&mpi_plugin, sfd, report)) {
+    sfctl_report_add(report, mpi_plugin.check, SFCTL_WARNING, "no %s beside %s, or in ../lib/sfd or ../lib from there",
+                     mpi_plugin.file, sfd);
+    sfctl_report_advise(report, "build sfd with MPI installed, if you want --fabric mpi; nothing else needs it");
+  }
+  (void)examine_plugin(&munge_plugin, sfd, report);
+  if (cuda == NULL || *cuda == '\0')
+    (void)examine_plugin(&cuda_plugin, sfd, report);
+  else if (access(cuda, R_OK) == 0)
+    examine_library_of_plugin(&cuda_plugin, cuda, report);
+}
+
+static void examine_sfd_and_plugins(sfctl_report_t *report)
 {
   sfrun_options_t options = {0};
   char path[PATH_MAX];
@@ -112,7 +138,7 @@ static void examine_sfd_and_plugin(sfctl_report_t *report)
     return;
   }
   examine_sfd(path, report);
-  examine_plugin(path, report);
+  examine_plugins(path, report);
 }
 
 /* ---- libsfclient ---- */
@@ -211,7 +237,7 @@ static void examine_mpi(sfctl_report_t *report)
 
 void sfctl_doctor_examine_programs(sfctl_report_t *report)
 {
-  examine_sfd_and_plugin(report);
+  examine_sfd_and_plugins(report);
   examine_library(report);
   examine_mpi(report);
 }
