@@ -207,8 +207,6 @@ static sf_status_t check_words(const sfctl_options_t *options)
     return sfctl_top_check(options);
   case SFCTL_TASK_TRACE:
     return sfctl_trace_check(options);
-  case SFCTL_TASK_PLAN:
-    return sfctl_plan_check(options);
   default:
     return SF_OK;
   }

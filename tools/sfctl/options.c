@@ -5,10 +5,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "shm/base/suggest.h"
 #include "tools/common/options.h"
+#include "tools/sfctl/plan/plan.h"
 
 #define TIMEOUT_DEFAULT_MS 5000
 #define HELP_COLUMN 30
@@ -269,6 +271,27 @@ static sf_status_t check_plan_option(const parser_t *parser, const sftool_option
   return SF_OK;
 }
 
+/* Numbers of ranks of a matrix or grid. A file that can't be read is named before numbers that are missing. */
+static sf_status_t check_plan_numbers(const sfctl_options_t *options)
+{
+  const char *all = is_in_boxes(options) ? "--ranks or --nodes" : "--ranks";
+  bool counted = options->ranks > 0 || options->nodes > 0;
+  if (options->ranks > 0 && options->nodes > 0)
+    return sfshm_error(SF_ERR_ARG, "plan: only one of --ranks and --nodes can be given, with --per-node");
+  if ((!counted || options->per_node == 0) && options->matrix != NULL && access(options->matrix, R_OK) != 0)
+    return sfshm_error(SF_ERR_ARG, "--matrix: cannot open %.200s: %s", options->matrix, strerror(errno));
+  if (!counted && options->per_node == 0)
+    return sfshm_error(SF_ERR_ARG, "plan: --per-node is missing, and %s", all);
+  if (!counted || options->per_node == 0)
+    return sfshm_error(SF_ERR_ARG, "plan: %s is missing", counted ? "--per-node" : all);
+  if (options->nodes > MAX_INTEGER / options->per_node)
+    return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
+  if (is_in_boxes(options) && options->ranks % options->per_node != 0)
+    return sfshm_error(SF_ERR_ARG, "plan: --ranks %lld: expected a multiple of --per-node %lld, for a grid in boxes",
+                       (long long)options->ranks, (long long)options->per_node);
+  return SF_OK;
+}
+
 /* A graph, a matrix or a grid; the latter two with numbers of ranks. */
 static sf_status_t check_plan(const parser_t *parser)
 {
@@ -285,17 +308,8 @@ static sf_status_t check_plan(const parser_t *parser)
     if (status != SF_OK)
       return status;
   }
-  if (parser->nwords > 0)
-    return SF_OK;
-  if ((options->ranks == 0) == (options->nodes == 0) || options->per_node == 0)
-    return sfshm_error(SF_ERR_ARG,
-                       "plan: --ranks and --per-node say what to plan for; of a grid also --nodes and --per-node");
-  if (options->nodes > MAX_INTEGER / options->per_node)
-    return sfshm_error(SF_ERR_ARG, "plan: --nodes and --per-node make more than %lld ranks", (long long)MAX_INTEGER);
-  if (is_in_boxes(options) && options->ranks % options->per_node != 0)
-    return sfshm_error(SF_ERR_ARG, "plan: --ranks %lld: expected a multiple of --per-node %lld, for a grid in boxes",
-                       (long long)options->ranks, (long long)options->per_node);
-  return SF_OK;
+  sf_status_t status = sfctl_plan_check(options);
+  return status == SF_OK && parser->nwords == 0 ? check_plan_numbers(options) : status;
 }
 
 static sf_status_t check_complete(parser_t *parser)

@@ -146,7 +146,7 @@ START_TEST(plans_of_what_does_not_exist)
   ck_assert_str_eq(options.parts, "rows");
   ck_assert_str_eq(options.distribution, "block");
   ck_assert(options.ranks == 4 && options.per_node == 2 && options.unit == 8 && !options.pairs);
-  expect_error(WORDS("plan", "--grid", "8", "--ranks", "4"), "--ranks and --per-node say what to plan for");
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "4"), "plan: --per-node is missing");
   expect_error(WORDS("plan", "--grid", "8", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
   expect_error(WORDS("plan", "17", "--matrix", "m"), "only one of GRAPH, --matrix and --grid");
   expect_error(WORDS("plan", "--matrix", "m", "--ranks", "4", "--per-node", "2", "--stencil", "7"),
@@ -170,6 +170,22 @@ START_TEST(plans_of_what_does_not_exist)
   expect_error(WORDS("plan", "--ranks", "x"), "expected a whole number");
   expect_error(WORDS("plan", "--parts", "box"), "--parts \"box\": expected boxes|rows");
   expect_error(WORDS("plan", "--parts", ""), "expected boxes|rows");
+}
+END_TEST
+
+/* What is missing or too much; values are checked before. */
+START_TEST(plans_for_how_many)
+{
+  expect_error(WORDS("plan", "--grid", "8"), "plan: --per-node is missing, and --ranks or --nodes");
+  expect_error(WORDS("plan", "--grid", "8", "--per-node", "2"), "plan: --ranks or --nodes is missing");
+  expect_error(WORDS("plan", "--grid", "8", "--parts", "rows", "--per-node", "2"), "plan: --ranks is missing");
+  expect_error(WORDS("plan", "--grid", "8", "--nodes", "2"), "plan: --per-node is missing");
+  expect_error(WORDS("plan", "--grid", "8", "--ranks", "8", "--per-node", "4", "--nodes", "2"),
+               "plan: only one of --ranks and --nodes can be given");
+  expect_error(WORDS("plan", "--grid", "foo", "--ranks", "2"), "--grid \"foo\"");
+  expect_error(WORDS("plan", "--grid", "10x0", "--ranks", "2"), "--grid \"10x0\"");
+  expect_error(WORDS("plan", "--matrix", "/dev/null"), "plan: --per-node is missing, and --ranks");
+  expect_error(WORDS("plan", "--matrix", "/nope", "--ranks", "2"), "--matrix: cannot open /nope: No such file");
 }
 END_TEST
 
@@ -258,6 +274,7 @@ static Suite *suite(void)
   tcase_add_test(tc, unknown_words);
   tcase_add_test(tc, words_that_do_not_belong);
   tcase_add_test(tc, plans_of_what_does_not_exist);
+  tcase_add_test(tc, plans_for_how_many);
   tcase_add_test(tc, what_to_do);
   tcase_add_test(tc, help_and_version_need_nothing_else);
   tcase_add_test(tc, everything_is_documented);
