@@ -141,8 +141,9 @@ static sf_status_t shut_down(sfd_server_t *server, const sfd_requester_t *asker,
   if (!force && server->statistics.njobs > 0)
     return refuse_shutdown(server);
   describe(asker, "shutdown", by);
-  sfd_log(SFD_LOG_MAIN, SFD_INFO, "ending: %s; %d jobs are lost", by, server->statistics.njobs);
-  snprintf(text, SFD_TEXT_SIZE, "ends; %d jobs are lost", server->statistics.njobs);
+  const char *are = server->statistics.njobs == 1 ? " is" : "s are";
+  sfd_log(SFD_LOG_MAIN, SFD_INFO, "ending: %s; %d job%s lost", by, server->statistics.njobs, are);
+  snprintf(text, SFD_TEXT_SIZE, "ends; %d job%s lost", server->statistics.njobs, are);
   return SF_OK;
 }
 

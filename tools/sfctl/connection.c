@@ -194,7 +194,7 @@ sf_status_t sfctl_check_missing(const sfctl_connection_t *connection, size_t nan
   if (first == NULL)
     return SF_OK;
   if (count > 1)
-    snprintf(others, sizeof others, " (and %zu more nodes)", count - 1);
+    snprintf(others, sizeof others, " (and %zu more node%s)", count - 1, count == 2 ? "" : "s");
   return error_of_node(first, others);
 }
 

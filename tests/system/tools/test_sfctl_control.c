@@ -169,7 +169,7 @@ START_TEST(shutdown_is_orderly)
   sftest_expect_in(err, "1 job is there: ");
   sftest_expect_in(err, "sfctl shutdown --force ends");
   sftest_sfctl(node.socket, WORDS("shutdown", "--force"), 0);
-  ck_assert_str_eq(out, "ends; 1 jobs are lost\n");
+  ck_assert_str_eq(out, "ends; 1 job is lost\n");
   expect_end(&node);
   sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
   sftest_sfctl(node.socket, WORDS("status"), 3);

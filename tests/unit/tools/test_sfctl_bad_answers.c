@@ -76,6 +76,35 @@ START_TEST(a_refusal_before_the_question)
 }
 END_TEST
 
+static void say_missing(int32_t node)
+{
+  Sfproto__NodeMissing missing = SFPROTO__NODE_MISSING__INIT;
+  missing.node = node;
+  missing.status = SF_ERR_TIMEOUT;
+  missing.detail = sftest_word("it is silent");
+  sftest_say(SFPROTO__MESSAGE__BODY_NODE_MISSING, &missing, NULL, 0);
+}
+
+static void expect_missing(int32_t nmissing, const char *text)
+{
+  sfreport_list_clear(&sftest_connection.missing);
+  for (int32_t node = 1; node <= nmissing; node++)
+    say_missing(node);
+  sftest_say_end(nmissing);
+  ck_assert_int_eq(sfctl_collect(&sftest_connection, SFPROTO__QUERY__WHAT__JOBS, NULL, &sftest_answers), SF_OK);
+  ck_assert_int_eq(sfctl_check_missing(&sftest_connection, 1), SF_ERR_TIMEOUT);
+  ck_assert_str_eq(sfshm_error_detail(), text);
+}
+
+START_TEST(missing_nodes)
+{
+  sftest_connection.target.all = true;
+  expect_missing(1, "node 1: it is silent");
+  expect_missing(2, "node 1: it is silent (and 1 more node)");
+  expect_missing(3, "node 1: it is silent (and 2 more nodes)");
+}
+END_TEST
+
 static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: bad answers");
@@ -89,6 +118,7 @@ static Suite *suite(void)
   tcase_add_test(tc, silence);
   tcase_add_test(tc, an_end_in_between);
   tcase_add_test(tc, a_refusal_before_the_question);
+  tcase_add_test(tc, missing_nodes);
   suite_add_tcase(s, tc);
   return s;
 }

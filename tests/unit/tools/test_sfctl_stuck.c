@@ -10,6 +10,7 @@
 #include "shm/lane/message.h"
 #include "shm/observe/counters.h"
 #include "tests/unit/runner.h"
+#include "tools/sfctl/stuck.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -72,6 +73,29 @@ static void teardown(void)
   sfreport_stalls_clear(&stalls);
   sfreport_list_clear(&states);
 }
+
+/* Of that many ranks none waits. */
+static void expect_none_of(const char *ranks)
+{
+  char *text, expected[80];
+  size_t length;
+  FILE *file = open_memstream(&text, &length);
+  ck_assert_int_eq(sfctl_stuck_print_text(&(sfctl_states_t){.list = states}, &stalls, 1000, 0, file), SF_OK);
+  fclose(file);
+  snprintf(expected, sizeof expected, "nothing is stuck: none of %s has waited for 1 s\n", ranks);
+  ck_assert_str_eq(text, expected);
+  free(text);
+}
+
+START_TEST(printing_nothing)
+{
+  expect_none_of("0 ranks");
+  add_rank(1, 0, "running");
+  expect_none_of("1 rank");
+  add_rank(1, 1, "running");
+  expect_none_of("2 ranks");
+}
+END_TEST
 
 START_TEST(nothing)
 {
@@ -264,6 +288,7 @@ static Suite *suite(void)
   Suite *s = suite_create("sfctl: stuck");
   TCase *tc = tcase_create("stuck");
   tcase_add_checked_fixture(tc, NULL, teardown);
+  tcase_add_test(tc, printing_nothing);
   tcase_add_test(tc, nothing);
   tcase_add_test(tc, who_has_not_begun);
   tcase_add_test(tc, which_nodes);

@@ -162,8 +162,8 @@ sf_status_t sfctl_stuck_print_text(const sfctl_states_t *states, const sfreport_
     status = print_absent(states, (uint64_t)threshold_ms * 1000000, file);
   print_arrays(states, (uint64_t)threshold_ms * 1000000, file);
   if (stalls->count == 0 && nblocked == 0 && sfctl_stuck_count_arrays(states, threshold_ms) == 0) {
-    fprintf(file, "nothing is stuck: none of %zu ranks has waited for %g s\n", states->list.count,
-            (double)threshold_ms / 1000);
+    fprintf(file, "nothing is stuck: none of %zu rank%s has waited for %g s\n", states->list.count,
+            states->list.count == 1 ? "" : "s", (double)threshold_ms / 1000);
     print_stopped(states, file);
   }
   for (size_t i = 0; i < stalls->count && status == SF_OK; i++) {
