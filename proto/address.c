@@ -127,7 +127,7 @@ static sf_status_t no_daemon(const char *path, int code)
     return sfshm_error(
         SF_ERR_NO_DAEMON,
         "no sfd answers at %s (%s); SF_SOCKET names it: unset SF_SOCKET, and sfrun brings a daemon of its "
-        "own, or start sfd",
+        "own, or start sfd; sfctl daemons lists the daemons that run",
         path, strerror(code));
   return sfshm_error(SF_ERR_NO_DAEMON,
                      "no sfd answers at %s (%s); start the program with sfrun, which brings its own, or start sfd",

@@ -256,15 +256,20 @@ static sf_status_t several(const sfctl_daemon_t *daemons, size_t n)
       n, list);
 }
 
+static bool is_named_by_variable(void)
+{
+  const char *variable = getenv("SF_SOCKET");
+  return variable != NULL && *variable != '\0';
+}
+
 sf_status_t sfctl_daemons_choose(const char *given, const char **socket_p)
 {
   static char chosen[sizeof((sfctl_daemon_t *)0)->socket];
-  const char *variable = getenv("SF_SOCKET");
   sfctl_daemon_t *daemons;
   size_t n, first = 0;
   int fd = -1;
   *socket_p = given;
-  if (given != NULL || (variable != NULL && *variable != '\0'))
+  if (given != NULL || is_named_by_variable())
     return SF_OK;
   sf_status_t status = sfproto_connect(NULL, &fd);
   if (status == SF_OK)
@@ -309,8 +314,10 @@ static sf_status_t print_text(const sfctl_daemon_t *daemons, size_t n, FILE *fil
                     SFCTL_VALUE(described.answers ? described.jobs : "does not answer"));
   }
   sf_status_t status = sfctl_table_print(&table, 0, file); /* paths are for copying */
+  bool alone = n == 1 && (!is_named_by_variable() || strcmp(getenv("SF_SOCKET"), daemons[0].socket) == 0);
   if (status == SF_OK)
-    fputs("choose one: sfctl --socket PATH COMMAND, or export SF_SOCKET=PATH; see sfctl --help\n", file);
+    fprintf(file, "%s; see sfctl --help\n",
+            alone ? "sfctl COMMAND asks it" : "choose one: sfctl --socket PATH COMMAND, or export SF_SOCKET=PATH");
   return status;
 }
 

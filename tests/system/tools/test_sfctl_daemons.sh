@@ -69,6 +69,17 @@ expect_rc "one daemon" 0
 sfctl doctor
 [[ $out == *"(from the daemon that runs)"* ]] || fail "one daemon: doctor"
 
+sfctl
+expect_rc "one daemon: list" 0
+[[ $out == SOCKET*"sfctl COMMAND asks it; see sfctl --help" ]] || fail "one daemon: no choice"
+SF_SOCKET=$(echo "$work"/run/sfrun-*/sfd.sock) sfctl
+[[ $out == *"sfctl COMMAND asks it; see sfctl --help" ]] || fail "one daemon, which SF_SOCKET names"
+SF_SOCKET=$work/gone sfctl
+[[ $out == *"choose one: sfctl --socket PATH"* ]] || fail "one daemon, which SF_SOCKET does not name"
+SF_SOCKET=$work/gone sfctl jobs
+expect_rc "sfctl with a stale SF_SOCKET" 3
+expect_err "sfctl with a stale SF_SOCKET" "sfctl daemons lists the daemons that run"
+
 start two -n 2 --nodes 2
 await_daemons 3
 sfctl
