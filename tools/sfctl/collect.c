@@ -64,27 +64,29 @@ static sf_status_t find_id(const sfreport_list_t *list, const char *word, uint64
   return status;
 }
 
-/* The job of which alone the name begins with the word. */
-static uint64_t find_beginning(const sfreport_list_t *jobs, const char *word)
+/* The job of which alone the name begins with the word; 0: none. SF_ERR_ARG: several jobs. */
+static sf_status_t find_beginning(const sfreport_list_t *jobs, const char *word, uint64_t *id_p)
 {
-  uint64_t found = 0;
+  const sfreport_item_t *found = NULL;
   for (size_t i = 0; i < jobs->count && *word != '\0'; i++) {
-    uint64_t id = jobs->items[i].message->job_info->job_id;
-    if (strncmp(name_of(&jobs->items[i]), word, strlen(word)) != 0)
+    const sfreport_item_t *item = &jobs->items[i];
+    if (strncmp(name_of(item), word, strlen(word)) != 0)
       continue;
-    if (found != 0 && found != id)
-      return 0;
-    found = id;
+    if (found != NULL && found->message->job_info->job_id != item->message->job_info->job_id)
+      return sfshm_error(SF_ERR_ARG, "\"%.80s\" begins the names of several jobs, %.80s and %.80s: give more of it",
+                         word, name_of(found), name_of(item));
+    found = item;
   }
-  return found;
+  *id_p = found != NULL ? found->message->job_info->job_id : 0;
+  return SF_OK;
 }
 
-/* By id, end of an id, or beginning of a name. 0: none. */
+/* By id, end of an id, or beginning of a name. 0: none. SF_ERR_ARG: several. */
 static sf_status_t find_job_id(const sfreport_list_t *jobs, const char *word, uint64_t *id_p)
 {
   sf_status_t status = find_id(jobs, word, id_p);
   if (status == SF_OK && *id_p == 0)
-    *id_p = find_beginning(jobs, word);
+    status = find_beginning(jobs, word, id_p);
   return status;
 }
 

@@ -9,7 +9,7 @@
 
 /* Queries what, of one job if job is not NULL: of all jobs of that name; or of the job with that id, an id that ends
  * so, or a name that alone begins so. Clear the result. SF_ERR_NOT_FOUND: no such job is visible to this user;
- * SF_ERR_ARG: several ids end so; errors of sfctl_connect. */
+ * SF_ERR_ARG: several ids end so, or several names begin so; errors of sfctl_connect. */
 sf_status_t sfctl_collect(sfctl_connection_t *connection, Sfproto__Query__What what, const char *job,
                           sfreport_list_t *list_p);
 

@@ -133,6 +133,19 @@ START_TEST(unknown_jobs)
 }
 END_TEST
 
+START_TEST(ambiguous_beginnings)
+{
+  static const char text[] = "\"sam\" begins the names of several jobs, same and samba: give more of it";
+  for (int i = 0; i < 3; i++) {
+    sftest_say_job(1, "same");
+    sftest_say_job(2, "samba");
+    sftest_say_end(2);
+  }
+  sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, "sam", SF_ERR_ARG, text);
+  collect(SFPROTO__QUERY__WHAT__JOBS, "samb", 1);
+}
+END_TEST
+
 START_TEST(ranks)
 {
   int ends[2];
@@ -296,6 +309,7 @@ static Suite *suite(void)
   tcase_add_test(tc, jobs_by_number);
   tcase_add_test(tc, names_go_before_numbers);
   tcase_add_test(tc, unknown_jobs);
+  tcase_add_test(tc, ambiguous_beginnings);
   tcase_add_test(tc, ranks);
   tcase_add_test(tc, ranks_of_a_job);
   tcase_add_test(tc, graphs);
