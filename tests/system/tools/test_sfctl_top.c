@@ -215,6 +215,15 @@ static void expect_narrow(terminal_t *terminal, const char *socket)
   expect_end(terminal, 0);
 }
 
+static void expect_no_columns(terminal_t *terminal, const char *socket)
+{
+  open_terminal(terminal, socket, "xterm", 20);
+  await_text(terminal, "no column fits");
+  press(terminal, "q");
+  expect_end(terminal, 0);
+  ck_assert_ptr_null(strstr(terminal->seen, "columns 1 to 0"));
+}
+
 /* Where the cursor can't be moved, refreshes follow each other. */
 static void expect_lines_on(terminal_t *terminal, const char *socket, const char *type)
 {
@@ -257,6 +266,7 @@ START_TEST(on_a_terminal)
   kill(terminal.pid, SIGTERM);
   expect_end(&terminal, 0);
   expect_narrow(&terminal, cluster.nodes[0].socket);
+  expect_no_columns(&terminal, cluster.nodes[0].socket);
   expect_lines_on(&terminal, cluster.nodes[0].socket, "no-such-terminal");
   expect_lines_on(&terminal, cluster.nodes[0].socket, "dumb");
   sftest_show_end(&show);

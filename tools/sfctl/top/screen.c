@@ -105,7 +105,9 @@ static void draw_message(const screen_t *screen, const sfctl_top_layout_t *layou
   int ncolumns = sfctl_top_ncolumns(table->view);
   char text[128] = "";
   size_t used = 0;
-  if (layout->first > 0 || layout->end < ncolumns)
+  if (layout->end == layout->first)
+    used = (size_t)snprintf(text, sizeof text, "no column fits  ");
+  else if (layout->first > 0 || layout->end < ncolumns)
     used = (size_t)snprintf(text, sizeof text, "columns %d to %d of %d  ", layout->first + 1, layout->end, ncolumns);
   if (table->nrows > (size_t)rows_on_screen())
     used +=
