@@ -102,7 +102,7 @@ static sf_status_t check_program(const sfrun_options_t *options, char path[PATH_
   if (options->launcher == SFRUN_LAUNCHER_MPIRUN &&
       sfrun_mpirun_options_have(options->mpirun_args, options->nmpirun_args, elsewhere))
     return SF_OK;
-  return sfrun_find_program(options->program[0], path);
+  return sfrun_options_explain(options, sfrun_find_program(options->program[0], path));
 }
 
 static void say_what_is_added(const sfrun_launch_t *launch, sfrun_cpus_t cpus)

@@ -57,7 +57,7 @@ typedef struct parser {
   char **argv;
   sfrun_options_t options;
   const char *mpirun_only; /* first option of mpirun other than -n */
-  bool after_unknown;      /* the next word may be the value of an unknown option */
+  const char *unknown;     /* last option, if it is unknown: the next word may be its value */
 } parser_t;
 
 static sf_status_t take_sfd_option(const sftool_option_t *option, void *options, const char *text)
@@ -135,7 +135,7 @@ static sf_status_t take_mpirun_option(parser_t *parser)
   sf_status_t status = check_spelling(name);
   if (status)
     return status;
-  parser->after_unknown = narguments < 0;
+  parser->unknown = narguments < 0 ? name : NULL;
   if (!parser->mpirun_only)
     parser->mpirun_only = name;
   pass_to_mpirun(parser);
@@ -154,7 +154,7 @@ static bool program_starts_here(const parser_t *parser)
   const char *arg = parser->argv[parser->at];
   if (arg[0] == '-' && arg[1])
     return false;
-  for (int i = parser->at; parser->after_unknown && i < parser->argc; i++)
+  for (int i = parser->at; parser->unknown && i < parser->argc; i++)
     if (strcmp(parser->argv[i], "--") == 0)
       return false;
   return true;
@@ -170,7 +170,7 @@ static sf_status_t take_option(parser_t *parser)
   const sftool_option_t *row = sftool_option_find(rows, NROWS, arg);
   if (!row && !is_rank_count(arg))
     return take_mpirun_option(parser);
-  parser->after_unknown = false;
+  parser->unknown = NULL;
   return row ? sftool_option_take(row, parser->argc, parser->argv, &parser->at, &parser->options)
              : take_rank_count(parser);
 }
@@ -183,8 +183,10 @@ static sf_status_t parse_options(parser_t *parser)
       parser->at++;
       break;
     }
-    if (program_starts_here(parser))
+    if (program_starts_here(parser)) {
+      parser->options.unknown = parser->unknown;
       break;
+    }
     sf_status_t status = take_option(parser);
     if (status)
       return status;
@@ -273,6 +275,34 @@ void sfrun_options_free(sfrun_options_t *options)
 {
   free(options->sfd_options);
   free(options->mpirun_args);
+}
+
+/* As sftool_option_suggest, for an option with one dash or two. If no name is close, the hint names the only option
+ * that contains the word, if there is one: the word abbreviates it. */
+static void find_hint(const char *unknown, char hint[SFTOOL_HINT_SIZE])
+{
+  char word[SFTOOL_SPELLED_SIZE], spelled[SFTOOL_SPELLED_SIZE];
+  const char *name = unknown + strspn(unknown, "-"), *only = NULL;
+  int nfound = 0;
+  snprintf(word, sizeof word, "--%s", name);
+  for (size_t i = 0; i < NROWS; i++)
+    if (strstr(rows[i].name, name)) {
+      only = rows[i].name;
+      nfound++;
+    }
+  if (!sftool_option_suggest(rows, NROWS, word, spelled, hint) && nfound == 1)
+    snprintf(hint, SFTOOL_HINT_SIZE, " (did you mean --%s?)", only);
+}
+
+sf_status_t sfrun_options_explain(const sfrun_options_t *options, sf_status_t status)
+{
+  char hint[SFTOOL_HINT_SIZE];
+  if (!status || !options->unknown)
+    return status;
+  find_hint(options->unknown, hint);
+  return sfshm_error(status,
+                     "%s; it follows %s%s, which is an option neither of sfrun nor, as far as it knows, of mpirun",
+                     sfshm_error_detail(), options->unknown, hint);
 }
 
 void sfrun_options_print_help(FILE *file)

@@ -42,12 +42,17 @@ typedef struct sfrun_options {
   int32_t nranks;           /* 0: not given */
   const char **mpirun_args; /* in the order given, -n included, nmpirun_args of them; owned */
   int nmpirun_args;
-  char **program; /* and its arguments, ended by NULL; NULL with help or version only */
+  const char *unknown; /* option directly before the program that no table here has; NULL: none */
+  char **program;      /* and its arguments, ended by NULL; NULL with help or version only */
 } sfrun_options_t;
 
 /* Fills *options_p; free with sfrun_options_free. --help and --version end parsing. SF_ERR_ARG names the option. */
 sf_status_t sfrun_options_parse(int argc, char *argv[], sfrun_options_t *options_p);
 void sfrun_options_free(sfrun_options_t *options);
+
+/* If status is an error of finding the program, and the program follows an unknown option, of which it may be the
+ * value: adds the option, and which one it may mean, to the text of the error. Returns status. */
+sf_status_t sfrun_options_explain(const sfrun_options_t *options, sf_status_t status);
 
 void sfrun_options_print_help(FILE *file);
 

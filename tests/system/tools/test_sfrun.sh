@@ -85,6 +85,9 @@ expect_err "no mpirun in SFRUN_MPIRUN" SFRUN_MPIRUN
 local_run -n 1 "no-such-program-$$"
 expect_rc "no program found" 127
 expect_err "no program found" "\"no-such-program-$$\" is not in PATH"
+run -n 1 --sfd-opt a=b true
+expect_rc "value of an unknown option" 127
+expect_err "value of an unknown option" "\"a=b\" is not in PATH; it follows --sfd-opt (did you mean --sfd-option?), which"
 local_run -n 1 "$work/daemon"
 expect_rc "not executable" 126
 [ ! -s "$work/daemon" ] || fail "the daemon was started for a program that can't run"

@@ -230,6 +230,34 @@ START_TEST(mistyped_options)
 }
 END_TEST
 
+/* Expects the text of an error about the program, which words have behind an option. */
+static void expect_explained(const char *const words[], const char *expected)
+{
+  sfrun_options_t options = parse_ok(words);
+  ck_assert_int_eq(sfrun_options_explain(&options, sfshm_error(SF_ERR_NOT_FOUND, "none")), SF_ERR_NOT_FOUND);
+  ck_assert_str_eq(sfshm_error_detail(), expected);
+  sfrun_options_free(&options);
+}
+
+START_TEST(values_of_unknown_options)
+{
+#define AFTER(option)                                                                                                  \
+  "none; it follows " option ", which is an option neither of sfrun nor, as far as it knows, of mpirun"
+  expect_explained(WORDS("-n", "2", "--sfd-opt", "a=b", "true"), AFTER("--sfd-opt (did you mean --sfd-option?)"));
+  expect_explained(WORDS("--option", "metrics=1", "true"), AFTER("--option (did you mean --sfd-option?)"));
+  expect_explained(WORDS("--distr", "block", "true"), AFTER("--distr (did you mean --distribution?)"));
+  expect_explained(WORDS("--daemon-log", "f", "true"), AFTER("--daemon-log (did you mean --keep-daemon-log?)"));
+  expect_explained(WORDS("-nodes", "2", "-n", "2", "true"), AFTER("-nodes (did you mean --nodes?)"));
+  expect_explained(WORDS("-job", "x", "true"), AFTER("-job (did you mean --job?)"));
+  expect_explained(WORDS("-nodse", "2", "true"), AFTER("-nodse (did you mean --nodes?)"));
+  expect_explained(WORDS("--jobname", "x", "true"), AFTER("--jobname"));
+  expect_explained(WORDS("--bind-t", "core", "true"), AFTER("--bind-t"));
+  expect_explained(WORDS("--novelty", "a", "--", "true"), "none");
+  expect_explained(WORDS("--novelty", "-n", "2", "true"), "none");
+  expect_explained(WORDS("-x", "A=b", "true", "--novelty"), "none");
+}
+END_TEST
+
 START_TEST(no_program)
 {
   expect_error(NO_WORDS, "no program");
@@ -362,6 +390,7 @@ static Suite *sfrun_options_suite(void)
   tcase_add_test(tcase, neighbors);
   tcase_add_test(tcase, job_names);
   tcase_add_test(tcase, mistyped_options);
+  tcase_add_test(tcase, values_of_unknown_options);
   tcase_add_test(tcase, no_program);
   tcase_add_test(tcase, local_launcher_limits);
   tcase_add_test(tcase, mpirun_options_pass);
