@@ -23,8 +23,11 @@ job_t job_join(void)
   MPI_Comm_size(MPI_COMM_WORLD, &job.size);
   must(sf_init(NULL, &job.context), "sf_init");
   if (sf_rank(job.context) != job.rank || sf_size(job.context) != job.size) {
-    fprintf(stderr, "rank %d of %d for MPI is rank %d of %d for sf: are SF_RANK and SF_SIZE set by hand?\n", job.rank,
-            job.size, sf_rank(job.context), sf_size(job.context));
+    fprintf(
+        stderr,
+        "rank %d of %d for MPI is rank %d of %d for sf: is the program started by sfrun --launcher local or another "
+        "MPI's mpirun, or are SF_RANK and SF_SIZE set by hand?\n",
+        job.rank, job.size, sf_rank(job.context), sf_size(job.context));
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
   return job;

@@ -46,3 +46,6 @@ run 0 --nodes 2 --distribution cyclic -n 5 -- stencil "$work/slice.ppm"
 run 0 -n 4 -- galerkin 3
 run 1 -n 1 -- product none
 grep -q '^usage: ' "$work/out" || fail "no usage of product"
+
+run 1 --launcher local -n 2 -- product 10
+grep -q "of 2 for sf: is the program started by sfrun --launcher local" "$work/out" || fail "the launcher is not named"
