@@ -207,6 +207,23 @@ static sf_status_t resolve_pair(const sf_init_options_t *options, sfc_identity_t
                      "of Open MPI or MPICH, by srun of Slurm, or set SF_RANK and SF_SIZE");
 }
 
+sf_status_t sfc_identity_check_world(const char *caller, int world_size)
+{
+  for (int i = 0; i < NSOURCES && world_size == 1; i++) {
+    const char *name = sources[i].sizes[0], *launched = variable(name);
+    if (sources[i].shares_sizes || !launched)
+      continue;
+    if (strtol(launched, NULL, 10) <= 1)
+      break;
+    return sfshm_error(SF_ERR_ARG,
+                       "%s: MPI_COMM_WORLD is this process alone, but its launcher has started %.20s (%s): start the "
+                       "program by the mpirun of the MPI that it was built with, not by another one or sfrun "
+                       "--launcher local; or unset %s, if each process is to be a job of its own",
+                       caller, launched, name, name);
+  }
+  return SF_OK;
+}
+
 /* second: appended after a dot; NULL: nothing. */
 static sf_status_t copy_job(const char *name, const char *prefix, const char *value, const char *second,
                             char job[SFC_JOB_BYTES])

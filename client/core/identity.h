@@ -40,4 +40,9 @@ typedef struct sfc_identity {
  * OMPI_PARENT_PORT, PMI_SPAWNED, or by an SF_JOB that was made from another PMIX_NAMESPACE than the process's. */
 SF_CHECK_RESULT sf_status_t sfc_identity_resolve(const sf_init_options_t *options, sfc_identity_t *identity_p);
 
+/* Under another MPI's mpirun, or none, MPI_COMM_WORLD is one process, whatever its launcher says. SF_ERR_ARG if
+ * world_size is 1 and the first of SF_SIZE, OMPI_COMM_WORLD_SIZE and PMI_SIZE that is set is larger. The text begins
+ * with caller. */
+SF_CHECK_RESULT sf_status_t sfc_identity_check_world(const char *caller, int world_size);
+
 #endif

@@ -8,6 +8,7 @@
 
 #include <sf/sf.h>
 
+#include "client/core.h"
 #include "shm/base/error.h"
 #include "tools/sfperf/benchmarks/job.h"
 #include "tools/sfperf/contenders/petsc.h"
@@ -73,6 +74,8 @@ static bool run_alone(int argc, char *argv[], int *exit_code_p)
 static void check_ranks(int bench, const sfperf_machine_t *machine)
 {
   const char *name = benches[bench].name;
+  if (sfc_identity_check_world(name, machine->ranks) != SF_OK)
+    sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());
   if (machine->ranks < 2)
     sfperf_fail_all(EXIT_USAGE, "%s needs two ranks or more: sfrun -n 2 sfperf %s", name, name);
   if (benches[bench].pair && machine->ranks > 2)

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "client/adapters/mpi/error.h"
+#include "client/core.h"
 #include "shm/base/error.h"
 
 /* Sent by rank 0. */
@@ -16,25 +17,11 @@ typedef struct sfmpi_identity {
   char key[40];
 } sfmpi_identity_t;
 
-/* Under another MPI's mpirun, or none, MPI_COMM_WORLD is one process, and this call would make jobs of one rank. */
 static sf_status_t check_launcher(void)
 {
-  static const char *const sizes[] = {"SF_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
   int size = 0;
   sf_status_t status = sfmpi_check(MPI_Comm_size(MPI_COMM_WORLD, &size), "sf_mpi_init: MPI_Comm_size");
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && status == SF_OK && size == 1; i++) {
-    const char *launched = getenv(sizes[i]);
-    if (launched == NULL || *launched == '\0')
-      continue;
-    if (strtol(launched, NULL, 10) <= 1)
-      break;
-    return sfshm_error(SF_ERR_ARG,
-                       "sf_mpi_init: MPI_COMM_WORLD is this process alone, but its launcher has started %.20s "
-                       "(%s): start the program by the mpirun of the MPI that it was built with, not by another one or "
-                       "sfrun --launcher local; or unset %s, if each process is to be a job of its own",
-                       launched, sizes[i], sizes[i]);
-  }
-  return status;
+  return status ? status : sfc_identity_check_world("sf_mpi_init", size);
 }
 
 static sf_status_t make_identity(sfmpi_identity_t *identity)

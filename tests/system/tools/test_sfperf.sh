@@ -69,3 +69,8 @@ expect_usage() { # WORD...
 expect_usage
 expect_usage judge
 [[ $("$BUILD/sfperf" --version) == "sfperf "[0-9]* ]] || fail "sfperf --version"
+
+# Without its own MPI's mpirun each process is a world of its own.
+refused=$("$BUILD/sfrun" --quiet --launcher local -n 2 -- "$BUILD/sfperf" exchange 2>&1) && fail "local launcher: $refused"
+[[ $refused == *"exchange: MPI_COMM_WORLD is this process alone, but its launcher has started 2 (SF_SIZE)"* ]] ||
+  fail "local launcher: $refused"
