@@ -430,8 +430,9 @@ install: all docs
 	install -D -m 644 systemd/sfd.tmpfiles '$(tmpfiles)/sfd.conf'
 	install -m 644 LICENSE README.md '$(doc)'
 	cp -R docs/*.md docs/design docs/pictures $(wildcard $(BUILD)/docs/html) '$(doc)'
-	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) :
-	install -m 644 systemd/sfd.conf '$(doc)/examples'
+# README.md now lies beside the other documents; links to sources become plain text.
+	sed -E -i 's,(\[|\]\()docs/,\1,g; s,\[([^]]*)\]\([./]*(client/include|\.ci)/[^)]*\),\1,g' '$(doc)'/*.md '$(doc)'/design/*.md
+	$(foreach file,$(example_files),install -D -m 644 docs/examples/$(file) '$(doc)/examples/$(file)' &&) install -m 644 systemd/sfd.conf '$(doc)/examples'
 	$(foreach name,$(completed),install -D -m 644 tools/$(name)/completion.bash '$(completions)/$(name)' &&) :
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 

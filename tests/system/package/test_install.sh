@@ -52,6 +52,12 @@ done
 for file in LICENSE README.md CHANGELOG.md architecture.md design/setup.md examples/hello.c examples/common/csr.h; do
   [ -s "$root$prefix/share/doc/sfd/$file" ] || fail "share/doc/sfd/$file is not installed"
 done
+broken=$(find "$root$prefix/share/doc/sfd" -name '*.md' | while read -r file; do
+  grep -oE '\]\([^)#:][^):]*\)' "$file" | sed 's/^](//; s/[#)].*//' | while read -r link; do
+    [ -e "${file%/*}/$link" ] || echo "${file##*/}: $link"
+  done
+done)
+[ -z "$broken" ] || fail "links of installed documents: $broken"
 if command -v doxygen >/dev/null; then
   [ -s "$root$prefix/share/doc/sfd/html/index.html" ] || fail "the API reference is not installed"
 fi
