@@ -61,6 +61,9 @@ table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" product --tasks 16 --exte
   fail "product: $table"
 [ "$(grep -cE "^64-[NT][NT] +product +total " <<<"$table")" -eq 4 ] || fail "product: rows: $table"
 
+printed=$("$BUILD/sfperf" judge "$BUILD/none" </dev/null 2>/dev/null) && fail "judge without thresholds"
+[ -z "$printed" ] || fail "judge without thresholds prints: $printed"
+
 expect_usage() { # WORD...
   local status=0
   "$BUILD/sfperf" "$@" >/dev/null 2>&1 || status=$?

@@ -65,16 +65,13 @@ static sf_status_t each_line(FILE *file, const char *path, take_line_t *take, vo
   return SF_OK;
 }
 
-static sf_status_t each_line_of(const char *path, take_line_t *take, void *state)
+/* Prints why there is no file. */
+static FILE *open_file(const char *path)
 {
   FILE *file = fopen(path, "re");
-  if (!file) {
+  if (!file)
     fprintf(stderr, "sfperf: %s: %s\n", path, strerror(errno));
-    return SF_ERR_SYS;
-  }
-  sf_status_t status = each_line(file, path, take, state);
-  fclose(file);
-  return status;
+  return file;
 }
 
 /* ---- Thresholds -------------------------------------------------------------------------------------------------- */
@@ -279,8 +276,13 @@ static sf_status_t read_results(int count, char *paths[], results_t *results)
   if (count == 0)
     return each_line(stdin, "standard input", add_record, results);
   sf_status_t status = SF_OK;
-  for (int i = 0; i < count && status == SF_OK; i++)
-    status = each_line_of(paths[i], add_record, results);
+  for (int i = 0; i < count && status == SF_OK; i++) {
+    FILE *file = open_file(paths[i]);
+    if (!file)
+      return SF_ERR_SYS;
+    status = each_line(file, paths[i], add_record, results);
+    fclose(file);
+  }
   return status;
 }
 
@@ -290,13 +292,17 @@ int sfperf_judge(int argc, char *argv[])
     fputs("usage: sfperf judge THRESHOLDS [RESULTS...]\n", stderr);
     return EXIT_BAD_INPUT;
   }
+  FILE *thresholds = open_file(argv[1]); /* first: results may come from a terminal */
+  if (!thresholds)
+    return EXIT_BAD_INPUT;
   results_t results = {0};
   session_t session = {.results = &results};
   sf_status_t status = read_results(argc - 2, argv + 2, &results);
   if (status == SF_OK) {
     printf("%-68s %8s  %-15s %-14s%s\n", "figure", "median", "quartiles", "limit", "verdict");
-    status = each_line_of(argv[1], judge_line, &session);
+    status = each_line(thresholds, argv[1], judge_line, &session);
   }
+  fclose(thresholds);
   free(results.records);
   if (status != SF_OK)
     return EXIT_BAD_INPUT;
