@@ -10,6 +10,7 @@
 
 #include "client/core.h"
 #include "shm/base/error.h"
+#include "shm/base/suggest.h"
 #include "tools/sfperf/benchmarks/job.h"
 #include "tools/sfperf/contenders/petsc.h"
 #include "tools/sfperf/fail.h"
@@ -39,6 +40,20 @@ static int find_bench(const char *name)
     if (strcmp(name, benches[i].name) == 0)
       return i;
   return -1;
+}
+
+static _Noreturn void fail_unknown(const char *name)
+{
+  char hint[SFSHM_SUGGEST_HINT_SIZE];
+  sfshm_suggest_t suggest = {.word = name};
+  for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
+    sfshm_suggest_show(&suggest, benches[i].name);
+  sfshm_suggest_show(&suggest, "judge");
+  sfperf_fail_all(
+      EXIT_USAGE,
+      "unknown benchmark %s%s: pingpong, bandwidth, exchange, setup, overlap, incast, collective, watched, stencil, "
+      "fields, onesided, fock or product",
+      name, sfshm_suggest_hint(&suggest, hint));
 }
 
 /* Wherever it stands, as with sfctl. */
@@ -127,11 +142,7 @@ int main(int argc, char *argv[])
   MPI_Init(&argc, &argv);
   int bench = find_bench(argv[1]);
   if (bench < 0)
-    sfperf_fail_all(
-        EXIT_USAGE,
-        "unknown benchmark %s: pingpong, bandwidth, exchange, setup, overlap, incast, collective, watched, stencil, "
-        "fields, onesided, fock or product",
-        argv[1]);
+    fail_unknown(argv[1]);
   sfperf_options_t options;
   if (sfperf_options_parse(argc - 1, argv + 1, &options) != SF_OK)
     sfperf_fail_all(EXIT_USAGE, "%s", sfshm_error_detail());

@@ -61,6 +61,8 @@ table=$("$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfperf" product --tasks 16 --exte
   fail "product: $table"
 [ "$(grep -cE "^64-[NT][NT] +product +total " <<<"$table")" -eq 4 ] || fail "product: rows: $table"
 
+refused=$("$BUILD/sfperf" pingpnog 2>&1) && fail "unknown benchmark: $refused"
+[[ $refused == *"unknown benchmark pingpnog (did you mean pingpong?): "* ]] || fail "unknown benchmark: $refused"
 printed=$("$BUILD/sfperf" judge "$BUILD/none" </dev/null 2>/dev/null) && fail "judge without thresholds"
 [ -z "$printed" ] || fail "judge without thresholds prints: $printed"
 
