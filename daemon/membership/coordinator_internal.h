@@ -37,7 +37,7 @@ typedef struct sfd_coordinator {
   int32_t moved_to;       /* MOVED: the coordinator */
   uint64_t *incarnations; /* by rank that has come: of its node, see proto/sf_peer.proto */
   char *refused;          /* REFUSED: detail for late ranks; malloc */
-  int32_t claimed_by;     /* node that was refused and claims to have ranks of the job; -1: none */
+  int32_t claimed_by;     /* node that was refused and claims to have ranks of the job; -1: none; this one: unknown */
   uint64_t deadline_ms;   /* the earliest of the ranks; 0: none */
   bool asked;             /* other nodes have been asked whether they agree, see sfd_refusal_ask */
   uint32_t uninformed;    /* bit i - 1: the i-th node after this one has been asked, without the cause */

@@ -76,27 +76,74 @@ static sfd_coordinator_t *find_uninformed(const sfd_server_t *server, int32_t no
   return coordinator;
 }
 
-static const uint64_t *find_claim(const sfd_refusal_claims_t *claims, uint64_t cause)
+/* -1: not there. */
+static int find_cause(const sfd_causes_t *causes, uint64_t cause)
 {
   for (int i = 0; i < SFD_CAUSES; i++)
-    if (cause != 0 && claims->causes[i] == cause)
-      return &claims->causes[i];
-  return NULL;
+    if (cause != 0 && causes->latest[i] == cause)
+      return i;
+  return -1;
 }
 
-static void note_claim(sfd_server_t *server, int32_t node, uint64_t cause)
+static bool has_cause(const sfd_causes_t *causes, uint64_t cause)
 {
-  sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
-  server->refusals->claimed_ms = uv_now(server->loop);
-  if (cause != 0 && find_claim(claims, cause) == NULL)
-    claims->causes[claims->ncauses++ % SFD_CAUSES] = cause;
+  return find_cause(causes, cause) >= 0;
 }
 
-/* Whether ranks here wait for the node: it is their coordinator, or was refused for their job. */
+/* Returns its place; -1: there is no cause. */
+static int add_cause(sfd_causes_t *causes, uint64_t cause)
+{
+  int place = find_cause(causes, cause);
+  if (cause == 0 || place >= 0)
+    return place;
+  place = (int)(causes->n++ % SFD_CAUSES);
+  causes->latest[place] = cause;
+  return place;
+}
+
+static bool take_cause(sfd_causes_t *causes, uint64_t cause)
+{
+  int place = find_cause(causes, cause);
+  if (place >= 0)
+    causes->latest[place] = 0;
+  return place >= 0;
+}
+
+static bool has_claims(const sfd_server_t *server)
+{
+  const sfd_refusals_t *refusals = server->refusals;
+  return refusals != NULL && refusals->claimed_ms != 0 && uv_now(server->loop) - refusals->claimed_ms < CLAIMS_HOLD_MS;
+}
+
+/* Whether ranks here wait for the node: it is their coordinator, or was refused for their job. Any node may be the one
+ * that was refused under a number without meaning. */
 static bool needs(const sfd_job_t *job, int32_t node)
 {
+  const sfd_refused_node_t *nodes = job->server->refusals->nodes;
+  int32_t here = sfd_network_node(job->server);
+  uint64_t digest = digest_of_job(job);
   return job->state == SFD_JOB_JOINING && job->coordinator_knows &&
-         (job->coordinator_node == node || find_claim(&job->server->refusals->nodes[node], digest_of_job(job)) != NULL);
+         ((job->coordinator_node == node && node != here) || has_cause(&nodes[node].claims, digest) ||
+          (has_claims(job->server) && has_cause(&nodes[here].claims, digest)));
+}
+
+static bool is_claimed_by(const sfd_coordinator_t *coordinator, int32_t node)
+{
+  return is_joining(coordinator) &&
+         (coordinator->claimed_by == node || coordinator->claimed_by == sfd_network_node(coordinator->server));
+}
+
+/* Connects to a node that was refused; if its number had no meaning, to others, one of which it may be. answer: a job
+ * to name to them; or 0. */
+static void connect_to(sfd_server_t *server, int32_t claimer, uint64_t answer)
+{
+  int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
+  int place = add_cause(&server->refusals->answers, answer);
+  int32_t first = claimer == here ? 1 : (claimer + nnodes - here) % nnodes, last = claimer == here ? ASKED_MAX : first;
+  for (int32_t i = first; i < nnodes && i <= last; i++) {
+    server->refusals->nodes[(here + i) % nnodes].unanswered |= place >= 0 ? UINT32_C(1) << place : 0;
+    sfd_network_open(server, (here + i) % nnodes);
+  }
 }
 
 static bool is_needed(const sfd_server_t *server, int32_t node)
@@ -108,9 +155,19 @@ static bool is_needed(const sfd_server_t *server, int32_t node)
   return job != NULL;
 }
 
+static uint64_t take_answer(sfd_server_t *server, int32_t node)
+{
+  uint32_t *unanswered = &server->refusals->nodes[node].unanswered;
+  if (*unanswered == 0)
+    return 0;
+  int place = __builtin_ctz(*unanswered);
+  *unanswered &= *unanswered - 1;
+  return server->refusals->answers.latest[place];
+}
+
 /* Digest of the job to name when connecting to the node: one that waits for the node, one for which the node was
- * refused, or one about which the node is asked. 0: none. */
-static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
+ * refused, one about which the node is asked, or one about which it has asked. 0: none. */
+static uint64_t choose_cause(sfd_server_t *server, int32_t node)
 {
   const sfd_job_t *job;
   sfd_coordinator_t *coordinator;
@@ -118,11 +175,11 @@ static uint64_t choose_cause(const sfd_server_t *server, int32_t node)
     if (needs(job, node))
       return digest_of_job(job);
   TAILQ_FOREACH (coordinator, &server->membership->coordinators, entry)
-    if (is_joining(coordinator) && coordinator->claimed_by == node)
+    if (is_claimed_by(coordinator, node))
       return digest_of(coordinator->uid, coordinator->name, coordinator->digest);
   coordinator = find_uninformed(server, node);
   if (coordinator == NULL)
-    return 0;
+    return take_answer(server, node);
   coordinator->uninformed &= ~bit_of(server, node);
   return digest_of(coordinator->uid, coordinator->name, coordinator->digest);
 }
@@ -135,35 +192,36 @@ uint64_t sfd_refusal_cause(sfd_server_t *server, int32_t node)
 
 void sfd_refusal_heard(sfd_server_t *server, int32_t node, uint64_t cause, const char *detail)
 {
-  sfd_refusal_claims_t *claims = &server->refusals->nodes[node];
+  sfd_refused_node_t *refused = &server->refusals->nodes[node];
   sfd_coordinator_t *coordinator = find(server, cause);
   uint64_t now_ms = uv_now(server->loop);
+  bool here = node == sfd_network_node(server);
   /* when both connect at once, one connection ends without a reason to warn */
-  bool tell = sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED &&
-              (claims->warned_ms == 0 || now_ms - claims->warned_ms >= WARN_EVERY_MS);
-  sfd_log(SFD_LOG_NETWORK, tell ? SFD_WARN : SFD_DEBUG, "%s", detail);
+  bool tell = detail != NULL && (here || sfd_channel_state(sfd_network_channels(server), node) == SFD_CHANNEL_CLOSED) &&
+              (refused->warned_ms == 0 || now_ms - refused->warned_ms >= WARN_EVERY_MS);
+  if (detail != NULL)
+    sfd_log(SFD_LOG_NETWORK, tell ? SFD_WARN : SFD_DEBUG, "%s", detail);
   if (tell)
-    claims->warned_ms = now_ms;
-  note_claim(server, node, cause);
-  if (coordinator != NULL)
+    refused->warned_ms = now_ms;
+  server->refusals->claimed_ms = now_ms;
+  (void)add_cause(&refused->claims, cause);
+  if (coordinator != NULL && (here || coordinator->claimed_by != sfd_network_node(server)))
     coordinator->claimed_by = node;
-  if (coordinator != NULL || (cause != 0 && is_needed(server, node)))
-    sfd_network_open(server, node);
+  bool dismissed = take_cause(&server->refusals->dismissed, cause);
+  if (coordinator != NULL || dismissed || (cause != 0 && is_needed(server, node)))
+    connect_to(server, node, dismissed ? cause : 0);
 }
 
 /* -1: none. */
 static int32_t find_claimer(const sfd_server_t *server, uint64_t cause)
 {
+  int32_t here = sfd_network_node(server);
+  if (has_cause(&server->refusals->nodes[here].claims, cause))
+    return here;
   for (int32_t node = 0; node < sfd_network_nnodes(server); node++)
-    if (find_claim(&server->refusals->nodes[node], cause) != NULL)
+    if (has_cause(&server->refusals->nodes[node].claims, cause))
       return node;
   return -1;
-}
-
-static bool has_claims(const sfd_server_t *server)
-{
-  const sfd_refusals_t *refusals = server->refusals;
-  return refusals != NULL && refusals->claimed_ms != 0 && uv_now(server->loop) - refusals->claimed_ms < CLAIMS_HOLD_MS;
 }
 
 void sfd_refusal_begin(sfd_coordinator_t *coordinator)
@@ -173,7 +231,7 @@ void sfd_refusal_begin(sfd_coordinator_t *coordinator)
     return;
   coordinator->claimed_by = find_claimer(server, digest_of(coordinator->uid, coordinator->name, coordinator->digest));
   if (coordinator->claimed_by >= 0)
-    sfd_network_open(server, coordinator->claimed_by);
+    connect_to(server, coordinator->claimed_by, 0);
 }
 
 void sfd_refusal_rank_came(const sfd_job_t *job)
@@ -181,16 +239,14 @@ void sfd_refusal_rank_came(const sfd_job_t *job)
   sfd_server_t *server = job->server;
   int32_t node = has_claims(server) ? find_claimer(server, digest_of_job(job)) : -1;
   if (node >= 0)
-    sfd_network_open(server, node);
+    connect_to(server, node, 0);
 }
 
 void sfd_refusal_ask(sfd_coordinator_t *coordinator)
 {
   sfd_server_t *server = coordinator->server;
-  int32_t nnodes = sfd_network_nnodes(server), here = sfd_network_node(server);
   coordinator->uninformed = UINT32_MAX;
-  for (int32_t i = 1; i < nnodes && i <= ASKED_MAX; i++)
-    sfd_network_open(server, (here + i) % nnodes);
+  connect_to(server, sfd_network_node(server), 0);
 }
 
 /* Dismisses the ranks of the job named to the node, or, if the fabric sends no digests, of all jobs that wait for it.
@@ -209,6 +265,7 @@ static bool dismiss(sfd_server_t *server, int32_t node, sf_status_t status, cons
     snprintf(text, sizeof text, "job \"%.64s\" needs node %d, with which this one can't talk: %.360s", job->name, node,
              detail);
     sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
+    (void)add_cause(&server->refusals->dismissed, digest_of_job(job));
     sfd_join_dismiss_all(job, status, text);
   }
   return others;
@@ -220,7 +277,7 @@ static bool refuse_claimed(sfd_server_t *server, int32_t node, sf_status_t statu
   char text[SFD_TEXT_SIZE];
   bool others = false;
   SFD_FOREACH_SAFE (sfd_coordinator_t, coordinator, &server->membership->coordinators, entry) {
-    if (!is_joining(coordinator) || coordinator->claimed_by != node)
+    if (!is_claimed_by(coordinator, node))
       continue;
     if (digest_of(coordinator->uid, coordinator->name, coordinator->digest) != server->refusals->nodes[node].told) {
       others = true;
@@ -240,6 +297,7 @@ bool sfd_refusal_handle(sfd_server_t *server, int32_t node, sf_status_t status, 
   bool needed = sfd_jobs_fail_on(server, node, detail);
   bool others = refuse_claimed(server, node, status, detail);
   others = dismiss(server, node, status, detail) || others;
+  others = others || server->refusals->nodes[node].unanswered != 0;
   if (others || (server->refusals->tells_causes && find_uninformed(server, node) != NULL))
     sfd_network_open(server, node);
   return needed || server->refusals->nodes[node].told != 0;

@@ -2,8 +2,10 @@
  * start, and its ranks are told so at once, instead of after their time-out. The node that can't talk to the
  * coordinator dismisses its ranks. It can't tell the coordinator, as a refused daemon has proven nothing. But its
  * greeting has a digest of the job for which it connects. If the coordinator waits for ranks of that job, it tries to
- * connect to the node itself; if that is refused as well, the job is refused. A false greeting causes an attempt to
- * connect, nothing else. */
+ * connect to the node itself; if that is refused as well, the job is refused. If the lists of peers differ, the number
+ * of the refused node means nothing: the coordinator tries to connect to all others, at most a few dozen. A daemon that
+ * has dismissed its ranks, and is asked about the job by a greeting that it refuses, answers by such a greeting of its
+ * own. A false greeting causes attempts to connect, nothing else. */
 #ifndef SFD_MEMBERSHIP_REFUSAL_H
 #define SFD_MEMBERSHIP_REFUSAL_H
 
@@ -17,18 +19,26 @@
 
 #define SFD_CAUSES 32
 
-/* A node that was refused, or that refuses this one. */
-typedef struct sfd_refusal_claims {
-  uint64_t causes[SFD_CAUSES]; /* digests of jobs for which the node was refused; 0: none */
-  unsigned ncauses;            /* added so far; the latest replace the oldest */
-  uint64_t told;               /* digest of the job for which this node connects now */
-  uint64_t warned_ms;          /* last warning in the log; 0: never */
-} sfd_refusal_claims_t;
+/* Digests of jobs; 0: none. */
+typedef struct sfd_causes {
+  uint64_t latest[SFD_CAUSES];
+  unsigned n; /* added so far; the latest replace the oldest */
+} sfd_causes_t;
+
+/* A node that was refused, or that refuses this one. At the number of this node: those whose numbers mean nothing. */
+typedef struct sfd_refused_node {
+  sfd_causes_t claims; /* jobs for which the node was refused */
+  uint64_t told;       /* digest of the job for which this node connects now */
+  uint32_t unanswered; /* places of answers that the node has yet to hear */
+  uint64_t warned_ms;  /* last warning in the log; 0: never */
+} sfd_refused_node_t;
 
 typedef struct sfd_refusals {
-  bool tells_causes;   /* the fabric sends digests */
-  uint64_t claimed_ms; /* of the last refusal; 0: never */
-  sfd_refusal_claims_t nodes[];
+  bool tells_causes;      /* the fabric sends digests */
+  uint64_t claimed_ms;    /* of the last refusal; 0: never */
+  sfd_causes_t dismissed; /* jobs whose ranks here were dismissed; each is answered once */
+  sfd_causes_t answers;
+  sfd_refused_node_t nodes[];
 } sfd_refusals_t;
 
 /* NULL without memory. Free with free(). */

@@ -24,9 +24,18 @@ static bool is_answered(void)
   return poll(&poll_fd, 1, 0) > 0;
 }
 
+void sftest_tcp_hello(sfd_tcp_hello_t *hello, int32_t from, int32_t to, int32_t nnodes)
+{
+  sfd_peer_list_t list;
+  ck_assert_int_eq(sfd_peer_list_create(sftest_tcp_peers(nnodes), &list), SF_OK);
+  sfd_tcp_cluster_t cluster = sfd_tcp_cluster_make(&list, "");
+  sfd_peer_list_free(&list);
+  sfd_tcp_hello_make(hello, from, to, &cluster);
+}
+
 void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge)
 {
-  sfd_tcp_hello_make(hello, 1, 0, 2);
+  sftest_tcp_hello(hello, 1, 0, 2);
   sftest_tcp_say(fd, hello, sizeof *hello);
   sftest_tcp_hear(fd, challenge, sizeof *challenge);
 }

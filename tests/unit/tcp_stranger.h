@@ -11,6 +11,9 @@
 void sftest_tcp_say(int fd, const void *bytes, size_t size);
 void sftest_tcp_hear(int fd, void *bytes, size_t size);
 
+/* A true hello, of so many nodes. */
+void sftest_tcp_hello(sfd_tcp_hello_t *hello, int32_t from, int32_t to, int32_t nnodes);
+
 /* A true hello of node 1 to node 0, of two, and the answer. */
 void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge);
 

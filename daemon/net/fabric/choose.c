@@ -48,6 +48,7 @@ static sf_status_t make_tcp(const sfd_options_t *options, uv_loop_t *loop, sfd_f
 {
   sfd_tcp_options_t tcp = {
       .peers = options->peers,
+      .cluster = options->cluster,
       .node = (int32_t)options->node,
       .munge_socket = options->munge_socket,
       .bind = options->bind[0] != '\0' ? options->bind : NULL,

@@ -42,7 +42,9 @@ typedef struct sfd_fabric_events {
   void (*failing)(void *owner, int32_t node, const char *detail);
 
   /* A peer that claims to be the node was refused here, and may refuse this one: keys or lists of peers differ, for
-   * instance. Nothing of it is proven. cause: for what the peer connects, see below; detail names both. May be NULL. */
+   * instance. Nothing of it is proven. node is this node if the peer's number means nothing, as its list is another
+   * one. cause: for what the peer connects, see below; detail names both, or is NULL if it is told apart. May be NULL.
+   */
   void (*refused)(void *owner, int32_t node, uint64_t cause, const char *detail);
 
   /* For what this node connects, as a number for the other user; 0: nothing special. May be NULL. */

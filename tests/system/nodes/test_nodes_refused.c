@@ -1,7 +1,8 @@
-/* Daemons that can't talk to each other because their keys or lists of peers differ: ranks of a job on both are told
- * why at once, on both sides and wherever the coordinator is, and sfctl doctor --all-nodes finds it. */
+/* Daemons that can't talk to each other because their keys, lists of peers or clusters differ: ranks of a job on both
+ * are told why at once, on both sides and wherever the coordinator is, and sfctl doctor --all-nodes finds it. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,9 +29,10 @@ static int expect_refusal(sftest_rank_t *self)
   return 0;
 }
 
+/* Of jobs on the first node and the last one, which differs. */
 static void expect_refusals(const char *reason)
 {
-  static const int32_t places[] = {0, 1};
+  const int32_t places[] = {0, cluster.nnodes - 1};
   static sftest_job_t jobs[JOBS];
   char wanted[64];
   snprintf(wanted, sizeof wanted, "%s", reason);
@@ -82,6 +84,37 @@ START_TEST(lists_that_differ)
 }
 END_TEST
 
+/* The last node calls the first two by each other's numbers, and finds the first one's coordinators elsewhere. */
+START_TEST(lists_in_another_order)
+{
+  char list[sizeof cluster.peers];
+  sftest_cluster_start(&cluster, 3);
+  snprintf(list, sizeof list, "%s", cluster.peers);
+  snprintf(cluster.peers, sizeof cluster.peers, "127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d", cluster.ports[1],
+           cluster.ports[0], cluster.ports[2]);
+  sftest_cluster_restart(&cluster, 2);
+  memcpy(cluster.peers, list, sizeof list);
+  expect_diagnosis(0, "lists of peers differ");
+  expect_refusals("lists of peers differ");
+  expect_diagnosis(1, "lists of peers differ");
+  expect_diagnosis(2, "lists of peers differ");
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
+START_TEST(clusters_that_differ)
+{
+  sftest_cluster_start(&cluster, NODES);
+  setenv("SFD_CLUSTER", "other", true);
+  sftest_cluster_restart(&cluster, 1);
+  unsetenv("SFD_CLUSTER");
+  expect_refusals("names of the clusters differ");
+  expect_diagnosis(0, "names of the clusters differ");
+  expect_diagnosis(1, "names of the clusters differ");
+  sftest_cluster_stop(&cluster);
+}
+END_TEST
+
 /* Rank 1 needs the job's coordinator, which is node 0. */
 static int expect_other_version(sftest_rank_t *self)
 {
@@ -122,6 +155,8 @@ static Suite *refused_suite(void)
   tcase_set_timeout(cases, 120);
   tcase_add_test(cases, keys_that_differ);
   tcase_add_test(cases, lists_that_differ);
+  tcase_add_test(cases, lists_in_another_order);
+  tcase_add_test(cases, clusters_that_differ);
   tcase_add_test(cases, versions_that_differ);
   suite_add_tcase(suite, cases);
   return suite;

@@ -168,7 +168,7 @@ START_TEST(one_stream_if_both_connect)
 }
 END_TEST
 
-/* A list of two peers in which that of one node is somewhere else. */
+/* A list of two peers of which one is told to be elsewhere. */
 static const char *wrong_peers(int wrong, uint16_t port)
 {
   static char text[64];
@@ -183,11 +183,13 @@ START_TEST(higher_node_connects_if_lower_cannot)
 {
   uint16_t dead_port = sftest_tcp.ports[3];
   sfd_tcp_options_t wrong = sftest_tcp_options(0, 2), right = sftest_tcp_options(1, 2);
-  wrong.peers = wrong_peers(1, dead_port);
+  char at[32];
+  snprintf(at, sizeof at, "127.0.0.1:%u", sftest_tcp.ports[1]);
+  wrong.peers = right.peers = wrong_peers(1, dead_port);
+  right.bind = at;
   if (_i == 1)
     ck_assert_int_eq(listen(sftest_tcp.listen_fds[3], 8), 0);
   sftest_tcp_create(0, &wrong);
-  right.peers = sftest_tcp_peers(2);
   sftest_tcp_create(1, &right);
   sftest_tcp_connect(0, 1);
   take_turns(20);

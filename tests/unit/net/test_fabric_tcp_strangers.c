@@ -145,7 +145,7 @@ START_TEST(stream_begins_behind_the_proof)
   sfd_tcp_proof_t proof;
   sftest_tcp_create_all(2);
   int fd = sftest_tcp_stranger(0);
-  sfd_tcp_hello_make(&hello, 1, 0, 2);
+  sftest_tcp_hello(&hello, 1, 0, 2);
   for (size_t i = 0; i < sizeof hello; i++) {
     sftest_tcp_say(fd, (const char *)&hello + i, 1);
     if (i % 8 == 0)
@@ -348,7 +348,7 @@ START_TEST(peer_of_another_version)
   sfd_tcp_challenge_t challenge;
   sftest_tcp_create_all(2);
   int fd = sftest_tcp_stranger(0);
-  sfd_tcp_hello_make(&hello, 1, 0, 2);
+  sftest_tcp_hello(&hello, 1, 0, 2);
   hello.version++;
   sftest_tcp_say(fd, &hello, sizeof hello);
   sftest_tcp_hear(fd, &challenge, sizeof challenge);

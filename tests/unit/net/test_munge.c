@@ -168,7 +168,7 @@ START_TEST(strangers_are_refused)
   sfd_tcp_hello_t hello;
   sfd_munge_letter_t letter = letter_at(&ours);
   create_three();
-  sfd_tcp_hello_make(&hello, 1, 0, 3);
+  sftest_tcp_hello(&hello, 1, 0, 3);
   memcpy(ticket.contents.purpose, "sfd tcp ticket 1", sizeof ticket.contents.purpose);
   ticket.contents.hello = hello;
   letter.contents = &ticket.contents;

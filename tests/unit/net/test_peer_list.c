@@ -167,6 +167,7 @@ START_TEST(does_not_find_itself)
   ck_assert_int_eq(find("192.0.2.77:1,192.0.2.78:1", 0, &node), SF_ERR_NOT_FOUND);
   ck_assert(strstr(sfshm_error_detail(), "none of the 2 peers is this host") != NULL);
   ck_assert_int_eq(find("127.0.0.1:1", 2, &node), SF_ERR_NOT_FOUND);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), ", with port 2: "));
   ck_assert_int_eq(find("%s:1,192.0.2.77:1,%s:2", 0, &node), SF_ERR_ARG);
   ck_assert_msg(strstr(sfshm_error_detail(), "nodes 0, 2") != NULL, "%s", sfshm_error_detail());
   ck_assert_int_eq(node, -1);

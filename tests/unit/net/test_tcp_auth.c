@@ -108,6 +108,8 @@ END_TEST
 
 /* ---- Codes ---- */
 
+static const sfd_tcp_cluster_t nine = {9, {1}, {2}};
+
 typedef struct exchange {
   sfd_tcp_key_t key;
   sfd_tcp_hello_t hello;
@@ -120,7 +122,7 @@ static exchange_t make_exchange(void)
   exchange_t exchange;
   write_key(32, 'a', 0600);
   ck_assert_int_eq(sfd_tcp_key_read(path, &exchange.key), SF_OK);
-  sfd_tcp_hello_make(&exchange.hello, 3, 5, 9);
+  sfd_tcp_hello_make(&exchange.hello, 3, 5, &nine);
   sfd_tcp_challenge_make(&exchange.challenge, &exchange.key, &exchange.hello);
   sfd_tcp_proof_make(&exchange.proof, &exchange.key, &exchange.hello, &exchange.challenge);
   return exchange;
@@ -171,23 +173,50 @@ START_TEST(nonces_differ)
 }
 END_TEST
 
+/* Lists in another order, and other names of the cluster, are told apart. */
+START_TEST(clusters)
+{
+  sfd_peer_list_t ab, ba;
+  ck_assert_int_eq(sfd_peer_list_create("a:1,b:2", &ab), SF_OK);
+  ck_assert_int_eq(sfd_peer_list_create("b:2,a:1", &ba), SF_OK);
+  sfd_tcp_cluster_t one = sfd_tcp_cluster_make(&ab, "x"), two = sfd_tcp_cluster_make(&ba, "y");
+  sfd_tcp_cluster_t three = sfd_tcp_cluster_make(&ab, "y");
+  ck_assert_int_eq(one.nnodes, 2);
+  ck_assert_mem_ne(one.list, two.list, sizeof one.list);
+  ck_assert_mem_eq(one.list, three.list, sizeof one.list);
+  ck_assert_mem_ne(one.name, three.name, sizeof one.name);
+  ck_assert_mem_eq(two.name, three.name, sizeof one.name);
+  sfd_peer_list_free(&ab);
+  sfd_peer_list_free(&ba);
+}
+END_TEST
+
 START_TEST(hellos)
 {
   sfd_tcp_hello_t hello;
+  sfd_tcp_cluster_t other = nine;
   int32_t from = -1;
-  sfd_tcp_hello_make(&hello, 3, 5, 9);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 9, &from), SFD_TCP_WELCOME);
+  other.nnodes = 8;
+  sfd_tcp_hello_make(&hello, 3, 5, &nine);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_WELCOME);
   ck_assert_int_eq(from, 3);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 8, &from), SFD_TCP_OTHER_SIZE);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 4, 9, &from), SFD_TCP_OTHER_NODE);
-  sfd_tcp_hello_make(&hello, 5, 5, 9);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 9, &from), SFD_TCP_UNKNOWN_NODE);
-  sfd_tcp_hello_make(&hello, 9, 5, 9);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 9, &from), SFD_TCP_UNKNOWN_NODE);
-  sfd_tcp_hello_make(&hello, -1, 5, 9);
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 9, &from), SFD_TCP_UNKNOWN_NODE);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &other, &from), SFD_TCP_OTHER_SIZE);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 4, &nine, &from), SFD_TCP_OTHER_NODE);
+  sfd_tcp_hello_make(&hello, 5, 5, &nine);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_UNKNOWN_NODE);
+  sfd_tcp_hello_make(&hello, 9, 5, &nine);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_UNKNOWN_NODE);
+  sfd_tcp_hello_make(&hello, -1, 5, &nine);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_UNKNOWN_NODE);
+  sfd_tcp_hello_make(&hello, 3, 5, &nine);
+  other = nine;
+  other.list[7] ^= 1;
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &other, &from), SFD_TCP_OTHER_LIST);
+  other = nine;
+  other.name[0] ^= 1;
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &other, &from), SFD_TCP_OTHER_NAME);
   hello.version++;
-  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, 9, &from), SFD_TCP_OTHER_VERSION);
+  ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_OTHER_VERSION);
 }
 END_TEST
 
@@ -202,6 +231,7 @@ static Suite *auth_suite(void)
   tcase_add_test(tcase, changed_bits_are_noticed);
   tcase_add_test(tcase, codes_do_not_serve_each_other);
   tcase_add_test(tcase, nonces_differ);
+  tcase_add_test(tcase, clusters);
   tcase_add_test(tcase, hellos);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -310,7 +310,7 @@ static void expect_refusal(uint32_t ticket_bytes, const char *ticket, sfd_tcp_re
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
   int fd;
-  sfd_tcp_hello_make(&hello, 1, 0, 2);
+  sftest_tcp_hello(&hello, 1, 0, 2);
   hello.ticket_bytes = htole32(ticket_bytes);
   ck_assert_int_eq(show(&hello, ticket, &challenge, &fd), refusal);
   sftest_tcp_expect_thrown_out(fd, 1);
@@ -340,7 +340,7 @@ typedef struct letter {
 static void seal_for(letter_t *letter, const char *purpose, int32_t to)
 {
   memset(letter, 0, sizeof *letter);
-  sfd_tcp_hello_make(&letter->hello, 1, to, 2);
+  sftest_tcp_hello(&letter->hello, 1, to, 2);
   memcpy(letter->ticket.contents.purpose, purpose, sizeof letter->ticket.contents.purpose);
   letter->ticket.contents.hello = letter->hello;
   memset(&letter->ticket.contents.key, 'k', sizeof letter->ticket.contents.key);

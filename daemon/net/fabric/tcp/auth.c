@@ -148,30 +148,61 @@ static bool is_signed(const uint8_t code[32], const statement_t *statement, cons
 
 /* ---- The steps ---- */
 
-void sfd_tcp_hello_make(sfd_tcp_hello_t *hello, int32_t from, int32_t to, int32_t nnodes)
+static void digest(uint8_t digest[8], crypto_generichash_state *state)
+{
+  uint8_t bytes[crypto_generichash_BYTES_MIN];
+  (void)crypto_generichash_final(state, bytes, sizeof bytes);
+  memcpy(digest, bytes, 8);
+}
+
+sfd_tcp_cluster_t sfd_tcp_cluster_make(const sfd_peer_list_t *list, const char *name)
+{
+  sfd_tcp_cluster_t cluster = {.nnodes = list->count};
+  crypto_generichash_state state;
+  char text[SFD_PEER_TEXT_SIZE];
+  (void)crypto_generichash_init(&state, NULL, 0, crypto_generichash_BYTES_MIN);
+  for (int32_t i = 0; i < list->count; i++) {
+    sfd_peer_address_print(&list->peers[i], text, sizeof text);
+    (void)crypto_generichash_update(&state, (const uint8_t *)text, strlen(text) + 1);
+  }
+  digest(cluster.list, &state);
+  (void)crypto_generichash_init(&state, NULL, 0, crypto_generichash_BYTES_MIN);
+  (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name));
+  digest(cluster.name, &state);
+  return cluster;
+}
+
+void sfd_tcp_hello_make(sfd_tcp_hello_t *hello, int32_t from, int32_t to, const sfd_tcp_cluster_t *cluster)
 {
   *hello = (sfd_tcp_hello_t){
       .magic = htole32(SFD_TCP_MAGIC),
       .version = htole32(SFD_TCP_VERSION),
       .from = htole32((uint32_t)from),
       .to = htole32((uint32_t)to),
-      .nnodes = htole32((uint32_t)nnodes),
+      .nnodes = htole32((uint32_t)cluster->nnodes),
   };
+  memcpy(hello->list, cluster->list, sizeof hello->list);
+  memcpy(hello->name, cluster->name, sizeof hello->name);
   randombytes_buf(hello->nonce, sizeof hello->nonce);
 }
 
-sfd_tcp_refusal_t sfd_tcp_hello_check(const sfd_tcp_hello_t *hello, int32_t node, int32_t nnodes, int32_t *from_p)
+sfd_tcp_refusal_t sfd_tcp_hello_check(const sfd_tcp_hello_t *hello, int32_t node, const sfd_tcp_cluster_t *cluster,
+                                      int32_t *from_p)
 {
   uint32_t from = le32toh(hello->from);
   if (le32toh(hello->version) != SFD_TCP_VERSION)
     return SFD_TCP_OTHER_VERSION;
-  if (le32toh(hello->nnodes) != (uint32_t)nnodes)
+  if (le32toh(hello->nnodes) != (uint32_t)cluster->nnodes)
     return SFD_TCP_OTHER_SIZE;
+  if (memcmp(hello->list, cluster->list, sizeof hello->list) != 0)
+    return SFD_TCP_OTHER_LIST;
   if (le32toh(hello->to) != (uint32_t)node)
     return SFD_TCP_OTHER_NODE;
-  if (from >= (uint32_t)nnodes || from == (uint32_t)node)
+  if (from >= (uint32_t)cluster->nnodes || from == (uint32_t)node)
     return SFD_TCP_UNKNOWN_NODE;
   *from_p = (int32_t)from;
+  if (memcmp(hello->name, cluster->name, sizeof hello->name) != 0)
+    return SFD_TCP_OTHER_NAME;
   return SFD_TCP_WELCOME;
 }
 

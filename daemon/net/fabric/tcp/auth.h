@@ -22,8 +22,10 @@
 
 #include <sf/sf_status.h>
 
+#include "daemon/net/fabric/tcp/peer_list.h"
+
 #define SFD_TCP_MAGIC 0x54444653u /* "SFDT" */
-#define SFD_TCP_VERSION 3u
+#define SFD_TCP_VERSION 4u
 #define SFD_TCP_KEY_FILE_MIN 32   /* bytes */
 #define SFD_TCP_KEY_FILE_MAX 4096 /* bytes */
 #define SFD_TCP_TICKET_MAX 1024   /* bytes */
@@ -31,6 +33,13 @@
 typedef struct sfd_tcp_key {
   uint8_t bytes[32];
 } sfd_tcp_key_t;
+
+/* What the daemons of a cluster have in common. Nodes are known by their numbers, so their lists must be equal. */
+typedef struct sfd_tcp_cluster {
+  int32_t nnodes;
+  uint8_t list[8]; /* digest of the list of peers */
+  uint8_t name[8]; /* digest of the cluster's name */
+} sfd_tcp_cluster_t;
 
 typedef struct sfd_tcp_hello {
   uint32_t magic;
@@ -40,6 +49,8 @@ typedef struct sfd_tcp_hello {
   uint32_t nnodes;
   uint32_t ticket_bytes; /* that follow; 0: none */
   uint64_t cause;        /* why the sender connects: fabric.h */
+  uint8_t list[8];       /* as in sfd_tcp_cluster_t */
+  uint8_t name[8];
   uint8_t nonce[24];
 } sfd_tcp_hello_t;
 
@@ -58,7 +69,7 @@ typedef struct sfd_tcp_verdict {
   uint32_t accepted; /* always 1 */
 } sfd_tcp_verdict_t;
 
-_Static_assert(sizeof(sfd_tcp_hello_t) == 56, "version 3");
+_Static_assert(sizeof(sfd_tcp_hello_t) == 72, "version 4");
 _Static_assert(sizeof(sfd_tcp_challenge_t) == 72, "version 2");
 
 typedef enum sfd_tcp_refusal {
@@ -75,6 +86,8 @@ typedef enum sfd_tcp_refusal {
   SFD_TCP_OLD_TICKET,   /* already used */
   SFD_TCP_OTHER_USER,   /* of another user */
   SFD_TCP_OTHER_HOST,   /* another host is connected as that node */
+  SFD_TCP_OTHER_LIST,   /* other peers, or in another order */
+  SFD_TCP_OTHER_NAME,   /* of the cluster */
 } sfd_tcp_refusal_t;
 
 /* Before all others but sfd_tcp_key_read. SF_ERR_SYS: no random numbers. */
@@ -88,9 +101,12 @@ sf_status_t sfd_tcp_key_write(const char *path) __attribute__((warn_unused_resul
 sf_status_t sfd_tcp_key_read(const char *path, sfd_tcp_key_t *key_p) __attribute__((warn_unused_result));
 void sfd_tcp_key_wipe(sfd_tcp_key_t *key);
 
+sfd_tcp_cluster_t sfd_tcp_cluster_make(const sfd_peer_list_t *list, const char *name);
+
 /* The steps, in order. Functions with is_ check the other side's proof. */
-void sfd_tcp_hello_make(sfd_tcp_hello_t *hello, int32_t from, int32_t to, int32_t nnodes);
-sfd_tcp_refusal_t sfd_tcp_hello_check(const sfd_tcp_hello_t *hello, int32_t node, int32_t nnodes, int32_t *from_p);
+void sfd_tcp_hello_make(sfd_tcp_hello_t *hello, int32_t from, int32_t to, const sfd_tcp_cluster_t *cluster);
+sfd_tcp_refusal_t sfd_tcp_hello_check(const sfd_tcp_hello_t *hello, int32_t node, const sfd_tcp_cluster_t *cluster,
+                                      int32_t *from_p);
 void sfd_tcp_challenge_refuse(sfd_tcp_challenge_t *challenge, sfd_tcp_refusal_t refusal);
 void sfd_tcp_challenge_make(sfd_tcp_challenge_t *challenge, const sfd_tcp_key_t *key, const sfd_tcp_hello_t *hello);
 bool sfd_tcp_challenge_is_true(const sfd_tcp_challenge_t *challenge, const sfd_tcp_key_t *key,

@@ -105,7 +105,7 @@ void sfd_tcp_handshake_connected(sfd_tcp_conn_t *conn)
     return;
   }
   sfd_tcp_conn_limit(conn, SFD_TCP_HANDSHAKE_TIMEOUT_MS);
-  sfd_tcp_hello_make(&conn->hello, conn->tcp->fabric.node, conn->node, conn->tcp->fabric.nnodes);
+  sfd_tcp_hello_make(&conn->hello, conn->tcp->fabric.node, conn->node, &conn->tcp->cluster);
   if (conn->tcp->fabric.events->cause != NULL)
     conn->hello.cause = htole64(conn->tcp->fabric.events->cause(conn->tcp->fabric.owner, conn->node));
   if (conn->tcp->munge != NULL) {
@@ -127,9 +127,10 @@ static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
       [SFD_TCP_OTHER_VERSION] = {SFD_TCP_HOPELESS, SF_ERR_VERSION, "is an sfd of another version"},
       [SFD_TCP_OTHER_SIZE] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
                               "counts another number of nodes: the lists of peers differ"},
-      [SFD_TCP_OTHER_NODE] = {SFD_TCP_HOPELESS, SF_ERR_ARG, "says that it is another node: the lists of peers differ"},
+      [SFD_TCP_OTHER_NODE] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                              "says that it is another node: an option node is wrong, or the address leads elsewhere"},
       [SFD_TCP_UNKNOWN_NODE] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
-                                "says that there is no such node as this one: the lists of peers differ"},
+                                "says that it is the same node as this one: the option node of one is wrong"},
       [SFD_TCP_OTHER_PROOF] = {SFD_TCP_HOPELESS, SF_ERR_PERM,
                                "wants another proof than this node's: one has a key file, the other one uses MUNGE"},
       [SFD_TCP_NO_MUNGE] = {SFD_TCP_LATER, SF_ERR_SYS, "can't read this node's credential: its munged does not answer"},
@@ -144,7 +145,11 @@ static void refused(sfd_tcp_conn_t *conn, uint32_t refusal)
                               "finds that this node's MUNGE credential has been used before: it was overheard"},
       [SFD_TCP_OTHER_USER] = {SFD_TCP_HOPELESS, SF_ERR_PERM, "runs as another user than this node"},
       [SFD_TCP_OTHER_HOST] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
-                              "says that another host is this node: the lists of peers differ"},
+                              "says that another host is this node: the option node of one is wrong"},
+      [SFD_TCP_OTHER_LIST] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                              "has other peers or another order of them: the lists of peers differ"},
+      [SFD_TCP_OTHER_NAME] = {SFD_TCP_HOPELESS, SF_ERR_ARG,
+                              "belongs to another cluster: the names of the clusters differ"},
   };
   if (refusal >= sizeof refusals / sizeof refusals[0])
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "refuses for an unknown reason");
@@ -194,19 +199,24 @@ static void judged(sfd_tcp_conn_t *conn)
 
 /* ---- Being connected to ---- */
 
-/* Reports a refused peer, if its hello is valid. */
-static void tell_refused(const sfd_tcp_conn_t *conn, const char *reason)
+/* Reports a refused peer. knows_nodes: it numbers the nodes as this one does, so that it may be the node that it claims
+ * to be. */
+static void tell_refused(const sfd_tcp_conn_t *conn, bool knows_nodes, const char *reason)
 {
   const sfd_fabric_t *fabric = &conn->tcp->fabric;
   uint32_t from = le32toh(conn->hello.from);
-  bool same = le32toh(conn->hello.version) == SFD_TCP_VERSION;
-  char name[SFD_TCP_NODE_TEXT_SIZE], detail[SFD_TCP_DETAIL_SIZE];
-  if (conn->outgoing || from >= (uint32_t)fabric->nnodes || from == (uint32_t)fabric->node ||
-      fabric->events->refused == NULL)
+  uint64_t cause = le32toh(conn->hello.version) == SFD_TCP_VERSION ? le64toh(conn->hello.cause) : 0;
+  char name[SFD_TCP_NODE_TEXT_SIZE] = "an unknown node", detail[SFD_TCP_DETAIL_SIZE];
+  bool valid = from < (uint32_t)fabric->nnodes && from != (uint32_t)fabric->node;
+  if (conn->outgoing || fabric->events->refused == NULL)
     return;
-  sfd_tcp_describe(conn->tcp, (int32_t)from, name);
+  if (from < (uint32_t)fabric->nnodes)
+    sfd_tcp_describe(conn->tcp, (int32_t)from, name);
   snprintf(detail, sizeof detail, "a daemon that claims to be %s is refused: %s", name, reason);
-  fabric->events->refused(fabric->owner, (int32_t)from, same ? le64toh(conn->hello.cause) : 0, detail);
+  if (!knows_nodes) /* first: this may be answered once */
+    fabric->events->refused(fabric->owner, fabric->node, cause, valid ? NULL : detail);
+  if (valid)
+    fabric->events->refused(fabric->owner, (int32_t)from, cause, detail);
 }
 
 static const char *why_refused(sfd_tcp_refusal_t refusal)
@@ -215,10 +225,14 @@ static const char *why_refused(sfd_tcp_refusal_t refusal)
   case SFD_TCP_OTHER_VERSION:
     return "it is an sfd of another version";
   case SFD_TCP_OTHER_SIZE:
+  case SFD_TCP_OTHER_LIST:
+    return "the lists of peers differ";
   case SFD_TCP_OTHER_NODE:
   case SFD_TCP_UNKNOWN_NODE:
   case SFD_TCP_OTHER_HOST:
-    return "the lists of peers differ";
+    return "the option node of one is wrong";
+  case SFD_TCP_OTHER_NAME:
+    return "the names of the clusters differ";
   case SFD_TCP_OTHER_PROOF:
     return "one has a key file, the other one uses MUNGE";
   case SFD_TCP_OTHER_USER:
@@ -226,6 +240,12 @@ static const char *why_refused(sfd_tcp_refusal_t refusal)
   default:
     return "its MUNGE credential is not good";
   }
+}
+
+static bool shows_other_numbers(sfd_tcp_refusal_t refusal)
+{
+  return refusal == SFD_TCP_OTHER_SIZE || refusal == SFD_TCP_OTHER_LIST || refusal == SFD_TCP_OTHER_NODE ||
+         refusal == SFD_TCP_UNKNOWN_NODE || refusal == SFD_TCP_OTHER_HOST;
 }
 
 /* The reason goes to an unknown peer, so it says little; but it shows wrong lists. */
@@ -241,7 +261,7 @@ static void answer(sfd_tcp_conn_t *conn, sfd_tcp_refusal_t refusal)
     return;
   }
   if (refusal != SFD_TCP_WELCOME)
-    tell_refused(conn, why_refused(refusal));
+    tell_refused(conn, !shows_other_numbers(refusal), why_refused(refusal));
   fail(conn, SFD_TCP_HOPELESS, SF_ERR_ARG, said ? "is told why it is refused" : "takes no answer");
 }
 
@@ -307,7 +327,7 @@ static void greeted(sfd_tcp_conn_t *conn)
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PROTO, "does not greet as an sfd");
     return;
   }
-  sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, tcp->fabric.nnodes, &conn->node);
+  sfd_tcp_refusal_t refusal = sfd_tcp_hello_check(&conn->hello, tcp->fabric.node, &tcp->cluster, &conn->node);
   if (refusal == SFD_TCP_WELCOME && is_on_other_host(conn))
     refusal = SFD_TCP_OTHER_HOST;
   if (refusal == SFD_TCP_WELCOME && (conn->hello.ticket_bytes != 0) != (tcp->munge != NULL))
@@ -329,7 +349,7 @@ static void proven(sfd_tcp_conn_t *conn)
   if (sfd_tcp_proof_is_true(&conn->input.proof, &conn->key, &conn->hello, &conn->challenge))
     sfd_tcp_peer_proven(conn);
   else {
-    tell_refused(conn, "it has another key");
+    tell_refused(conn, true, "it has another key");
     fail(conn, SFD_TCP_HOPELESS, SF_ERR_PERM, "has another key");
   }
 }
@@ -374,7 +394,7 @@ void sfd_tcp_handshake_readable(sfd_tcp_conn_t *conn)
   }
   if (n == 0) {
     if (conn->state == SFD_TCP_PROVING)
-      tell_refused(conn, "it ends the connection when it should prove that it has the key: the keys may differ");
+      tell_refused(conn, true, "it ends the connection when it should prove that it has the key: the keys may differ");
     fail(conn, SFD_TCP_LATER, SF_ERR_NO_DAEMON, "closes the connection before it has shown the key");
     return;
   }

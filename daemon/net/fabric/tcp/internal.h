@@ -126,6 +126,7 @@ struct sfd_tcp {
   sfd_fabric_t fabric; /* first */
   uv_loop_t *loop;
   sfd_peer_list_t list;
+  sfd_tcp_cluster_t cluster;
   sfd_tcp_key_t key;        /* for peer-auth key; else MUNGE, or the user: */
   const sfd_munge_t *munge; /* NULL: not used */
   bool by_user;             /* the key is 0 */

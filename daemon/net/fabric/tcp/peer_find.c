@@ -2,6 +2,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -101,11 +102,14 @@ static bool is_chosen(const void *context, int32_t i)
 
 static sf_status_t conclude(const search_t *search, int32_t *node_p)
 {
+  char port[24] = "";
+  if (search->port != 0)
+    snprintf(port, sizeof port, ", with port %u", search->port);
   if (search->nchosen == 0)
     return sfshm_error(SF_ERR_NOT_FOUND,
-                       "none of the %d peers is this host, %s: neither by its name nor by an address of an interface; "
-                       "correct the list or give the node's number",
-                       search->list->count, search->host->name);
+                       "none of the %d peers is this host, %s%s: neither by its name nor by an address of an "
+                       "interface; correct the list or give the node's number",
+                       search->list->count, search->host->name, port);
   if (search->nchosen > 1) {
     char nodes[SFD_TEXT_SIZE];
     sfd_text_ranges(nodes, sizeof nodes, search->list->count, is_chosen, search->chosen);

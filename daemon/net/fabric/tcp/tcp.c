@@ -222,6 +222,7 @@ static sf_status_t allocate(uv_loop_t *loop, const sfd_tcp_options_t *options, s
   tcp->fabric = (sfd_fabric_t){.functions = &functions, .node = node, .nnodes = list.count};
   tcp->loop = loop;
   tcp->list = list;
+  tcp->cluster = sfd_tcp_cluster_make(&list, options->cluster != NULL ? options->cluster : "");
   tcp->connect_timeout_ms =
       options->connect_timeout_ms > 0 ? (uint64_t)options->connect_timeout_ms : SFD_TCP_CONNECT_TIMEOUT_MS;
   TAILQ_INIT(&tcp->pending);

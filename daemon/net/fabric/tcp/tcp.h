@@ -22,6 +22,7 @@
 
 typedef struct sfd_tcp_options {
   const char *peers;    /* list or file: see sfd_peer_list_create */
+  const char *cluster;  /* name; NULL: "" */
   int32_t node;         /* number of this daemon; -1: the peer on this host */
   const char *key_file; /* see sfd_tcp_key_read; NULL: */
 
