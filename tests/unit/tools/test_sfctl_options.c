@@ -173,7 +173,7 @@ START_TEST(plans_of_what_does_not_exist)
 }
 END_TEST
 
-/* What is missing or too much; values are checked before. */
+/* The error names the option that is missing or too much, after bad values. */
 START_TEST(plans_for_how_many)
 {
   expect_error(WORDS("plan", "--grid", "8"), "plan: --per-node is missing, and --ranks or --nodes");

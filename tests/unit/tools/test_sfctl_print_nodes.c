@@ -214,7 +214,7 @@ static void expect_picture(const char *job, uint64_t lowest, uint64_t highest)
   ck_assert_ptr_nonnull(caption);
   expect_room(caption, "<text x=", width);
   ck_assert_int_eq(sscanf(strstr(caption, "<rect"), "<rect x=\"%d\"", &bar), 1);
-  *strstr(caption, "<g ") = '\0'; /* what is beside the bar */
+  *strstr(caption, "<g ") = '\0'; /* the text before ends at the bar */
   expect_room(strstr(caption, "a row sends"), "<text x=\"4\"", bar);
   free(svg);
 }
