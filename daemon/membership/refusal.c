@@ -121,10 +121,12 @@ static bool needs(const sfd_job_t *job, int32_t node)
 {
   const sfd_refused_node_t *nodes = job->server->refusals->nodes;
   int32_t here = sfd_network_node(job->server);
+  if (job->state != SFD_JOB_JOINING || !job->coordinator_knows)
+    return false;
+  if (job->coordinator_node == node && node != here)
+    return true;
   uint64_t digest = digest_of_job(job);
-  return job->state == SFD_JOB_JOINING && job->coordinator_knows &&
-         ((job->coordinator_node == node && node != here) || has_cause(&nodes[node].claims, digest) ||
-          (has_claims(job->server) && has_cause(&nodes[here].claims, digest)));
+  return has_cause(&nodes[node].claims, digest) || (has_claims(job->server) && has_cause(&nodes[here].claims, digest));
 }
 
 static bool is_claimed_by(const sfd_coordinator_t *coordinator, int32_t node)

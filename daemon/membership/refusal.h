@@ -37,7 +37,7 @@ typedef struct sfd_refusals {
   bool tells_causes;      /* the fabric sends digests */
   uint64_t claimed_ms;    /* of the last refusal; 0: never */
   sfd_causes_t dismissed; /* jobs whose ranks here were dismissed; each is answered once */
-  sfd_causes_t answers;
+  sfd_causes_t answers;   /* jobs to name to nodes that have asked: see unanswered */
   sfd_refused_node_t nodes[];
 } sfd_refusals_t;
 

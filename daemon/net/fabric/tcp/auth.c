@@ -148,7 +148,7 @@ static bool is_signed(const uint8_t code[32], const statement_t *statement, cons
 
 /* ---- The steps ---- */
 
-static void digest(uint8_t digest[8], crypto_generichash_state *state)
+static void write_digest(uint8_t digest[8], crypto_generichash_state *state)
 {
   uint8_t bytes[crypto_generichash_BYTES_MIN];
   (void)crypto_generichash_final(state, bytes, sizeof bytes);
@@ -165,10 +165,10 @@ sfd_tcp_cluster_t sfd_tcp_cluster_make(const sfd_peer_list_t *list, const char *
     sfd_peer_address_print(&list->peers[i], text, sizeof text);
     (void)crypto_generichash_update(&state, (const uint8_t *)text, strlen(text) + 1);
   }
-  digest(cluster.list, &state);
+  write_digest(cluster.list, &state);
   (void)crypto_generichash_init(&state, NULL, 0, crypto_generichash_BYTES_MIN);
   (void)crypto_generichash_update(&state, (const uint8_t *)name, strlen(name));
-  digest(cluster.name, &state);
+  write_digest(cluster.name, &state);
   return cluster;
 }
 

@@ -101,6 +101,7 @@ sf_status_t sfd_tcp_key_write(const char *path) __attribute__((warn_unused_resul
 sf_status_t sfd_tcp_key_read(const char *path, sfd_tcp_key_t *key_p) __attribute__((warn_unused_result));
 void sfd_tcp_key_wipe(sfd_tcp_key_t *key);
 
+/* The same on all daemons with the same entries in the same order, and the same name. */
 sfd_tcp_cluster_t sfd_tcp_cluster_make(const sfd_peer_list_t *list, const char *name);
 
 /* The steps, in order. Functions with is_ check the other side's proof. */
