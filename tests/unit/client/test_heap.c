@@ -80,14 +80,15 @@ static void *serve(void *unused)
 {
   sfproto_incoming_t incoming;
   while (sfproto_conn_receive(fake.conn, -1, &incoming) == SF_OK) {
+    uint64_t request = incoming.message->request;
     if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_SEGMENT_ADD)
       take_segment(incoming.message, &incoming);
     else if (incoming.message->body_case == SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE)
       drop_segment(incoming.message);
     else
       fake.error = "an unexpected message";
-    answer(incoming.message->request);
-    sfproto_incoming_free(&incoming);
+    sfproto_incoming_free(&incoming); /* before the answer, after which tests count descriptors */
+    answer(request);
   }
   return unused;
 }
