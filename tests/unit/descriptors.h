@@ -4,6 +4,9 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#define SFTEST_FDS_LOOKS 20000 /* of a millisecond each */
 
 /* How many are open; always the same few more, as looking takes some. */
 static inline int sftest_count_fds(void)
@@ -15,6 +18,17 @@ static inline int sftest_count_fds(void)
   while (readdir(directory) != NULL)
     count++;
   closedir(directory);
+  return count;
+}
+
+/* How many are open at last. Waits while they are more than that: another thread may have to close some. */
+static inline int sftest_await_fds(int most)
+{
+  int count = sftest_count_fds();
+  for (int looks = 0; count > most && looks < SFTEST_FDS_LOOKS; looks++) {
+    usleep(1000);
+    count = sftest_count_fds();
+  }
   return count;
 }
 
