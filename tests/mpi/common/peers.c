@@ -181,10 +181,11 @@ static const sfd_fabric_events_t events = {.up = on_up,
                                            .got = on_got,
                                            .closed = on_closed};
 
+/* uv_run runs timers first, and would then wait for the next event, which may never come. */
 static void on_timer(uv_timer_t *handle)
 {
-  (void)handle;
   timer_fired = true;
+  uv_stop(handle->loop);
 }
 
 /* ---- Steps ---- */
