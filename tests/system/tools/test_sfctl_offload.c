@@ -54,6 +54,16 @@ static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meetin
   sftest_sfctl(node->socket, WORDS("ranks", "--json"), 0);
 }
 
+/* Until the daemon has counted what its workers copied, which it does after they have told the ranks. */
+static void await_counts(const sftest_node_t *node)
+{
+  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  while ((sftest_sfctl_number("\"rank\":0,", "offloaded_bytes") == 0 ||
+          sftest_sfctl_number("\"rank\":1,", "offloaded_bytes") == 0) &&
+         sftest_now_ms() < until)
+    sftest_sfctl(node->socket, WORDS("ranks", "--json"), 0);
+}
+
 static void finish(sftest_job_t *job, meeting_t *meeting)
 {
   meeting->over = true;
@@ -69,6 +79,7 @@ START_TEST(bytes_are_counted)
   meeting->is_offloaded = true;
   sftest_node_start(&node, two_workers);
   look(&node, &job, meeting);
+  await_counts(&node);
   ck_assert_uint_eq(sftest_sfctl_number("\"rank\":0,", "offloaded_bytes"), UNITS * sizeof(double));
   ck_assert_uint_eq(sftest_sfctl_number("\"rank\":1,", "offloaded_bytes"), UNITS * sizeof(double));
   ck_assert_uint_eq(sftest_sfctl_number("\"rank\":0,", "ring_depth"), 0);
