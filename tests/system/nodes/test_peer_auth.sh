@@ -22,9 +22,9 @@ fail() {
   exit 1
 }
 
-# await FILE: it comes, as long as the last process that was started lives.
+# await FILE: something is in it, as long as the last process that was started lives.
 await() {
-  until [ -S "$1" ]; do
+  until [ -s "$1" ]; do
     kill -0 "${pids[-1]}" 2>/dev/null || fail "no $1"
     sleep 0.02
   done
@@ -48,14 +48,14 @@ start_munged() {
 # An address that nobody else has chosen.
 address=127.77.$((RANDOM % 256)).$((1 + RANDOM % 254))
 
-# start_sfd PAIR NODE OPTION...
+# start_sfd PAIR NODE OPTION... A socket that is there may not be listened to yet: sfd says when it serves.
 start_sfd() {
   local pair=$1 node=$2
   shift 2
   "$BUILD/sfd" --socket "$work/$pair$node.sock" --fabric tcp --peers "$address:741$pair,$address:742$pair" \
-    --node "$node" --calibrate no "$@" 2>"$work/sfd-$pair$node.log" &
+    --node "$node" --calibrate no --ready-fd 3 "$@" 2>"$work/sfd-$pair$node.log" 3>"$work/$pair$node.ready" &
   pids+=($!)
-  await "$work/$pair$node.sock"
+  await "$work/$pair$node.ready"
 }
 
 # run_job PAIR: four ranks, two at each of its daemons; their output, in order.
