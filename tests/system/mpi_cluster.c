@@ -17,7 +17,7 @@
 
 #define START_MS 20000
 #define STOP_MS 20000
-#define FINALIZE_MS 3000 /* for mpirun when its daemons have ended */
+#define FINALIZE_MS 3000 /* for mpirun when its daemons have ended, after one was killed: see below */
 
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
 #define COMMAND                                                                                                        \
@@ -120,8 +120,8 @@ static bool have_daemons_ended(const sftest_mpi_cluster_t *cluster)
   return true;
 }
 
-/* mpirun's wait status; -1: it did not end, although all daemons have. */
-static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster)
+/* mpirun's wait status; -1: it did not end, although all daemons have. If nobody was killed it may take its time. */
+static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster, bool killed)
 {
   int status = 0;
   int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS), daemons_ended = 0;
@@ -129,7 +129,7 @@ static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster)
     int64_t now = sftest_now_ms();
     if (daemons_ended == 0 && have_daemons_ended(cluster))
       daemons_ended = now;
-    if (now >= until || (daemons_ended != 0 && now >= daemons_ended + sftest_limit_ms(FINALIZE_MS))) {
+    if (now >= until || (killed && daemons_ended != 0 && now >= daemons_ended + sftest_limit_ms(FINALIZE_MS))) {
       kill(cluster->mpirun, SIGKILL);
       waitpid(cluster->mpirun, NULL, 0);
       ck_assert_msg(daemons_ended != 0, "daemons have not ended");
@@ -144,7 +144,7 @@ void sftest_mpi_cluster_stop(sftest_mpi_cluster_t *cluster, bool killed)
 {
   for (int32_t i = 0; i < cluster->n && !killed; i++)
     kill(cluster->daemons[i], SIGTERM);
-  int status = wait_for_mpirun(cluster);
+  int status = wait_for_mpirun(cluster, killed);
   if (killed && status == -1) /* Open MPI 4.1 with PMIx 4.2, about once in a hundred times that processes were killed */
     printf("mpirun had to be killed: it waits for a lock in PMIx_server_finalize, perhaps\n");
   else
