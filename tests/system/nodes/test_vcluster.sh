@@ -47,7 +47,7 @@ export TMPDIR=$work
   tr "\n" " " <$VCLUSTER_HOSTFILE
   tr "\n" " " <$VCLUSTER_MACHINEFILE
   touch "$TMPDIR/own" /dev/shm/own
-  $VCLUSTER_AGENT vc1 "echo \$TMPDIR; ls \$TMPDIR /dev/shm | grep -c own"
+  $VCLUSTER_AGENT vc1 "echo \$TMPDIR; ls \$TMPDIR /dev/shm | grep -cx own"
   echo $TMPDIR
   read -r line; echo "$line"
   getent hosts vc2 | tr -s " "
