@@ -172,8 +172,8 @@ START_TEST(full_socket)
 }
 END_TEST
 
-/* A user may have so many descriptors under way in sockets, those of all processes together, which doesn't bind root:
- * what would be too many waits. In root's place comes a user who has no other process. */
+/* The kernel limits how many descriptors a user, but not root, has in flight in sockets, over all processes: messages
+ * whose descriptors would exceed the limit wait. Run by root, the test becomes a user without other processes. */
 START_TEST(crowded)
 {
   int fds[8], flood[2];
