@@ -42,6 +42,8 @@ FUZZ_SECONDS = 60
 ifeq ($(origin CC),default)
 CC = gcc
 endif
+# A clone in another folder finds what was compiled in this one: debug information does not name the folder.
+CCACHE := $(shell command -v ccache)
 
 VERSION := $(shell sed -n 's/^.define SF_VERSION_[A-Z]* //p' client/include/sf/sf.h | paste -sd.)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
@@ -55,7 +57,7 @@ with_mpi := $(if $(SANITIZE),,yes)
 # Flags of own code; those of the user come behind them.
 PREPROCESS = -D_GNU_SOURCE -I. -I$(BUILD) -Ishm/include -Iclient/include -Idocs/examples
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wconversion $(if $(SANITIZE)$(own_cflags),,-Werror)
-LANGUAGE = -std=gnu11 -fPIC -fno-semantic-interposition -ffp-contract=off -pthread
+LANGUAGE = -std=gnu11 -ffile-prefix-map=$(CURDIR)=. -fPIC -fno-semantic-interposition -ffp-contract=off -pthread
 INSTRUMENT = $(if $(SANITIZE),-fsanitize=$(SANITIZE:fuzzer%=fuzzer-no-link%) -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer)
 COMPILE_FLAGS = $(PREPROCESS) $(PACKAGE_CFLAGS) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT)
@@ -235,11 +237,11 @@ $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/compile.stamp | $(generated)
 	@mkdir -p $(@D)
-	$(call show,CC)$(COMPILER) $(COMPILE_FLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call show,CC)$(CCACHE) $(COMPILER) $(COMPILE_FLAGS) $(EXTRA_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.pb-c.o: $(BUILD)/%.pb-c.c $(BUILD)/compile.stamp | $(generated)
 	@mkdir -p $(@D)
-	$(call show,CC)$(CC) $(COMPILE_FLAGS) -w -c -o $@ $<
+	$(call show,CC)$(CCACHE) $(CC) $(COMPILE_FLAGS) -w -c -o $@ $<
 
 $(mpi_objects): $(BUILD)/mpi.stamp
 $(mpi_objects): private COMPILER = $(MPICC)

@@ -15,7 +15,7 @@ pmpi_note := $(call with_mpi_only,$(if $(MPICH_MPICC),,echo "note: sfrun --neigh
 # Those of Open MPI are made as all others of MPICC.
 $(BUILD)/obj/mpich/%.o: %.c $(BUILD)/compile.stamp $(BUILD)/mpi.stamp | $(generated)
 	@mkdir -p $(@D)
-	$(call show,CC)$(MPICH_MPICC) $(COMPILE_FLAGS) -DSF_NO_PLACES -MMD -MP -c -o $@ $<
+	$(call show,CC)$(CCACHE) $(MPICH_MPICC) $(COMPILE_FLAGS) -DSF_NO_PLACES -MMD -MP -c -o $@ $<
 
 # In front of MPI's own functions, which they find by the loader.
 $(BUILD)/libsfclient_pmpi.so: $(pmpi_objects)
