@@ -54,14 +54,17 @@ bool sftest_seed_is_given(void)
   return getenv("SF_TEST_SEED") != NULL;
 }
 
+static uint64_t first_seed(void)
+{
+  const char *text = getenv("TEST_SEED");
+  return text != NULL ? strtoull(text, NULL, 0) : 0;
+}
+
 uint64_t sftest_seed(void)
 {
+  static uint64_t number;
   const char *text = getenv("SF_TEST_SEED");
-  struct timespec now;
-  if (text != NULL)
-    return strtoull(text, NULL, 0);
-  clock_gettime(CLOCK_REALTIME, &now);
-  return sftest_hash2((uint64_t)now.tv_sec << 30 | (uint64_t)now.tv_nsec, (uint64_t)getpid()) >> 32;
+  return text != NULL ? strtoull(text, NULL, 0) : sftest_hash2(first_seed(), number++) >> 32;
 }
 
 bool sftest_is_sanitized(void)
@@ -84,7 +87,7 @@ int sftest_scale(int iterations)
 
 bool sftest_is_chosen(int number)
 {
-  return SLOWDOWN == 1 || sftest_hash2(sftest_seed(), (uint64_t)number) % CHOSEN_ONE_IN == 0;
+  return SLOWDOWN == 1 || sftest_hash2(first_seed(), (uint64_t)number) % CHOSEN_ONE_IN == 0;
 }
 
 int64_t sftest_limit_ms(int64_t ms)

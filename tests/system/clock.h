@@ -17,10 +17,15 @@ int64_t sftest_machine_ms(void);
 /* Sleeps for that long by this clock: what others are to do meanwhile they have had the time for. */
 void sftest_machine_sleep_ms(int64_t ms);
 
-/* SF_TEST_SEED, or another one every time. */
+/* SF_TEST_SEED, or the next one of the sequence that TEST_SEED begins; tests/run sets it. The same for every run of a
+ * test, and for each of its cases, as Check forks a process for each. */
 uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */
 bool sftest_seed_is_given(void);
+
+/* Nothing in a test takes that long unless it hangs: the one limit of all that is waited for, by the monotonic clock.
+ * Verdicts depend on no other time. */
+#define SFTEST_HANG_MS 400000
 
 /* Whether this build has a sanitizer; the number of iterations, or the limit in ms, that suits it, as they are slow,
  * and what tests run on, which SFTEST_SLOWDOWN says to be so many times slower than usual. */

@@ -189,7 +189,7 @@ void sftest_cluster_warm(sftest_cluster_t *cluster)
   int32_t places[SFTEST_NODES_MAX];
   sftest_places_cyclic(places, cluster->nnodes, cluster->nnodes);
   sftest_job_start_over(&job, cluster->nodes, places, cluster->nnodes, talk_to_all, NULL);
-  sftest_job_end_well(&job, sftest_limit_ms(30000));
+  sftest_job_end_well(&job);
   for (int32_t i = 0; i < cluster->nnodes; i++)
     cluster->fds[i] = sftest_node_rest(&cluster->nodes[i], cluster->nnodes - 1);
 }
@@ -280,7 +280,7 @@ void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[],
 {
   sftest_job_t job;
   sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
-  sftest_job_end_well(&job, sftest_limit_ms(30000));
+  sftest_job_end_well(&job);
   sftest_cluster_settle(cluster);
 }
 

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define JOIN_MS 20000
 #define RANK_FAILED 99 /* exit status of a rank that sftest_require ended */
 
 void *sftest_shared(size_t bytes)
@@ -65,7 +64,7 @@ static void be_rank(const sftest_job_t *job, const sftest_node_t *node, int32_t 
                                     .key = "sesame",
                                     .rank = rank,
                                     .size = job->size,
-                                    .timeout_ms = sftest_limit_ms(JOIN_MS)},
+                                    .timeout_ms = SFTEST_HANG_MS},
                         .argument = argument,
                         .note = job->notes[rank]};
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -127,14 +126,13 @@ bool sftest_job_poll(sftest_job_t *job)
 }
 
 /* Names the ranks that have not ended, and kills them. */
-static void end_hanging(sftest_job_t *job, int64_t limit_ms)
+static void end_hanging(sftest_job_t *job)
 {
   show_seed();
   const char *pause_s = getenv("SF_TEST_PAUSE"); /* seconds to look at them with a debugger */
   for (int32_t rank = 0; rank < job->size; rank++) {
     if (job->pids[rank] != 0)
-      fprintf(stderr, "rank %d (pid %d) of %d hangs after %lld ms at: %s\n", rank, (int)job->pids[rank], job->size,
-              (long long)limit_ms, job->notes[rank]);
+      fprintf(stderr, "rank %d (pid %d) of %d hangs at: %s\n", rank, (int)job->pids[rank], job->size, job->notes[rank]);
     else
       fprintf(stderr, "rank %d of %d has ended with status 0x%x at: %s\n", rank, job->size, (unsigned)job->status[rank],
               job->notes[rank]);
@@ -150,16 +148,16 @@ static void end_hanging(sftest_job_t *job, int64_t limit_ms)
   }
 }
 
-void sftest_job_wait(sftest_job_t *job, int64_t limit_ms)
+void sftest_job_wait(sftest_job_t *job)
 {
-  int64_t until = sftest_now_ms() + limit_ms;
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (!collect(job) && sftest_now_ms() < until)
     sftest_sleep_ms(1);
   if (collect(job)) {
     free_notes(job);
     return;
   }
-  end_hanging(job, limit_ms);
+  end_hanging(job);
   ck_abort_msg("job %s hangs", job->name);
 }
 
@@ -185,9 +183,9 @@ void sftest_job_expect_all(const sftest_job_t *job)
     sftest_job_expect_success(job, rank);
 }
 
-void sftest_job_end_well(sftest_job_t *job, int64_t limit_ms)
+void sftest_job_end_well(sftest_job_t *job)
 {
-  sftest_job_wait(job, limit_ms);
+  sftest_job_wait(job);
   sftest_job_expect_all(job);
 }
 
@@ -227,7 +225,7 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
   sftest_job_t job;
   int fds = sftest_node_rest(node, 0);
   sftest_job_start(&job, node, size, run, argument);
-  sftest_job_end_well(&job, sftest_limit_ms(30000));
+  sftest_job_end_well(&job);
   sftest_node_settle(node, fds);
 }
 

@@ -91,7 +91,7 @@ void sftest_job_start_over(sftest_job_t *job, const sftest_node_t nodes[], const
 
 /* Waits until all ranks have ended. If they have not after that time, kills them and fails the test, naming those that
  * hung and what they did. */
-void sftest_job_wait(sftest_job_t *job, int64_t limit_ms);
+void sftest_job_wait(sftest_job_t *job);
 
 /* Collects what has ended so far; whether all have. */
 bool sftest_job_poll(sftest_job_t *job);
@@ -107,7 +107,7 @@ void sftest_job_expect_success(const sftest_job_t *job, int32_t rank);
 void sftest_job_expect_all(const sftest_job_t *job);
 
 /* Both: waits, and expects all ranks to end well. */
-void sftest_job_end_well(sftest_job_t *job, int64_t limit_ms);
+void sftest_job_end_well(sftest_job_t *job);
 
 /* Fails the test unless the signal ended the rank: one that was to die must not have failed before it came to that. */
 void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal);

@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_MS 20000
-#define STOP_MS 20000
 #define FINALIZE_MS 3000 /* for mpirun when its daemons have ended, after one was killed: see below */
 
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
@@ -89,7 +87,7 @@ void sftest_mpi_cluster_start(sftest_mpi_cluster_t *cluster, int32_t n)
   ck_assert_int_ge(cluster->mpirun, 0);
   if (cluster->mpirun == 0)
     become_mpirun(cluster);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(START_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   for (int32_t i = 0; i < n; i++)
     while ((cluster->daemons[i] = listener(cluster->nodes[i].socket)) == 0) {
       ck_assert_msg(sftest_now_ms() < until, "the daemon of node %d has not started", i);
@@ -124,7 +122,7 @@ static bool have_daemons_ended(const sftest_mpi_cluster_t *cluster)
 static int wait_for_mpirun(const sftest_mpi_cluster_t *cluster, bool killed)
 {
   int status = 0;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS), daemons_ended = 0;
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS, daemons_ended = 0;
   while (waitpid(cluster->mpirun, &status, WNOHANG) != cluster->mpirun) {
     int64_t now = sftest_now_ms();
     if (daemons_ended == 0 && have_daemons_ended(cluster))

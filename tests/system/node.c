@@ -16,8 +16,6 @@
 #include "tests/system/harness.h"
 
 #define OPTIONS_MAX 16
-#define START_MS 10000
-#define STOP_MS 5000
 #define REST_LOOKS 30
 #define SETTLE_MS 15000 /* connections that never said Hello are closed after 10 s */
 
@@ -109,7 +107,7 @@ void sftest_node_launch(sftest_node_t *node, const char *const options[])
     become_sfd(node, options, ends[1]);
   close(ends[1]);
   struct pollfd ready = {.fd = ends[0], .events = POLLIN};
-  ck_assert_msg(poll(&ready, 1, (int)sftest_limit_ms(START_MS)) == 1, "sfd is not ready");
+  ck_assert_msg(poll(&ready, 1, SFTEST_HANG_MS) == 1, "sfd is not ready");
   ssize_t n = read(ends[0], text, sizeof text);
   ck_assert_msg(n == 8 && memcmp(text, "READY=1\n", 8) == 0, "sfd has not started");
   ck_assert_int_eq(read(ends[0], text, sizeof text), 0); /* it closes its end: from now on its descriptors count */
@@ -144,7 +142,7 @@ void sftest_node_end(sftest_node_t *node)
   int status = 0;
   kill(node->pid, SIGTERM);
   pid_t ended = 0;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(STOP_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while ((ended = waitpid(node->pid, &status, WNOHANG)) == 0 && sftest_now_ms() < until)
     sftest_sleep_ms(2);
   if (ended == 0)

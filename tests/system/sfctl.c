@@ -17,7 +17,6 @@
 #include "tests/system/clock.h"
 
 #define MAX_WORDS 16
-#define LIMIT_MS 20000
 
 char sftest_sfctl_out[SFTEST_SFCTL_MAX_OUTPUT], sftest_sfctl_err[SFTEST_SFCTL_MAX_OUTPUT];
 int sftest_sfctl_code;
@@ -78,7 +77,7 @@ static void read_all(int fd, char text[SFTEST_SFCTL_MAX_OUTPUT])
 void sftest_sfctl_finish(sftest_sfctl_t *run)
 {
   int status;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   pid_t ended;
   while ((ended = waitpid(run->pid, &status, WNOHANG)) == 0 && sftest_now_ms() < until)
     sftest_sleep_ms(1);
@@ -128,7 +127,7 @@ int sftest_count_lines(const char *text)
 
 void sftest_sfctl_await(const char *socket, const char *const words[], const char *wanted)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   do
     sftest_sfctl(socket, words, 0);
   while (strstr(sftest_sfctl_out, wanted) == NULL && sftest_now_ms() < until);

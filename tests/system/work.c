@@ -102,7 +102,7 @@ void sftest_bystander_stop(sftest_bystander_t *bystander)
     sftest_sleep_ms(1);
   ck_assert_msg(bystander->shared->rounds > rounds, "the other job has stopped working");
   bystander->shared->stop = true;
-  sftest_job_end_well(&bystander->job, sftest_limit_ms(10000));
+  sftest_job_end_well(&bystander->job);
   ck_assert_msg(longest_ms < sftest_limit_ms(STILL_MS), "the other job stood still for %lld ms", (long long)longest_ms);
   sftest_shared_free(bystander->shared, sizeof *bystander->shared);
 }
@@ -137,7 +137,7 @@ void sftest_show_start(sftest_show_t *show, const sftest_node_t nodes[], const i
 void sftest_show_end(sftest_show_t *show)
 {
   show->shared->over = true;
-  sftest_job_end_well(&show->job, sftest_limit_ms(20000));
+  sftest_job_end_well(&show->job);
   sftest_shared_free(show->shared, sizeof *show->shared);
 }
 
@@ -158,5 +158,5 @@ void sftest_expect_serving(const sftest_node_t *node)
 {
   sftest_job_t job;
   sftest_job_start(&job, node, 3, serve_once, NULL);
-  sftest_job_end_well(&job, sftest_limit_ms(10000));
+  sftest_job_end_well(&job);
 }

@@ -6,11 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The seed of random tests: SF_TEST_SEED, or the given one; printed so that a failure can be repeated. */
+/* The seed of random tests: SF_TEST_SEED, or the given one, changed by TEST_SEED; printed so that a failure can be
+ * repeated. */
 static inline unsigned sftest_seed(unsigned otherwise)
 {
   const char *text = getenv("SF_TEST_SEED");
-  unsigned seed = text != NULL ? (unsigned)strtoul(text, NULL, 0) : otherwise;
+  const char *others = getenv("TEST_SEED");
+  unsigned seed = text != NULL     ? (unsigned)strtoul(text, NULL, 0)
+                  : others != NULL ? otherwise + 7919 * (unsigned)strtoul(others, NULL, 0)
+                                   : otherwise;
   printf("SF_TEST_SEED=%u\n", seed);
   fflush(stdout);
   return seed;

@@ -9,7 +9,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define UNITS 100
 
 /* failure: of the driver of the daemon, or of the ranks; NULL: none. */
@@ -219,7 +218,7 @@ START_TEST(test_owner_dies)
   sftest_device_for_programs();
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, outlive_owner, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_run_job(&node, 2, use_allocated, NULL); /* it goes on as if nothing had been */
   sftest_node_stop(&node);

@@ -15,7 +15,6 @@
 #define JOBS_OVER_NODES 3
 #define SCENES 5
 #define ROUNDS_MAX 12
-#define JOB_MS 60000
 #define PLACES SF_STREAMS_IN_FLIGHT
 #define UNITS 100
 #define UNIT_BYTES_MAX 48 /* three of the largest base type; as often as units are thick */
@@ -271,7 +270,7 @@ START_TEST(test_random_mpi)
     int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
     sftest_places_random(places, size, cluster.n, &placing);
     sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
-    sftest_job_wait(&job, sftest_limit_ms(JOB_MS));
+    sftest_job_wait(&job);
     sftest_job_expect_all(&job);
   }
   sftest_mpi_cluster_stop(&cluster, false);

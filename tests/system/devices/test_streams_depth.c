@@ -9,7 +9,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define CALLS 600
 #define STREAMS 12 /* more than a device has queues unless it is told so */
 #define FEW 20     /* which a stream takes in any case */
@@ -59,7 +58,7 @@ START_TEST(test_ahead)
   ahead->dies = _i == 1;
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, run_ahead, ahead);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   if (ahead->dies)
     sftest_job_expect_all_but(&job, 1);
   else

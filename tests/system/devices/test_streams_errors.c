@@ -9,7 +9,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
 /* ---- Refusals ---------------------------------------------------------------------------------------------------- */
@@ -212,7 +211,7 @@ START_TEST(test_mixed)
   sftest_loop_cluster_start(&loop, 3, 0, 0);
   for (mixed_t mixed = {_i % 2 != 0, 0}; mixed.odd < 3; mixed.odd++) {
     sftest_job_start_over(&job, loop.nodes, placements[_i / 2], 3, mix_up, &mixed);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_wait(&job);
     sftest_job_expect_all(&job);
   }
   sftest_loop_cluster_stop(&loop);

@@ -12,7 +12,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
 /* ---- Many graphs ------------------------------------------------------------------------------------------------- */
@@ -97,7 +96,7 @@ START_TEST(test_gone_graph)
     ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, go_on_alone, step);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
   sftest_shared_free(step, sizeof *step);
@@ -178,7 +177,7 @@ static void run_fate(fate_t fate, bool memops, bool on_device)
     sftest_await(&plot->waiting, 3);
     sftest_node_kill(&node);
   }
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   if (fate == RANK_DIES)
     sftest_job_expect_all_but(&job, 0);
   else
@@ -295,7 +294,7 @@ START_TEST(test_open)
   holding->unregisters = _i == 1;
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 2, hold_open, holding);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS / 3));
+  sftest_job_wait(&job);
   sftest_job_expect_success(&job, 1);
   sftest_node_stop(&node);
   sftest_shared_free(holding, sizeof *holding);

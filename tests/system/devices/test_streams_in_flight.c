@@ -9,7 +9,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define ROUNDS 6
 #define IN_FLIGHT SF_STREAMS_IN_FLIGHT
 
@@ -75,7 +74,7 @@ START_TEST(test_all_in_flight)
   sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, play, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
 }

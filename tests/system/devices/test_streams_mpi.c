@@ -11,7 +11,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define NODES 2
 #define RANKS 4
 #define UNITS 10000 /* of each rank: two ranks' doubles make a large message */
@@ -169,7 +168,7 @@ static void run_over(const sftest_node_t nodes[], sftest_rank_fn_t run_rank, con
 {
   sftest_job_t job;
   sftest_job_start_over(&job, nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
 }
 
@@ -280,7 +279,7 @@ static void kill_one(const sftest_node_t nodes[], int n, uint64_t *random)
   sftest_await(&rounds[victim], 1 + n / 2);
   usleep((useconds_t)sftest_below(random, WITHIN_US)); /* at first all make their streams ready */
   kill(job.pids[victim], SIGKILL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, victim);
   sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
@@ -308,7 +307,7 @@ START_TEST(test_daemon_dies)
   for (int32_t i = 0; i < RANKS; i++)
     sftest_await(&rounds[i], 2);
   kill(cluster.daemons[_i], SIGKILL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_mpi_cluster_stop(&cluster, true);
   sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);

@@ -11,7 +11,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define RANKS 4
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
@@ -150,7 +149,7 @@ static void run_fate(fate_t fate, bool memops)
     sftest_await(&plot->waiting, RANKS);
     sftest_cluster_kill(&cluster, lost_node(fate));
   }
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   if (fate == RANK_DIES)
     sftest_job_expect_all_but(&job, 0);
   else
@@ -218,7 +217,7 @@ START_TEST(test_any_moment)
       sftest_cluster_kill(&cluster, places[victim]);
     else
       kill(job.pids[victim], SIGKILL);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_wait(&job);
     if (daemon)
       sftest_job_expect_all(&job);
     else
@@ -252,7 +251,7 @@ START_TEST(test_held)
   sftest_sleep_ms(20); /* for what must not happen */
   ck_assert(!plot->ended[2] && !plot->ended[3]);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 1, 0);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(plot, sizeof *plot);
@@ -297,7 +296,7 @@ START_TEST(test_nobody_sends)
   sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_in_vain, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
 }
@@ -379,7 +378,7 @@ START_TEST(test_kin)
     sftest_job_t job;
     *vain = (vain_t){.wait = wait};
     sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_on_kin, vain);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_wait(&job);
     sftest_job_expect_all(&job);
   }
   sftest_loop_cluster_stop(&cluster);

@@ -9,7 +9,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 30000
 #define NODES 2
 #define VALUES 10000               /* doubles of a message: 78 KiB */
 #define WIDE 8                     /* doubles of the first unit: of messages of such units fewer may be under way */
@@ -141,7 +140,7 @@ START_TEST(test_ahead)
   sftest_loop_cluster_start(&cluster, NODES, 0, 0);
   plot->bcast = _i == 0;
   sftest_job_start_over(&job, cluster.nodes, places, NODES, run_ahead, plot);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(plot, sizeof *plot);

@@ -13,7 +13,6 @@
 #include "tests/unit/descriptors.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define UNITS 100
 #define WIDE 100 /* doubles of a larger unit */
 
@@ -281,7 +280,7 @@ START_TEST(test_cycles)
   ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, (const char *const[]){"--max-device-memory=8", NULL}); /* old and new slots of both ranks */
   sftest_job_start(&job, &node, 2, cycle, NULL);
-  sftest_job_wait(&job, getenv("SFTEST_CYCLES") != NULL ? 600000 : sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
 }
@@ -336,9 +335,9 @@ START_TEST(test_killed)
     uint64_t seed = sftest_hash2(random, (uint64_t)i);
     sftest_job_t job;
     sftest_job_start(&job, &node, 3, meet_death, &seed);
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_wait(&job);
     sftest_job_expect_all_but(&job, 0);
-    int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+    int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
     while (sftest_device_held(node.pid) > 0 && sftest_now_ms() < until)
       sftest_sleep_ms(2);
     ck_assert_int_eq(sftest_device_held(node.pid), 0);
@@ -362,7 +361,7 @@ static int grow_in_a_chain(sftest_rank_t *self)
   make_scene(self, 0, &scene);
   int32_t place = chain->from_last ? 2 - self->rank : self->rank;
   int32_t owner = chain->from_last ? self->rank + 1 : self->rank - 1;
-  int64_t zero = 0, until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  int64_t zero = 0, until = sftest_now_ms() + SFTEST_HANG_MS;
   double *roots = chain->on_host ? scene.host[0] : scene.device[0];
   double *leaves = chain->on_host ? scene.host[1] : scene.device[1];
   sf_graph_t *graph;

@@ -85,7 +85,7 @@ static void run_job(sftest_loop_cluster_t *cluster, uint64_t seed)
     expect_none(cluster, play, SFTEST_LOOP_OPEN, "graphs and groups");
   }
   atomic_store(&play->over, 1);
-  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_wait(&job);
   if (play->ending == SFTEST_ENDING_ONE_DIES)
     sftest_job_expect_all_but(&job, play->victim);
   else

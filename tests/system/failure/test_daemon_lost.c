@@ -228,7 +228,7 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped, sftest_not
   }
   plan->death_ms = sftest_machine_ms();
   sftest_node_kill(node);
-  sftest_job_end_well(&job, sftest_limit_ms(10000));
+  sftest_job_end_well(&job);
   sftest_notices_add(notices, plan->latest_ms - plan->death_ms);
   sftest_shared_free(plan, sizeof *plan);
 }
@@ -260,7 +260,7 @@ START_TEST(ordinary_end)
   sftest_job_await(&job, &plan->nready, RANKS);
   plan->death_ms = sftest_machine_ms();
   sftest_node_end(&node);
-  sftest_job_end_well(&job, sftest_limit_ms(10000));
+  sftest_job_end_well(&job);
   sftest_node_stop(&node);
   sftest_shared_free(plan, sizeof *plan);
 }
@@ -282,7 +282,7 @@ START_TEST(stopped_when_a_rank_joins)
   sftest_node_start(&node, NULL);
   kill(node.pid, SIGSTOP);
   sftest_job_start(&job, &node, 1, join_in_vain, NULL);
-  sftest_job_end_well(&job, sftest_limit_ms(10000));
+  sftest_job_end_well(&job);
   kill(node.pid, SIGCONT);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);

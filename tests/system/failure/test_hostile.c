@@ -68,7 +68,7 @@ static void fight(const sftest_node_t *node, int first, int last, int64_t durati
   for (int i = first; i <= last; i++)
     battle->assaults[i].over = true;
   for (int i = first; i <= last; i++) {
-    sftest_job_wait(&battle->jobs[i], sftest_limit_ms(10000));
+    sftest_job_wait(&battle->jobs[i]);
     printf("%s: %lld attempts\n", kinds[i].name, (long long)battle->assaults[i].attempts);
     ck_assert_msg(battle->assaults[i].attempts > 0, "%s: no attempt", kinds[i].name);
     if (kinds[i].run != sftest_scribble) /* who writes into its own memory may come to harm */

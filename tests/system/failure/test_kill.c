@@ -370,7 +370,7 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sf
   sftest_use_seed(seed);
   sftest_job_start(&job, node, RANKS, run_step, plan);
   end_victim(node, &job, plan);
-  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_wait(&job);
   expect_ends(&job, plan);
   sftest_notices_add(notices, plan->latest_ms - plan->death_ms);
   sftest_node_settle(node, fds);

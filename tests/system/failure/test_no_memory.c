@@ -25,7 +25,6 @@
 
 #define RANKS 3
 #define UNITS 100
-#define LIMIT_MS 20000
 #define SETUP_BYTES (sizeof(sfd_setup_t) + sizeof(sfd_setup_member_t)) /* of one rank on a node */
 #define GROUP_BYTES (sizeof(sfd_group_t) + RANKS * sizeof(sfd_group_member_t))
 #define TRUNKS_BYTES (sizeof(struct sfd_trunks) + 2 * sizeof(sfd_trunk_side_t)) /* of a node in a ring */
@@ -144,7 +143,7 @@ START_TEST(test_told)
     atomic_store(&scene->stage, stage);
     sftest_job_await(&job, &scene->allocated, stage == 1 ? plan->nth - 1 : plan->nth);
   }
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -182,7 +181,7 @@ START_TEST(test_started)
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   atomic_store(&scene->daemons, loop.pid);
   sftest_job_start_over(&job, loop.nodes, places, RANKS, be_started, scene);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   ck_assert_int_eq(atomic_load(&scene->refused), 1);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
@@ -219,7 +218,7 @@ START_TEST(test_trunks)
   sftest_job_await(&job, &scene->ready, RANKS);
   atomic_store(&scene->daemons, loop.pid);
   atomic_store(&scene->stage, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }

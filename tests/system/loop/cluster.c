@@ -27,7 +27,6 @@
 #include "tests/system/loop/forge.h"
 #include "tests/system/model/graph.h"
 
-#define JOB_MS 30000
 #define CHAOS_TICK_MS 1
 #define ORDER_LOOK_MS 2
 #define ORDER_LIMIT_S 20
@@ -300,7 +299,7 @@ static void run_job(const sftest_loop_cluster_t *cluster, const int32_t places[]
 {
   sftest_job_t job;
   sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
-  sftest_job_end_well(&job, sftest_limit_ms(JOB_MS));
+  sftest_job_end_well(&job);
 }
 
 void sftest_loop_run_alone(int32_t n, const int32_t places[], int32_t size, sftest_rank_fn_t run, void *argument)

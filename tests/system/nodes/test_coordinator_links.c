@@ -56,7 +56,7 @@ START_TEST(a_job_outlives_links_of_its_coordinator)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 1, _i == 0 ? 2 : 0);
   sftest_sleep_ms(20); /* for what they tell each other of it */
   atomic_store(&hold->step, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(hold, sizeof *hold);
 }
@@ -73,8 +73,7 @@ static int wait_in_vain(sftest_rank_t *self)
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
   atomic_fetch_add(&hold->ready, 1);
   sftest_await(&hold->step, 1);
-  for (int64_t until = sftest_machine_ms() + sftest_limit_ms(LIMIT_MS / 2);
-       status == SF_OK && sftest_machine_ms() < until;)
+  for (int64_t until = sftest_now_ms() + SFTEST_HANG_MS; status == SF_OK && sftest_machine_ms() < until;)
     status = sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE);
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   SFTEST_OK(self, sf_graph_destroy(graph));
@@ -101,7 +100,7 @@ START_TEST(who_hears_of_a_loss_passes_it_on)
     sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, lost[i], deaf);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, lost[0], lost[1]);
   atomic_store(&hold->step, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   for (int i = 0; i < 2; i++)
     sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, lost[i], deaf);
   sftest_loop_cluster_stop(&loop);
@@ -160,7 +159,7 @@ START_TEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
   end_loop(&loop, hold);
@@ -182,11 +181,11 @@ START_TEST(the_first_node_starts_those_that_lose_the_coordinator)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
   sftest_machine_sleep_ms(50); /* until node 0 is the coordinator of its rank */
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
   sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
 END_TEST
@@ -220,7 +219,7 @@ START_TEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
   sftest_job_await(&job, &hold->ready, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 0, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
 END_TEST
@@ -245,7 +244,7 @@ START_TEST(a_job_whose_first_node_is_lost_does_not_start)
   await_jobs(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
 END_TEST

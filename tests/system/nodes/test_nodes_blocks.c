@@ -15,8 +15,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 60000
-
 static sftest_cluster_t cluster;
 
 static void start_two(void)
@@ -288,7 +286,7 @@ static void run_scene(bool writes)
   scene->writes = writes;
   sftest_use_seed(scene->seed);
   sftest_job_start_over(&job, cluster.nodes, places, FAILING_SIZE, survive, scene);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   if (writes)
     sftest_job_expect_all(&job);
   else

@@ -145,7 +145,7 @@ static void run(bool alone)
     expect_moves(daemon, &first, &both);
   }
   plan->over = 1;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(plan, sizeof *plan);
 }

@@ -103,7 +103,7 @@ static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
     sftest_sleep_ms(tries * 200);
     plan->nfailed = 0;
     sftest_job_start_over(&job, cluster->nodes, places, HOSTS, try_to_work, plan);
-    sftest_job_end_well(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
+    sftest_job_end_well(&job);
   } while (plan->nfailed > 0 && ++tries < TRIES);
   ck_assert_int_lt(tries, TRIES);
   sftest_cluster_warm(cluster);
@@ -139,7 +139,7 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   sftest_sleep_ms(sftest_below(&random, 30));
   plan->cut_ms = sftest_machine_ms();
   set_cut(cluster->hosts, what, victim, true);
-  sftest_job_end_well(&job, 3 * sftest_limit_ms(NOTICED_BUSY_MS));
+  sftest_job_end_well(&job);
   int64_t noticed_ms = plan->latest_ms - plan->cut_ms;
   ck_assert_msg(noticed_ms <= sftest_limit_ms(NOTICED_MS), "cut %d noticed after %lld ms", what, (long long)noticed_ms);
   *worst_ms = noticed_ms > *worst_ms ? noticed_ms : *worst_ms;
@@ -194,9 +194,9 @@ static bool interrupt_once(sftest_cluster_t *cluster, uint64_t seed)
   int64_t lasted_ms = sftest_monotonic_ns() / 1000000 - cut_ms;
   plan->mended = true;
   if (lasted_ms <= SURVIVED_MS)
-    sftest_job_end_well(&job, sftest_limit_ms(NOTICED_BUSY_MS));
+    sftest_job_end_well(&job);
   else
-    sftest_job_wait(&job, sftest_limit_ms(NOTICED_BUSY_MS));
+    sftest_job_wait(&job);
   sftest_shared_free(plan, sizeof *plan);
   return lasted_ms <= SURVIVED_MS;
 }

@@ -14,7 +14,6 @@
 #define NODES 3
 #define STALLED 1
 #define N 100
-#define LIMIT_MS 60000
 #define NAMES 100 /* of which some have their coordinator at the stalled node */
 
 static sftest_loop_cluster_t cluster;
@@ -91,8 +90,7 @@ START_TEST(joining_without_end)
   count(SFTEST_LOOP_HOLD);
   sftest_job_start(&hostile, &cluster.nodes[0], 1, sftest_flood_joins, assault);
   uint64_t bytes = 0, last = 1;
-  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
-       bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER && bytes != last;) {
+  for (int64_t until = sftest_now_ms() + SFTEST_HANG_MS; bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER && bytes != last;) {
     ck_assert_msg(sftest_now_ms() < until, "%llu bytes are queued", (unsigned long long)bytes);
     int64_t begun = assault->attempts;
     last = bytes;
@@ -103,15 +101,15 @@ START_TEST(joining_without_end)
   ck_assert_msg(bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER, "%llu bytes are queued after %lld attempts",
                 (unsigned long long)bytes, (long long)assault->attempts);
   assault->over = true;
-  sftest_job_wait(&hostile, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&hostile);
   printf("%llu bytes are queued after %lld attempts\n", (unsigned long long)bytes, (long long)assault->attempts);
   sftest_job_start(&refused, &cluster.nodes[0], 1, be_refused, NULL);
-  sftest_job_end_well(&refused, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&refused);
   count(SFTEST_LOOP_LET_GO);
   atomic_store(&shared->go, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_job_start_over(&job, cluster.nodes, places, 2, work_before_and_after, shared); /* all are taken again */
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_shared_free(assault, sizeof *assault);
   sftest_shared_free(shared, sizeof *shared);
 }
@@ -125,8 +123,7 @@ START_TEST(many_ranks_that_can_not_start)
   count(SFTEST_LOOP_HOLD);
   uint64_t before = count(SFTEST_LOOP_QUEUED);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_FORGE + (sftest_loop_order_t)SFTEST_FORGE_START, 2, 0);
-  for (int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS); count(SFTEST_LOOP_QUEUED) == before;
-       sftest_sleep_ms(1))
+  for (int64_t until = sftest_now_ms() + SFTEST_HANG_MS; count(SFTEST_LOOP_QUEUED) == before; sftest_sleep_ms(1))
     ck_assert(sftest_now_ms() < until);
   ck_assert_uint_eq(count(SFTEST_LOOP_QUEUED), before + 2);
   count(SFTEST_LOOP_LET_GO);

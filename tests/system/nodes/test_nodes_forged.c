@@ -89,7 +89,7 @@ START_TEST(test_forged)
   while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_WAITING, 0, 0) > 0)
     sftest_sleep_ms(1);
   atomic_store(&scene->said, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }

@@ -67,7 +67,7 @@ static void begin_play(play_t *play, int32_t nnodes, sftest_rank_fn_t run)
 
 static void end_play(play_t *play)
 {
-  sftest_job_end_well(&play->job, sftest_limit_ms(20000));
+  sftest_job_end_well(&play->job);
   sftest_loop_cluster_stop(&play->cluster);
   sftest_shared_free(play->shared, sizeof *play->shared);
 }
@@ -117,7 +117,7 @@ START_TEST(messages_gather_while_a_send_is_held)
   begin_play(&play, 2, start_eight);
   uint64_t before = sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_FRAMES, 0, 1);
   atomic_store(&play.shared->go, 1);
-  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t limit = sftest_now_ms() + SFTEST_HANG_MS;
   while (sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_QUEUED, 0, 1) < GRAPHS)
     ck_assert_msg(sftest_now_ms() < limit, "the messages of %d graphs do not gather", GRAPHS);
   sftest_loop_cluster_order(&play.cluster, SFTEST_LOOP_LET_GO, 0, 1);
@@ -188,7 +188,7 @@ static sf_status_t ask_status(const sftest_loop_cluster_t *cluster, int64_t time
   sfctl_connection_t connection;
   Sfproto__Query query = SFPROTO__QUERY__INIT;
   query.what = SFPROTO__QUERY__WHAT__STATUS;
-  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, sftest_limit_ms(20000), &connection), SF_OK);
+  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, SFTEST_HANG_MS, &connection), SF_OK);
   connection.target = (sfctl_target_t){.named = true, .node = 1};
   connection.timeout_ms = timeout_ms;
   sf_status_t status = sfctl_query(&connection, &query, take_none, NULL);
@@ -202,7 +202,7 @@ START_TEST(questions_of_tools_do_not_gather)
   sftest_loop_cluster_t cluster;
   int status;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  ck_assert_int_eq(ask_status(&cluster, sftest_limit_ms(20000)), SF_OK);
+  ck_assert_int_eq(ask_status(&cluster, SFTEST_HANG_MS), SF_OK);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 0, 1);
   for (int i = 0, refused = 0; refused < TOOLS_REFUSED; i++) {
     ck_assert_msg(i < TOOLS, "%d tools have asked: %s", i, sfshm_error_detail());
@@ -214,7 +214,7 @@ START_TEST(questions_of_tools_do_not_gather)
   pid_t waiting = fork();
   ck_assert_int_ge(waiting, 0);
   if (waiting == 0)
-    _exit(ask_status(&cluster, sftest_limit_ms(20000)) == SF_OK ? 0 : 1);
+    _exit(ask_status(&cluster, SFTEST_HANG_MS) == SF_OK ? 0 : 1);
   sftest_sleep_ms(50);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 0, 1);
   ck_assert_int_eq(waitpid(waiting, &status, 0), waiting);
@@ -290,7 +290,7 @@ START_TEST(slow_streams_in_pieces)
   sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 4, (unsigned)_i * 20, sftest_seed() | 1);
   sftest_job_start_over(&job, cluster.nodes, places, 6, exchange_much, NULL);
-  sftest_job_end_well(&job, sftest_limit_ms(30000));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(cut_links)
       sftest_sleep_ms(1);
     sftest_sleep_ms(sftest_below(&random, 20));
     sftest_loop_cluster_order(&cluster, SFTEST_LOOP_CUT, 1, 2);
-    sftest_job_end_well(&job, sftest_limit_ms(5000));
+    sftest_job_end_well(&job);
     sftest_loop_cluster_stop(&cluster);
     sftest_shared_free(shared, sizeof *shared);
   }

@@ -92,7 +92,7 @@ static part_t *start(scene_t *scene, int32_t rank, int32_t size, int64_t timeout
 /* The same, and waits until the coordinator has been told. */
 static part_t *come(scene_t *scene, int32_t rank, int32_t size)
 {
-  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t limit = sftest_now_ms() + SFTEST_HANG_MS;
   uint64_t frames = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, COORDINATOR);
   part_t *part = start(scene, rank, size, 0);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, COORDINATOR) == frames)
@@ -104,9 +104,9 @@ static part_t *come(scene_t *scene, int32_t rank, int32_t size)
 /* Kills it, and waits until its node knows. */
 static void die(scene_t *scene, part_t *part)
 {
-  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t limit = sftest_now_ms() + SFTEST_HANG_MS;
   sftest_job_signal(&part->process, 0, SIGKILL);
-  sftest_job_wait(&part->process, sftest_limit_ms(10000));
+  sftest_job_wait(&part->process);
   sftest_job_expect_signal(&part->process, 0, SIGKILL);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, part->rank, 0) > 0)
     ck_assert_int_lt(sftest_now_ms(), limit);
@@ -116,11 +116,11 @@ static void die(scene_t *scene, part_t *part)
 static void expect(part_t *part, bool joined, sf_status_t status)
 {
   char note[SFTEST_NOTE_BYTES];
-  int64_t limit = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t limit = sftest_now_ms() + SFTEST_HANG_MS;
   while (atomic_load(&part->told->status) == 1)
     ck_assert_int_lt(sftest_now_ms(), limit);
   memcpy(note, part->process.notes[0], sizeof note);
-  sftest_job_end_well(&part->process, sftest_limit_ms(10000));
+  sftest_job_end_well(&part->process);
   ck_assert_msg(atomic_load(&part->told->status) == (int)status && atomic_load(&part->told->joined) == joined,
                 "rank %d of %d: %s", part->rank, part->size, note);
 }

@@ -18,7 +18,6 @@
 #define SCENES 2
 #define ROUNDS 24
 #define AT_ONCE 6 /* more than there are slots */
-#define JOB_MS 60000
 #define THICK 200 /* so that messages are large */
 #define UNIT_BYTES_MAX (48 * THICK)
 
@@ -263,7 +262,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes, uint64_t job_se
   int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
   sftest_places_random(places, size, nnodes, &placing);
   sftest_job_start_over(&job, nodes, places, size, be_random, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(JOB_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
 }
 

@@ -317,7 +317,7 @@ START_TEST(kills)
     sftest_use_seed(doom.seed);
     sftest_places_cyclic(places, RANKS, _i);
     sftest_job_start_over(&job, cluster.nodes, places, RANKS, live_and_die, &doom);
-    sftest_job_wait(&job, sftest_limit_ms(10000));
+    sftest_job_wait(&job);
     sftest_job_expect_all_but(&job, doom.victim);
   }
   sftest_cluster_warm(&cluster); /* still serves */
@@ -358,7 +358,7 @@ START_TEST(killed_holder)
   sftest_cluster_start(&cluster, 1);
   sftest_places_cyclic(places, RANKS, 1);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, hold_locks_and_die, NULL);
-  sftest_job_wait(&job, sftest_limit_ms(10000));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_cluster_stop(&cluster);
 }

@@ -353,7 +353,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes)
   sftest_use_seed(seed);
   sftest_places_choose(places, size, nnodes, &random);
   sftest_job_start_over(&job, nodes, places, size, run_cases, &seed);
-  sftest_job_wait(&job, sftest_limit_ms(30000));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
 }
 

@@ -9,7 +9,6 @@
 #include "tests/unit/runner.h"
 
 #define RANKS 4
-#define LIMIT_MS 20000
 
 typedef struct scene {
   _Atomic int32_t nready;
@@ -97,7 +96,7 @@ START_TEST(arrays)
   kill(cluster.nodes[1].pid, SIGSTOP);
   scene->stopped = true;
   sftest_await(&scene->nready, 2 * RANKS);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   do { /* it reads shared memory, where arrays are not, if the daemon does not answer in time */
     sftest_sfctl_start(&run, socket, WORDS("stuck", "--threshold", "0.2", "--timeout", "3"), NULL);
     sftest_sfctl_finish(&run);
@@ -107,7 +106,7 @@ START_TEST(arrays)
   sftest_expect_in(sftest_sfctl_out, "rank 1 of job ");
   sftest_expect_in(sftest_sfctl_out, "node 0) waits for a flush from node 1: 1 request on the array of graph ");
   scene->over = true;
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
   sftest_sfctl(socket, WORDS("arrays"), 0);
   sftest_expect_in(sftest_sfctl_out, "no arrays");

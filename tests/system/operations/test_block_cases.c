@@ -13,7 +13,6 @@
 
 #define RANKS 4
 #define NEIGHBOURS_MAX 12
-#define LIMIT_MS 20000
 
 typedef struct scene {
   size_t bytes;
@@ -321,7 +320,7 @@ START_TEST(test_death)
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_start(&node, NULL);
   sftest_job_start(&job, &node, 3, run_death, scene);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);

@@ -13,7 +13,6 @@
 #define AHEAD 24    /* operations: see client/engine/eager.h; and over nodes: */
 #define AHEAD_OVER_NODES 8
 #define ROUNDS_AHEAD 9
-#define LIMIT_MS 20000
 
 typedef enum call { BCAST, REDUCE } call_t;
 

@@ -10,7 +10,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 60000
 #define NODES 2
 #define N 1000
 #define GRAPHS 500
@@ -26,7 +25,7 @@ static void run(sftest_rank_fn_t run_rank, int32_t size, void *argument)
   static const int32_t places[] = {0, 1};
   sftest_job_t job;
   sftest_job_start_over(&job, cluster.nodes, places, size, run_rank, argument);
-  sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(&job);
   sftest_job_expect_all(&job);
 }
 
@@ -146,7 +145,7 @@ START_TEST(descriptors)
     for (int node = 0; node < NODES; node++)
       sftest_expect_serving(&cluster.nodes[node]);
     shared->served = 1;
-    sftest_job_wait(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_wait(&job);
     sftest_job_expect_all(&job);
   }
   sftest_cluster_stop(&cluster);

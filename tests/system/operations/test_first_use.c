@@ -12,7 +12,6 @@
 
 #define RANKS 3
 #define UNITS SFTEST_DEVICE_RING_UNITS
-#define LIMIT_MS 20000
 
 typedef enum use {
   MULTI,
@@ -136,7 +135,7 @@ START_TEST(test_late)
   if (scene->use != LEAF_RANKS || placement > 0) {
     sftest_job_start_over(&job, loop.nodes, placements[placement], RANKS,
                           scene->use < HOST_USES ? use_host_late : use_device_late, scene);
-    sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+    sftest_job_end_well(&job);
   }
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);

@@ -73,7 +73,7 @@ static found_t run_ranks(const sftest_node_t nodes[], int32_t nnodes, int32_t si
   long before_kib = sftest_node_resident_kib(&nodes[0]);
   sftest_places_cyclic(places, size, nnodes);
   sftest_job_start_over(&job, nodes, places, size, work_as_one_of_many, shared);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(60000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (atomic_load(&shared->ready) < size) {
     ck_assert_msg(!sftest_job_poll(&job) && sftest_now_ms() < until, "%d of %d ranks are ready",
                   atomic_load(&shared->ready), size);
@@ -81,7 +81,7 @@ static found_t run_ranks(const sftest_node_t nodes[], int32_t nnodes, int32_t si
   }
   found = (found_t){sftest_node_resident_kib(&nodes[0]) - before_kib, shared->most_kib};
   atomic_store(&shared->go, 1);
-  sftest_job_end_well(&job, sftest_limit_ms(60000));
+  sftest_job_end_well(&job);
   sftest_shared_free(shared, sizeof *shared);
   return found;
 }

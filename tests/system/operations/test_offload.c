@@ -95,7 +95,7 @@ typedef struct scene {
 static void wait_for_values(sftest_rank_t *self, const int64_t *data, const int64_t *expected, int64_t n)
 {
   scene_t *scene = self->argument;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   for (int64_t i = 0; i < n; i++)
     while (__atomic_load_n(&data[i], __ATOMIC_RELAXED) != expected[i]) {
       SFTEST_REQUIRE(self, sftest_now_ms() < until);
@@ -112,7 +112,7 @@ static void wait_for_values(sftest_rank_t *self, const int64_t *data, const int6
  * they do after the values have arrived. */
 static void wait_for_workers(sftest_rank_t *self, sf_context_t *context)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   for (uint32_t i = 0; i < SFSHM_CLAIMS; i++) {
     uint64_t word;
     while ((word = atomic_load(&sfc_claim_pool_at(&context->claims, i)->word), sfshm_claim_ticket(word) != 0) &&
@@ -134,7 +134,7 @@ static void expect_done_at_once(sftest_rank_t *self, sf_request_t **request)
 static void expect_done_soon(sftest_rank_t *self, sf_request_t **request)
 {
   bool done = false;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (SFTEST_OK(self, sf_test(request, &done)), !done) {
     SFTEST_REQUIRE(self, sftest_now_ms() < until);
     sftest_sleep_ms(1);
@@ -179,7 +179,7 @@ static int without_calls(sftest_rank_t *self)
     wait_for_workers(self, context);
     expect_done_at_once(self, &request);
   } else if (self->rank == 0) {
-    int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+    int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
     while (!scene->waited && sftest_now_ms() < until)
       sftest_sleep_ms(1);
     SFTEST_REQUIRE(self, scene->waited);

@@ -134,7 +134,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *
   int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
   sftest_places_choose(places, size, nnodes, &random);
   sftest_job_start_over(&job, nodes, places, size, run_cases, &job_sizes);
-  sftest_job_end_well(&job, sftest_limit_ms(30000));
+  sftest_job_end_well(&job);
 }
 
 /* Jobs until the time is over; one, if a seed is given. cluster: lets go of what each has used; or NULL. */

@@ -19,8 +19,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define PATIENCE_MS 10000
-
 typedef struct manager {
   sftest_node_t node;
   char notify_path[96];
@@ -94,7 +92,7 @@ static void expect_told(const char *line)
 {
   char message[512] = "\n", wanted[128];
   struct pollfd ready = {.fd = manager.notify_fd, .events = POLLIN};
-  ck_assert_msg(poll(&ready, 1, (int)sftest_limit_ms(PATIENCE_MS)) == 1, "sfd does not say %s", line);
+  ck_assert_msg(poll(&ready, 1, SFTEST_HANG_MS) == 1, "sfd does not say %s", line);
   ssize_t length = recv(manager.notify_fd, message + 1, sizeof message - 3, 0);
   ck_assert_int_gt(length, 0);
   strcpy(message + 1 + length, "\n");
@@ -159,7 +157,7 @@ START_TEST(nobody_is_lost_in_between)
   sftest_sleep_ms(100);
   ck_assert(!sftest_job_poll(&job));
   start_sfd(NULL);
-  sftest_job_end_well(&job, sftest_limit_ms(PATIENCE_MS));
+  sftest_job_end_well(&job);
   kill(manager.node.pid, SIGTERM);
   expect_end();
 }

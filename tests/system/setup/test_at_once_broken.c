@@ -294,7 +294,7 @@ START_TEST(one_dies)
   sftest_node_start(&node, NULL);
   int fds = sftest_node_rest(&node, 0);
   sftest_job_start(&job, &node, SFTEST_CROSSED_RANKS, see_one_die, step);
-  sftest_job_wait(&job, sftest_limit_ms(20000));
+  sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, BY_HAND);
   sftest_expect_serving(&node);
   sftest_node_settle(&node, fds);

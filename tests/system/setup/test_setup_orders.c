@@ -89,7 +89,7 @@ static void run_held(int32_t from, uint64_t nmessages, sftest_rank_fn_t run)
   while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_QUEUED, from, 1 - from) < nmessages)
     usleep(1000);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, from, 1 - from);
-  sftest_job_end_well(&job, sftest_limit_ms(20000));
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(shared, sizeof *shared);
 }

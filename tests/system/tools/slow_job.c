@@ -51,7 +51,7 @@ void sftest_slow_await_rounds(int32_t n)
 void sftest_slow_end(void)
 {
   sftest_slow->over = true;
-  sftest_job_end_well(&sftest_slow_job, sftest_limit_ms(SFTEST_SLOW_LIMIT_MS));
+  sftest_job_end_well(&sftest_slow_job);
   sftest_shared_free(sftest_slow, sizeof *sftest_slow);
   sftest_cluster_stop(&sftest_slow_cluster);
 }

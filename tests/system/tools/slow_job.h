@@ -9,7 +9,6 @@
 
 #define SFTEST_SLOW_RANKS 8
 #define SFTEST_CULPRIT 5
-#define SFTEST_SLOW_LIMIT_MS 30000
 
 typedef struct sftest_slow {
   _Atomic int32_t rounds[SFTEST_SLOW_RANKS];

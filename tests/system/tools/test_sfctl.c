@@ -10,8 +10,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
-
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
 
@@ -81,7 +79,7 @@ static void start_job(sftest_job_t *job, const sftest_node_t *node, sftest_rank_
 static void end_job(sftest_job_t *job, scene_t *scene)
 {
   scene->over = true;
-  sftest_job_wait(job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_wait(job);
 }
 
 static void look_at_status(const sftest_node_t *node)

@@ -11,7 +11,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define RANKS 4
 #define UNITS 10
 
@@ -137,7 +136,7 @@ static void kill_over(int32_t nnodes)
   sftest_expect_in(err, "no job \"nobody\" is known here");
   sftest_sfctl(cluster.nodes[nnodes - 1].socket, WORDS("kill", job.name), 0);
   sftest_expect_in(out, "of 4 ranks killed\n");
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -171,7 +170,7 @@ START_TEST(shutdown_is_orderly)
   sftest_sfctl(node.socket, WORDS("shutdown", "--force"), 0);
   ck_assert_str_eq(out, "ends; 1 job is lost\n");
   expect_end(&node);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_sfctl(node.socket, WORDS("status"), 3);
   sftest_node_launch(&node, NULL); /* the socket is free */
   sftest_sfctl(node.socket, WORDS("shutdown", "--json"), 0);

@@ -13,7 +13,6 @@
 #include "tests/unit/runner.h"
 #include "tools/sfctl/connection.h"
 
-#define LIMIT_MS 20000
 #define NODES 2
 #define RANKS 4
 #define UNITS 100 /* roots of each rank, all of which all others want */
@@ -276,7 +275,7 @@ START_TEST(a_job_over_two_nodes)
   expect_doctor(&cluster.nodes[1], 1, ": the channel is open, but node 0: it has not answered within ");
   kill(cluster.nodes[0].pid, SIGCONT);
   scene->over = true;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
@@ -345,7 +344,7 @@ START_TEST(a_peer_that_does_not_answer)
   expect_doctor(&cluster.nodes[0], 1, "problem  fabric      tcp, node 0 of 2: no answer from node 1 (tcp ");
   kill(cluster.nodes[1].pid, SIGCONT);
   for (int i = 0; i < n; i++) {
-    sftest_job_end_well(&jobs[i], sftest_limit_ms(LIMIT_MS));
+    sftest_job_end_well(&jobs[i]);
   }
   sftest_cluster_stop(&cluster);
 }
@@ -381,7 +380,7 @@ static void ask_to_kill(const sftest_cluster_t *cluster, size_t length, sf_statu
   Sfproto__Control control = SFPROTO__CONTROL__INIT;
   char *name = calloc(1, length + 1);
   memset(name, 'x', length);
-  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, sftest_limit_ms(5000), &connection), SF_OK);
+  ck_assert_int_eq(sfctl_connect(cluster->nodes[0].socket, SFTEST_HANG_MS, &connection), SF_OK);
   connection.target = (sfctl_target_t){.named = true, .node = 1};
   control.action = SFPROTO__CONTROL__ACTION__KILL;
   control.job = name;
@@ -404,7 +403,7 @@ START_TEST(questions_that_do_not_fit_into_a_message)
   ask_to_kill(&cluster, 5000, SF_ERR_LIMIT);
   ask_to_kill(&cluster, SFPROTO_MAX_LENGTH - 26, SF_ERR_LIMIT);
   scene->over = true;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }

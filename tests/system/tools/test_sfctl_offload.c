@@ -47,7 +47,7 @@ static int exchange_and_stay(sftest_rank_t *self)
 static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meeting)
 {
   sftest_job_start(job, node, 2, exchange_and_stay, meeting);
-  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (meeting->ndone < 2 && sftest_now_ms() < until)
     sftest_sleep_ms(5);
   ck_assert_int_eq(meeting->ndone, 2);
@@ -57,7 +57,7 @@ static void look(const sftest_node_t *node, sftest_job_t *job, meeting_t *meetin
 /* Until the daemon has counted what its workers copied, which it does after they have told the ranks. */
 static void await_counts(const sftest_node_t *node)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(20000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while ((sftest_sfctl_number("\"rank\":0,", "offloaded_bytes") == 0 ||
           sftest_sfctl_number("\"rank\":1,", "offloaded_bytes") == 0) &&
          sftest_now_ms() < until)
@@ -67,7 +67,7 @@ static void await_counts(const sftest_node_t *node)
 static void finish(sftest_job_t *job, meeting_t *meeting)
 {
   meeting->over = true;
-  sftest_job_end_well(job, sftest_limit_ms(20000));
+  sftest_job_end_well(job);
   sftest_shared_free(meeting, sizeof *meeting);
 }
 

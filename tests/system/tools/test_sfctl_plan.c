@@ -11,7 +11,6 @@
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
-#define LIMIT_MS 20000
 #define NODES 2
 #define RANKS 8
 #define ROWS 331 /* of no multiple */
@@ -231,7 +230,7 @@ START_TEST(a_matrix_on_two_nodes)
   ck_assert_uint_eq(after.messages - before.messages, pair.within_messages * (BCASTS + REDUCES));
   ck_assert_uint_eq(after.bytes - before.bytes, pair.within_values * sizeof(double) * (BCASTS + REDUCES));
   scene->looked = ROUNDS;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }

@@ -166,7 +166,7 @@ static bool read_terminal(terminal_t *terminal)
 /* Waits until the text comes, after what has been waited for before. */
 static void await_text(terminal_t *terminal, const char *text)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   const char *found = NULL;
   while ((found = strstr(terminal->seen + terminal->looked, text)) == NULL && sftest_now_ms() < until)
     if (!read_terminal(terminal))
@@ -185,7 +185,7 @@ static void press(terminal_t *terminal, const char *keys)
 static void expect_end(terminal_t *terminal, int code)
 {
   int status = 0;
-  int64_t until = sftest_now_ms() + sftest_limit_ms(10000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (waitpid(terminal->pid, &status, WNOHANG) == 0) {
     if (sftest_now_ms() > until)
       kill(terminal->pid, SIGKILL);

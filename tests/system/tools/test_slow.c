@@ -166,7 +166,7 @@ static uint64_t number_of(int32_t rank, const char *member)
 /* Until something is stuck, and the text is in what is said of it. */
 static void await_stuck(const char *wanted)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(SFTEST_SLOW_LIMIT_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   sftest_sfctl_t run;
   do {
     sftest_sfctl_start(&run, sftest_slow_cluster.nodes[0].socket, WORDS("stuck", "--threshold", "0.2"), NULL);

@@ -15,7 +15,6 @@
 #define STOPPED 2
 #define THRESHOLD "0.5"
 #define THRESHOLD_MS 500
-#define LIMIT_MS 30000
 
 typedef struct scene {
   _Atomic int32_t done[RANKS]; /* exchanges */
@@ -70,7 +69,7 @@ static void begin(int32_t nnodes, const int32_t places[], const char *log_level)
 static void end(void)
 {
   sftest_job_signal(&job, STOPPED, SIGCONT);
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
@@ -108,7 +107,7 @@ static void ask(const char *socket, bool json)
 /* Asks node 0, whose daemon serves, until it has answered in time. */
 static void ask_with(const char *const words[], int code)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(LIMIT_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   sftest_sfctl_t run;
   do {
     sftest_sfctl_start(&run, cluster.nodes[0].socket, words, NULL);
@@ -257,7 +256,7 @@ START_TEST(behind_the_turn)
   snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
   sftest_expect_in(out, wanted);
   scene->go_on = true;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
@@ -294,7 +293,7 @@ START_TEST(in_set_up)
   sftest_expect_in(out, "ranks wait in calls that others have to make, too:\n");
   ck_assert_msg(sftest_count_lines(out) == 2 + RANKS, "%s", out);
   scene->go_on = true;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
@@ -330,7 +329,7 @@ START_TEST(in_init)
   snprintf(wanted, sizeof wanted, "of job %s 1 of %d ranks are not known: rank %d\n", job.name, RANKS, STOPPED);
   sftest_expect_in(out, wanted);
   scene->go_on = true;
-  sftest_job_end_well(&job, sftest_limit_ms(LIMIT_MS));
+  sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }

@@ -1,7 +1,6 @@
 /* Index lists that consist of runs, and some that only look so: packed, unpacked and scattered values are those of
  * single moves. */
 #include <string.h>
-#include <time.h>
 
 #include "shm/kernels/kernels.h"
 #include "tests/unit/runner.h"
@@ -45,7 +44,7 @@ static int64_t choose_indices(int64_t wanted)
 START_TEST(runs)
 {
   static const int64_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 32, 40};
-  seed = sftest_seed((unsigned)time(NULL));
+  seed = sftest_seed(20261101);
   state = seed;
   for (int round = 0; round < ROUNDS; round++) {
     size_t size = (size_t)sizes[below(sizeof sizes / sizeof sizes[0])];
@@ -74,7 +73,7 @@ END_TEST
 START_TEST(scattered)
 {
   static const int64_t sizes[] = {1, 4, 8, 24, 40};
-  seed = sftest_seed((unsigned)time(NULL));
+  seed = sftest_seed(20261101);
   state = seed;
   for (int round = 0; round < ROUNDS; round++) {
     size_t size = (size_t)sizes[below(sizeof sizes / sizeof sizes[0])];

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -180,7 +179,7 @@ static void make_bytes(uint64_t *state, unsigned char bytes[], size_t n)
 
 START_TEST(random_strings)
 {
-  uint64_t state = sftest_seed((unsigned)time(NULL));
+  uint64_t state = sftest_seed(20261103);
   for (int round = 0; round < 3000; round++) {
     unsigned char bytes[33];
     make_bytes(&state, bytes, sftest_random(&state) % 32);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "shm/base/error.h"
@@ -111,7 +110,7 @@ static void compare(const sfctl_stencil_t *stencil)
 
 START_TEST(stencils)
 {
-  seed = sftest_seed((unsigned)time(NULL));
+  seed = sftest_seed(20261104);
   state = seed;
   for (int i = 0; i < 30; i++) {
     sfctl_options_t options = {.nodes = below(4) + 1,
