@@ -4,12 +4,13 @@
 #   make demo       watch a parallel solver work; MATRIX=FILE.mtx gives it a matrix, DEMO_ARGS further arguments, NODES=2
 #                   spreads it over two daemons, neighbouring ranks on different ones
 #   make check      build and run the tests; TESTS="build/tests/unit/test_x ..." runs some of them
+#   make check-all  all tests, those too that take long, with random input, and with each sanitizer
 #   make check-gpu  the tests of device memory on the CUDA driver and device that are here, figures, and the tests again
 #                   under compute-sanitizer if it is there; PARTS="tests results sanitizer": some of these
 #   make gpu-bundle     what that needs, for another machine with a driver, in one archive: gpu-bundle/run there
 #   make check-gpu-dry  the same, as far as it goes, on a stand-in for the driver
 #   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; of MPI parts
-#                   what MPI programs preload
+#                   what MPI programs preload; LEVEL=all: not only those that each change runs
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
@@ -194,7 +195,7 @@ tools_library := $(BUILD)/libsftools.a
 help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)/libsftest-fabric.a
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
-.PHONY: all pictures examples demo check check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
+.PHONY: all pictures examples demo check check-all check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
 	asan-programs tsan-programs test-programs run-tests run-fuzz FORCE
 
 all: $(tools) $(client_library) $(adapter_library) $(shared_libraries) $(mpi_plugin) $(munge_plugin) $(cuda_plugin) $(async_cg) $(petsc_library) \

@@ -46,6 +46,10 @@ include tests/neighbors/neighbors.mk
 check: deps
 	@$(SUBMAKE) run-tests
 
+# All that there is, with other random input each time, and with the sanitizers.
+check-all: deps
+	@LEVEL=all TEST_SEED=random .ci/run
+
 # All that uses the device, the figures, and all again under the device's own sanitizer: parts of tests/gpu/check.
 GPU_TESTS = $(addprefix $(BUILD)/tests/,$(shell tests/gpu/check --list))
 check-gpu: deps
@@ -89,14 +93,19 @@ asan asan-programs: deps
 tsan tsan-programs: deps
 	@$(SUBMAKE) BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS='-O1 -g1' $(target)
 
-# What make check runs. Models and the sanitizers have nothing to say to each other; nor have the thread sanitizer, which
-# makes them thirty times slower, and tests with one thread.
-with_one_thread := $(fuzzers) $(filter $(BUILD)/tests/unit/shm/test_kernels%,$(tests))
-TESTS = $(filter-out $(if $(findstring thread,$(SANITIZE)),$(with_one_thread)),$(tests) $(fuzzers)) $(if $(SANITIZE),,$(wildcard tests/model/*.pml)) $(wildcard tests/system/*/test_*.sh)
+# What LEVEL says, "check" or "all", unless TESTS is given: tests/select.
+LEVEL ?= check
+ALL_TESTS = $(tests) $(fuzzers) $(wildcard tests/model/*.pml) $(wildcard tests/system/*/test_*.sh)
+TESTS = $(shell BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' tests/select $(LEVEL) $(ALL_TESTS))
 
-test-programs: all $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
+thread_notes := $(if $(SANITIZE),,$(BUILD)/tests/libsftest_threads.so)
+$(thread_notes): tests/threads.c $(BUILD)/compile.stamp
+	@mkdir -p $(@D)
+	$(call show,LINK)$(CC) $(COMPILE_FLAGS) -shared -o $@ $<
+
+test-programs: all $(thread_notes) $(tests) $(mpi_tests) $(neighbor_tests) $(petsc_tests) $(petsc_bench) $(fuzzers) $(fake_cuda) $(real_cuda)
 run-tests: test-programs
-	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' tests/run $(TESTS)
+	@BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' CC='$(CC)' SFTEST_LEVEL=$(LEVEL) tests/run $(TESTS)
 
 # Beside a second MPI, too, if it is installed.
 bench: deps

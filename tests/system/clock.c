@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,6 +84,12 @@ int sftest_scale(int iterations)
 {
   int slowdown = SLOWDOWN * slowdown_here();
   return iterations > slowdown ? iterations / slowdown : 1;
+}
+
+bool sftest_is_thorough(void)
+{
+  const char *level = getenv("SFTEST_LEVEL");
+  return level != NULL && strcmp(level, "all") == 0;
 }
 
 bool sftest_is_chosen(int number)

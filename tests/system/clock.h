@@ -33,6 +33,9 @@ bool sftest_is_sanitized(void);
 int sftest_scale(int iterations);
 int64_t sftest_limit_ms(int64_t ms);
 
+/* Whether this is make check-all, which tries many times as much. */
+bool sftest_is_thorough(void);
+
 /* Whether to try a case of a long list: always, but of a build with a sanitizer only a third, chosen at random. */
 bool sftest_is_chosen(int number);
 
