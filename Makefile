@@ -9,8 +9,7 @@
 #                   under compute-sanitizer if it is there; PARTS="tests results sanitizer": some of these
 #   make gpu-bundle     what that needs, for another machine with a driver, in one archive: gpu-bundle/run there
 #   make check-gpu-dry  the same, as far as it goes, on a stand-in for the driver
-#   make asan tsan  the tests under the address and undefined-behaviour, or the thread sanitizer; of MPI parts
-#                   what MPI programs preload; LEVEL=all: not only those that each change runs
+#   make asan tsan  tests under the address and undefined-behaviour, or the thread sanitizer; LEVEL=all: all of them
 #   make bench      measure, and compare with the targets
 #   make bench-counters  what counters cost: instructions (by valgrind, if there) and time beside a build without them
 #   make fuzz       fuzz with clang's libFuzzer, FUZZ_SECONDS for each target
@@ -43,8 +42,7 @@ FUZZ_SECONDS = 60
 ifeq ($(origin CC),default)
 CC = gcc
 endif
-# A clone in another folder finds what was compiled in this one: debug information does not name the folder.
-CCACHE := $(shell command -v ccache)
+CCACHE := $(shell command -v ccache)# debug information names no folder, so that clones share what was compiled
 
 VERSION := $(shell sed -n 's/^.define SF_VERSION_[A-Z]* //p' client/include/sf/sf.h | paste -sd.)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
@@ -347,7 +345,6 @@ $(cuda_plugin): $(cuda_objects) $(call objects,shm/base/error.c shm/edges/patter
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=shm/cuda/libsf_cuda.map \
 		$(if $(SANITIZE),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(CUDA_LIBS)
 
-# Starts only where there is a driver, or the stand-in for it.
 $(async_cg): $(async_cg_objects) $(client_library) $(BUILD)/link.stamp
 	@mkdir -p $(@D)
 	$(call show,LINK)$(CC) $(LINK_FLAGS) -o $@ $(filter %.o %.a,$^) $(CLIENT_LIBS) $(CUDA_LIBS)
