@@ -101,7 +101,6 @@ int scene_main(const char *name, const part_t parts[])
   Suite *suite = suite_create(name);
   TCase *cases = tcase_create("properties");
   all_parts = parts;
-  tcase_set_timeout(cases, 240);
   tcase_add_test(cases, on_one_node);
   tcase_add_test(cases, over_nodes);
   suite_add_tcase(suite, cases);

@@ -135,7 +135,6 @@ int main(void)
 {
   Suite *suite = suite_create("streams that are full");
   TCase *tests = tcase_create("depth");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_ahead, 0, 2);
   tcase_add_loop_test(tests, test_crossing, 0, 2);
   suite_add_tcase(suite, tests);

@@ -364,7 +364,6 @@ int main(void)
   Suite *suite = suite_create("streams over MPI");
   TCase *tests = tcase_create("streams");
   const char *lacks = sftest_mpi_cluster_lacks();
-  tcase_set_timeout(tests, 120);
   tcase_add_test(tests, test_loop);
   if (lacks != NULL) {
     printf("part skipped: %s\n", lacks);

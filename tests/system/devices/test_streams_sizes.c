@@ -151,7 +151,6 @@ int main(void)
 {
   Suite *suite = suite_create("sizes of messages of streams");
   TCase *tests = tcase_create("sizes");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_ahead, 0, 2);
   suite_add_tcase(suite, tests);
   return sftest_device_run(suite);

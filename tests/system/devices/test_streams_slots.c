@@ -398,7 +398,6 @@ int main(void)
 {
   Suite *suite = suite_create("slots of streams on devices");
   TCase *tests = tcase_create("slots");
-  tcase_set_timeout(tests, 30);
   tcase_add_loop_test(tests, test_ways, 0, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL);
   tcase_add_test(tests, test_moved);
   tcase_add_loop_test(tests, test_mixed, 0, 2);

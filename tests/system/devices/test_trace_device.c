@@ -233,7 +233,6 @@ int main(void)
 {
   Suite *suite = suite_create("traces of devices");
   TCase *tests = tcase_create("device");
-  tcase_set_timeout(tests, 60);
   tcase_add_checked_fixture(tests, start, stop);
   tcase_add_loop_test(tests, streams, 0, 2);
   tcase_add_test(tests, within_a_rank);

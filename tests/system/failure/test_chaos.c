@@ -132,7 +132,6 @@ static Suite *chaos_suite(void)
 {
   Suite *suite = suite_create("chaos");
   TCase *jobs = tcase_create("jobs");
-  tcase_set_timeout(jobs, getenv("SFTEST_ROUNDS") != NULL ? 0 : 120);
   tcase_add_test(jobs, jobs_in_chaos);
   suite_add_tcase(suite, jobs);
   return suite;

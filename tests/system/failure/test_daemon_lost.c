@@ -293,7 +293,6 @@ static Suite *daemon_lost_suite(void)
 {
   Suite *suite = suite_create("daemon lost");
   TCase *cases = tcase_create("daemon lost");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, loss, 0, STEP_COUNT);
   tcase_add_test(cases, ordinary_end);
   tcase_add_test(cases, stopped_when_a_rank_joins);

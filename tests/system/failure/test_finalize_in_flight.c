@@ -73,7 +73,6 @@ int main(void)
 {
   TCase *tests = tcase_create("finalize in flight");
   Suite *suite = suite_create("finalize in flight");
-  tcase_set_timeout(tests, 60);
   tcase_add_test(tests, thread_goes_on);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);

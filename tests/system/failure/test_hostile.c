@@ -141,7 +141,6 @@ static Suite *hostile_suite(void)
 {
   Suite *suite = suite_create("hostile");
   TCase *cases = tcase_create("hostile");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, alone, 0, NKINDS);
   tcase_add_test(cases, together);
   tcase_add_test(cases, elsewhere);

@@ -399,7 +399,6 @@ static Suite *kill_suite(void)
 {
   Suite *suite = suite_create("kill");
   TCase *cases = tcase_create("kill");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, death, 0, STEP_COUNT);
   suite_add_tcase(suite, cases);
   return suite;

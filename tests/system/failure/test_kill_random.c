@@ -65,7 +65,6 @@ static Suite *kill_suite(void)
 {
   Suite *suite = suite_create("random kills");
   TCase *cases = tcase_create("random kills");
-  tcase_set_timeout(cases, 180);
   tcase_add_test(cases, kills);
   suite_add_tcase(suite, cases);
   return suite;

@@ -312,7 +312,6 @@ END_TEST
 static void add_case(Suite *suite, const char *name, const TTest *test, int n)
 {
   TCase *cases = tcase_create(name);
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, test, 0, n);
   suite_add_tcase(suite, cases);
 }

@@ -331,7 +331,6 @@ int main(void)
 {
   Suite *suite = suite_create("daemons and ranks without memory");
   TCase *tests = tcase_create("told");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_told, 0, START);
   tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
   tcase_add_loop_test(tests, test_trunks, 0, RANKS + 2);

@@ -419,13 +419,11 @@ static Suite *shortage_suite(void)
 {
   Suite *suite = suite_create("shortage");
   TCase *clients = tcase_create("clients"), *nodes = tcase_create("nodes");
-  tcase_set_timeout(clients, 60);
   tcase_add_test(clients, answer_not_taken);
   tcase_add_loop_test(clients, request_not_sent, 0, 2);
   tcase_add_test(clients, destruction_not_sent);
   tcase_add_test(clients, alert_not_taken);
   suite_add_tcase(suite, clients);
-  tcase_set_timeout(nodes, 60);
   tcase_add_checked_fixture(nodes, start_two, stop);
   tcase_add_loop_test(nodes, map_not_made, 0, 2);
   tcase_add_test(nodes, list_not_sent);

@@ -149,7 +149,6 @@ static Suite *strangers_suite(void)
 {
   Suite *suite = suite_create("strangers");
   TCase *cases = tcase_create("strangers");
-  tcase_set_timeout(cases, 60);
   tcase_add_loop_test(cases, of_the_same_user, 1, 4);
   if (getuid() == 0) {
     tcase_add_test(cases, of_another_user);

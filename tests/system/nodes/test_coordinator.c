@@ -259,7 +259,6 @@ static Suite *suite(void)
 {
   Suite *suite = suite_create("coordinators");
   TCase *cases = tcase_create("coordinators");
-  tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
   tcase_add_test(cases, a_job_on_one_node_needs_no_coordinator);
   tcase_add_test(cases, another_node_takes_the_place_of_a_lost_coordinator);

@@ -253,7 +253,6 @@ static Suite *suite(void)
 {
   Suite *suite = suite_create("nodes: links to the coordinator");
   TCase *cases = tcase_create("coordinators");
-  tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
   tcase_add_loop_test(cases, a_job_outlives_links_of_its_coordinator, 0, 2);
   tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);

@@ -367,7 +367,6 @@ int main(void)
   Suite *suite = suite_create("operations of the host on devices over nodes");
   TCase *tests = tcase_create("hosts");
   const char *lacks = sftest_mpi_cluster_lacks();
-  tcase_set_timeout(tests, 180);
   tcase_add_test(tests, test_loop);
   if (lacks != NULL) {
     printf("part skipped: %s\n", lacks);

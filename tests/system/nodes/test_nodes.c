@@ -270,12 +270,10 @@ static Suite *nodes_suite(void)
 {
   Suite *suite = suite_create("nodes");
   TCase *two = tcase_create("two nodes"), *four = tcase_create("four nodes");
-  tcase_set_timeout(two, 120);
   tcase_add_checked_fixture(two, start_two, stop);
   tcase_add_test(two, counts);
   tcase_add_test(two, far_roots);
   suite_add_tcase(suite, two);
-  tcase_set_timeout(four, 120);
   tcase_add_checked_fixture(four, start_four, stop);
   tcase_add_test(four, counts_over_four);
   tcase_add_test(four, repeats);

@@ -213,8 +213,6 @@ int main(void)
   TCase *two = tcase_create("two nodes"), *three = tcase_create("three nodes");
   tcase_add_checked_fixture(two, start_two, stop);
   tcase_add_checked_fixture(three, start_three, stop);
-  tcase_set_timeout(two, 60);
-  tcase_set_timeout(three, 60);
   tcase_add_test(two, counts);
   tcase_add_test(two, uneven_sides);
   tcase_add_loop_test(two, wrong_requests, 0, 3);

@@ -316,8 +316,6 @@ int main(void)
   TCase *two = tcase_create("two nodes"), *three = tcase_create("three nodes");
   tcase_add_checked_fixture(two, start_two, stop);
   tcase_add_checked_fixture(three, start_three, stop);
-  tcase_set_timeout(two, 180);
-  tcase_set_timeout(three, 180);
   tcase_add_test(two, random_graphs);
   tcase_add_test(two, long_blocks);
   tcase_add_test(two, mismatch);

@@ -255,7 +255,6 @@ static Suite *cut_suite(void)
 {
   Suite *suite = suite_create("cut links");
   TCase *cases = tcase_create("cut links");
-  tcase_set_timeout(cases, 900);
   tcase_add_unchecked_fixture(cases, make_hosts, end_hosts);
   tcase_add_test(cases, cuts);
   tcase_add_test(cases, interruptions);

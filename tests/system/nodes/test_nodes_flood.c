@@ -134,7 +134,6 @@ int main(void)
 {
   Suite *suite = suite_create("floods between nodes");
   TCase *tests = tcase_create("floods");
-  tcase_set_timeout(tests, 120);
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, joining_without_end);
   tcase_add_test(tests, many_ranks_that_can_not_start);

@@ -99,7 +99,6 @@ int main(void)
 {
   Suite *suite = suite_create("forged messages between nodes");
   TCase *tests = tcase_create("forged");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_forged, 2, RANKS + 1);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);

@@ -139,7 +139,6 @@ static Suite *kill_suite(void)
 {
   Suite *suite = suite_create("kills over nodes");
   TCase *cases = tcase_create("kills over nodes");
-  tcase_set_timeout(cases, 600);
   tcase_add_test(cases, kills);
   tcase_add_test(cases, kills_over_loop);
   tcase_add_test(cases, kills_over_mpi);

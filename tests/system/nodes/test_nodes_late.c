@@ -103,7 +103,6 @@ static Suite *suite(void)
 {
   Suite *suite = suite_create("late ranks");
   TCase *cases = tcase_create("late ranks");
-  tcase_set_timeout(cases, 90);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
   tcase_add_loop_test(cases, ranks_that_come_late_get_the_error, 0, 2);
   suite_add_tcase(suite, cases);

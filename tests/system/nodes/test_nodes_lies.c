@@ -162,7 +162,6 @@ int main(void)
 {
   Suite *suite = suite_create("lies between nodes");
   TCase *tests = tcase_create("lies");
-  tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, what_can_not_be, 0, LIES);
   tcase_add_test(tests, anything);
   suite_add_tcase(suite, tests);

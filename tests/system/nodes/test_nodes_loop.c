@@ -371,7 +371,6 @@ static Suite *nodes_loop_suite(void)
   tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
   tcase_add_test(tcase, cut_links);
   tcase_add_test(tcase, too_many_ranks);
-  tcase_set_timeout(tcase, 120);
   suite_add_tcase(suite, tcase);
   return suite;
 }

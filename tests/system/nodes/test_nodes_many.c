@@ -187,7 +187,6 @@ static Suite *nodes_suite(void)
 {
   Suite *suite = suite_create("nodes: many at a time");
   TCase *four = tcase_create("four nodes");
-  tcase_set_timeout(four, 120);
   tcase_add_checked_fixture(four, start_four, stop);
   tcase_add_test(four, many_in_flight);
   tcase_add_test(four, jobs_at_once);

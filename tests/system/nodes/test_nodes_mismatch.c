@@ -146,7 +146,6 @@ static Suite *mismatch_suite(void)
 {
   Suite *suite = suite_create("mismatch over nodes");
   TCase *cases = tcase_create("mismatch over nodes");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, noticed, 0, (int)NMISMATCHES);
   tcase_add_loop_test(cases, noticed_apart, 0, (int)NMISMATCHES);
   suite_add_tcase(suite, cases);

@@ -97,7 +97,6 @@ static Suite *nodes_loop_suite(void)
   Suite *suite = suite_create("nodes: NaNs");
   TCase *tcase = tcase_create("nodes_loop");
   tcase_add_loop_test(tcase, nans_come_in_any_order, 0, 5);
-  tcase_set_timeout(tcase, 120);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -152,7 +152,6 @@ static Suite *refused_suite(void)
 {
   Suite *suite = suite_create("refused nodes");
   TCase *cases = tcase_create("refused nodes");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, keys_that_differ);
   tcase_add_test(cases, lists_that_differ);
   tcase_add_test(cases, lists_in_another_order);

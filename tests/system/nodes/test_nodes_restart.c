@@ -234,7 +234,6 @@ END_TEST
 static Suite *suite(void)
 {
   TCase *tcase = tcase_create("nodes_restart");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, sftest_machine_watch, NULL);
   tcase_add_test(tcase, home_hears_late_that_a_rank_died);
   tcase_add_test(tcase, node_hears_late_that_the_coordinator_refused);

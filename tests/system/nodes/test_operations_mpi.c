@@ -302,7 +302,6 @@ int main(void)
 {
   Suite *suite = suite_create("operations of the host on devices, over MPI");
   TCase *tests = tcase_create("operations");
-  tcase_set_timeout(tests, 240);
   tcase_add_loop_test(tests, test_loop, 0, 2);
   tcase_add_loop_test(tests, test_mpi, 0, 2);
   suite_add_tcase(suite, tests);

@@ -368,7 +368,6 @@ int main(void)
 {
   Suite *suite = suite_create("arrays: errors");
   TCase *cases = tcase_create("arrays: errors");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, errors, 1, 3);
   tcase_add_test(cases, limits);
   tcase_add_loop_test(cases, kills, 1, 4);

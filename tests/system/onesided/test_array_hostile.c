@@ -228,7 +228,6 @@ int main(void)
 {
   Suite *suite = suite_create("arrays: hostile");
   TCase *cases = tcase_create("arrays: hostile");
-  tcase_set_timeout(cases, 90);
   tcase_add_test(cases, nonsense);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);

@@ -426,7 +426,6 @@ int main(void)
 {
   Suite *suite = suite_create("arrays");
   TCase *cases = tcase_create("against a model");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_node);
   tcase_add_test(cases, two_nodes);
   tcase_add_test(cases, three_nodes);

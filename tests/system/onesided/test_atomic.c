@@ -353,7 +353,6 @@ int main(void)
 {
   Suite *suite = suite_create("arrays: many ranks");
   TCase *cases = tcase_create("arrays: many ranks");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, atomics, 1, 4);
   tcase_add_loop_test(cases, threads, 1, 3);
   tcase_add_loop_test(cases, much, 1, 4);

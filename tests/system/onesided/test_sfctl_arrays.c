@@ -119,7 +119,6 @@ int main(void)
 {
   Suite *suite = suite_create("sfctl arrays");
   TCase *cases = tcase_create("sfctl arrays");
-  tcase_set_timeout(cases, 60);
   tcase_add_test(cases, arrays);
   suite_add_tcase(suite, cases);
   return sftest_run(suite);

@@ -220,7 +220,6 @@ int main(void)
 {
   Suite *suite = suite_create("whole arrays");
   TCase *cases = tcase_create("whole arrays");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_node);
   tcase_add_test(cases, several_nodes);
   suite_add_tcase(suite, cases);

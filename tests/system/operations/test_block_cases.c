@@ -331,7 +331,6 @@ int main(void)
 {
   Suite *suite = suite_create("cases of blocks");
   TCase *tests = tcase_create("cases of blocks");
-  tcase_set_timeout(tests, 60);
   tcase_add_test(tests, test_neighbours);
   tcase_add_test(tests, test_wrong_lists);
   tcase_add_test(tests, test_arguments);

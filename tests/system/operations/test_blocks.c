@@ -336,7 +336,6 @@ int main(void)
 {
   Suite *suite = suite_create("blocks");
   TCase *tests = tcase_create("blocks");
-  tcase_set_timeout(tests, LIMIT_S);
   tcase_add_test(tests, test_random);
   suite_add_tcase(suite, tests);
   return sftest_run(suite);

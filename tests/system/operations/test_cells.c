@@ -104,7 +104,6 @@ int main(void)
 {
   Suite *suite = suite_create("cells");
   TCase *tests = tcase_create("cells");
-  tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, cells_grow_between_operations, 2, RANKS + 1);
   tcase_add_loop_test(tests, cells_stay_without_memory, 2, RANKS + 1);
   suite_add_tcase(suite, tests);

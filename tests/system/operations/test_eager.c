@@ -219,7 +219,6 @@ int main(void)
 {
   Suite *suite = suite_create("eager");
   TCase *tests = tcase_create("eager");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_crossing, 0, 2 * (int)(sizeof sizes / sizeof sizes[0]));
   tcase_add_loop_test(tests, test_ahead, 0, 4);
   tcase_add_test(tests, test_mixed);

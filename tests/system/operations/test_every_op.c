@@ -116,7 +116,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("every op");
   TCase *tc = tcase_create("every op");
-  tcase_set_timeout(tc, 120);
   sftest_cluster_for_case(tc, NODES);
   tcase_add_loop_test(tc, every_unit_with_every_op, 0, 3);
   suite_add_tcase(s, tc);

@@ -157,7 +157,6 @@ int main(void)
 {
   Suite *suite = suite_create("exchanges");
   TCase *tests = tcase_create("quotas");
-  tcase_set_timeout(tests, 60);
   tcase_add_test(tests, memory);
   tcase_add_test(tests, descriptors);
   suite_add_tcase(suite, tests);

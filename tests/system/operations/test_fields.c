@@ -422,7 +422,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("fields");
   TCase *tc = tcase_create("fields");
-  tcase_set_timeout(tc, 120);
   sftest_cluster_for_case(tc, 3);
   tcase_add_loop_test(tc, payloads, 0, 3);
   tcase_add_loop_test(tc, shared_roots, 0, 3);

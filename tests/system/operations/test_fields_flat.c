@@ -192,7 +192,6 @@ int main(void)
 {
   Suite *suite = suite_create("alike fields");
   TCase *tests = tcase_create("alike");
-  tcase_set_timeout(tests, 120);
   sftest_cluster_for_case(tests, 3);
   tcase_add_loop_test(tests, test_flat, 0, SFTEST_FIELDS_PLACINGS);
   suite_add_tcase(suite, tests);

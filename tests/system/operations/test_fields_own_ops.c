@@ -231,7 +231,6 @@ int main(void)
 {
   Suite *suite = suite_create("fields with ops of the application");
   TCase *tests = tcase_create("ops");
-  tcase_set_timeout(tests, 120);
   sftest_cluster_for_case(tests, 3);
   tcase_add_loop_test(tests, test_ops, 0, SFTEST_FIELDS_PLACINGS);
   tcase_add_loop_test(tests, test_calls, 0, 3 * SFTEST_FIELDS_PLACINGS);

@@ -146,7 +146,6 @@ int main(void)
 {
   Suite *suite = suite_create("first use of a failed graph");
   TCase *tests = tcase_create("late");
-  tcase_set_timeout(tests, 60);
   tcase_add_loop_test(tests, test_late, 0, HOST_USES * NPLACEMENTS);
   if (sftest_device_is_there())
     tcase_add_loop_test(tests, test_late, HOST_USES * NPLACEMENTS, USES * NPLACEMENTS);

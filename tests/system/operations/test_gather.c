@@ -429,7 +429,6 @@ static Suite *gather_suite(void)
 {
   Suite *suite = suite_create("gather");
   TCase *cases = tcase_create("random");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_node);
   tcase_add_test(cases, several_nodes);
   tcase_add_loop_test(cases, few_roots_of_many, 0, 2);

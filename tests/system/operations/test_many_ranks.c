@@ -162,7 +162,6 @@ static Suite *suite(void)
 {
   Suite *suite = suite_create("many ranks");
   TCase *cases = tcase_create("many ranks");
-  tcase_set_timeout(cases, 200);
   tcase_add_test(cases, on_one_node);
   tcase_add_test(cases, on_two_nodes);
   tcase_add_test(cases, one_with_an_edge_to_each);

@@ -311,7 +311,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("mixed forms");
   TCase *tc = tcase_create("mixed forms");
-  tcase_set_timeout(tc, 120);
   sftest_cluster_for_case(tc, NODES);
   tcase_add_loop_test(tc, forms, 0, 2 * NPLACES);
   tcase_add_loop_test(tc, another_order, 0, 2);

@@ -365,7 +365,6 @@ int main(void)
 {
   Suite *suite = suite_create("offload");
   TCase *cases = tcase_create("offload");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, owner_makes_no_call);
   tcase_add_test(cases, parts_have_their_own_edges);
   tcase_add_test(cases, several_fields);

@@ -210,7 +210,6 @@ int main(void)
 {
   Suite *suite = suite_create("failures of offloading");
   TCase *cases = tcase_create("offload");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, killed_while_copied);
   tcase_add_test(cases, failed_while_copied);
   tcase_add_test(cases, lies_do_no_harm);

@@ -213,7 +213,6 @@ int main(void)
 {
   Suite *suite = suite_create("one more");
   TCase *tests = tcase_create("one more");
-  tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, test_waits, 0, NPLACEMENTS);
   tcase_add_test(tests, test_waits_again);
   tcase_add_loop_test(tests, test_reads_late, 0, NPLACEMENTS);

@@ -242,7 +242,6 @@ END_TEST
 static void add_case(Suite *suite, const char *name, const TTest *small, const TTest *large)
 {
   TCase *cases = tcase_create(name);
-  tcase_set_timeout(cases, 240);
   tcase_add_test(cases, small);
   tcase_add_test(cases, large);
   suite_add_tcase(suite, cases);

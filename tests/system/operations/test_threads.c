@@ -310,7 +310,6 @@ static Suite *threads_suite(void)
 {
   Suite *suite = suite_create("threads");
   TCase *cases = tcase_create("threads");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, operations);
   tcase_add_test(cases, set_ups);
   tcase_add_test(cases, two_jobs);

@@ -184,7 +184,6 @@ static Suite *activation_suite(void)
 {
   Suite *suite = suite_create("activation");
   TCase *cases = tcase_create("activation");
-  tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, setup, teardown);
   tcase_add_test(cases, serves_what_was_passed);
   tcase_add_test(cases, tells_where_it_serves);

@@ -233,7 +233,6 @@ static Suite *alone_suite(void)
 {
   Suite *suite = suite_create("graph algebra of each rank");
   TCase *cases = tcase_create("nodes");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, over_nodes, 0, (int)(sizeof jobs / sizeof jobs[0]));
   suite_add_tcase(suite, cases);
   return suite;

@@ -344,7 +344,6 @@ static Suite *errors_suite(void)
 {
   Suite *suite = suite_create("errors of graph algebra");
   TCase *cases = tcase_create("nodes");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, over_nodes);
   tcase_add_test(cases, a_rank_dies);
   suite_add_tcase(suite, cases);

@@ -270,7 +270,6 @@ static Suite *arguments_suite(void)
 {
   Suite *suite = suite_create("arguments");
   TCase *cases = tcase_create("arguments");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_rank_alone);
   suite_add_tcase(suite, cases);
   return suite;

@@ -99,7 +99,6 @@ static Suite *at_once_suite(void)
 {
   Suite *suite = suite_create("graphs that are ready at once");
   TCase *cases = tcase_create("graphs that are ready at once");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_round_if_edges_lead_both_ways);
   tcase_add_loop_test(cases, one_round_over_nodes, 0, 2);
   tcase_add_test(cases, many_in_a_row);

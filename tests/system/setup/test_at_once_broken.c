@@ -307,7 +307,6 @@ static Suite *at_once_suite(void)
 {
   Suite *suite = suite_create("graphs ready at once: late, lying and dying ranks");
   TCase *cases = tcase_create("graphs that are ready at once");
-  tcase_set_timeout(cases, 120);
   tcase_add_loop_test(cases, lists_stay_until_they_are_read, 0, 2);
   tcase_add_test(cases, a_lie_fails_the_graph);
   tcase_add_loop_test(cases, one_dies, 0, STEPS);

@@ -242,7 +242,6 @@ int main(void)
 {
   Suite *suite = suite_create("wrong arguments of first calls");
   TCase *tests = tcase_create("told to all");
-  tcase_set_timeout(tests, 120);
   sftest_cluster_for_case(tests, NODES);
   tcase_add_loop_test(tests, test_host, 0, NPLACEMENTS * NPLANS);
   if (sftest_device_is_there())

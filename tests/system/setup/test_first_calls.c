@@ -184,7 +184,6 @@ static Suite *first_calls_suite(void)
 {
   Suite *suite = suite_create("first calls");
   TCase *cases = tcase_create("first calls");
-  tcase_set_timeout(cases, 120);
   sftest_cluster_for_case(cases, NODES);
   tcase_add_loop_test(cases, noticed, 0, NPLACES);
   suite_add_tcase(suite, cases);

@@ -217,7 +217,6 @@ int main(void)
 {
   Suite *suite = suite_create("meetings");
   TCase *tests = tcase_create("failing");
-  tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, test_failing, 0, LATES * RANKS);
   tcase_add_loop_test(tests, test_gone, 0, NPAUSES * NODES);
   tcase_add_loop_test(tests, test_gone_below, 0, NPAUSES);

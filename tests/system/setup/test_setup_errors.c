@@ -396,7 +396,6 @@ static Suite *errors_suite(void)
 {
   Suite *suite = suite_create("set-up errors");
   TCase *cases = tcase_create("one node"), *over_nodes = tcase_create("nodes");
-  tcase_set_timeout(cases, 120);
   tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
   tcase_add_test(cases, bad_graphs);
   tcase_add_test(cases, rank_that_left);
@@ -404,7 +403,6 @@ static Suite *errors_suite(void)
   tcase_add_test(cases, missing_ranks);
   tcase_add_test(cases, wrong_ranks);
   suite_add_tcase(suite, cases);
-  tcase_set_timeout(over_nodes, 120);
   tcase_add_checked_fixture(over_nodes, start_cluster, stop_cluster);
   tcase_add_loop_test(over_nodes, bad_graphs_over_nodes, 0, (int)NPLACEMENTS);
   tcase_add_loop_test(over_nodes, rank_that_left_over_nodes, 0, (int)NPLACEMENTS);

@@ -167,7 +167,6 @@ static Suite *states_suite(void)
 {
   Suite *suite = suite_create("states");
   TCase *cases = tcase_create("states");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, one_rank_alone);
   suite_add_tcase(suite, cases);
   return suite;

@@ -404,7 +404,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("counters");
   TCase *tc = tcase_create("counters");
-  tcase_set_timeout(tc, 120);
   tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
   tcase_add_test(tc, random_graphs);
   tcase_add_test(tc, kinds);

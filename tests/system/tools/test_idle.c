@@ -109,7 +109,6 @@ static Suite *idle_suite(void)
 {
   Suite *suite = suite_create("idle");
   TCase *cases = tcase_create("idle");
-  tcase_set_timeout(cases, 60);
   tcase_add_test(cases, idle);
   suite_add_tcase(suite, cases);
   return suite;

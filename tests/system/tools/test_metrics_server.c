@@ -229,7 +229,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("metrics server");
   TCase *tc = tcase_create("metrics");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, what_is_served);
   tcase_add_test(tc, what_others_try);
   tcase_add_test(tc, a_port);

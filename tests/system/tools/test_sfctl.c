@@ -410,7 +410,6 @@ static Suite *sfctl_suite(void)
 {
   Suite *suite = suite_create("sfctl");
   TCase *cases = tcase_create("jobs");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, a_job);
   tcase_add_test(cases, a_job_that_failed);
   tcase_add_test(cases, a_job_that_joins);

@@ -221,7 +221,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: all nodes");
   TCase *tc = tcase_create("nodes");
-  tcase_set_timeout(tc, 120);
   tcase_add_test(tc, all_of_them);
   tcase_add_test(tc, nodes_that_do_not_answer);
   tcase_add_test(tc, control_over_nodes);

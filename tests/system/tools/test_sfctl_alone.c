@@ -333,7 +333,6 @@ static Suite *sfctl_suite(void)
 {
   Suite *suite = suite_create("sfctl alone");
   TCase *cases = tcase_create("alone");
-  tcase_set_timeout(cases, 60);
   tcase_add_test(cases, usage);
   tcase_add_test(cases, no_daemon);
   tcase_add_test(cases, no_daemon_but_a_doctor);

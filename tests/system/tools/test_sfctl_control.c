@@ -205,7 +205,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: control");
   TCase *tc = tcase_create("control");
-  tcase_set_timeout(tc, 120);
   tcase_add_test(tc, drain_and_undo);
   tcase_add_test(tc, drain_one_node_of_two);
   tcase_add_loop_test(tc, kill_a_job, 1, 3);

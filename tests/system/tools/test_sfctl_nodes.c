@@ -413,7 +413,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: nodes");
   TCase *tc = tcase_create("nodes");
-  tcase_set_timeout(tc, 120);
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, a_peer_that_dies);
   tcase_add_test(tc, a_peer_that_does_not_answer);

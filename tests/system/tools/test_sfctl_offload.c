@@ -108,7 +108,6 @@ int main(void)
 {
   Suite *suite = suite_create("sfctl offload");
   TCase *cases = tcase_create("offload");
-  tcase_set_timeout(cases, 120);
   tcase_add_test(cases, bytes_are_counted);
   tcase_add_test(cases, off_is_off);
   suite_add_tcase(suite, cases);

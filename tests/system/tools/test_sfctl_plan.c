@@ -251,7 +251,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: plan");
   TCase *tc = tcase_create("plan");
-  tcase_set_timeout(tc, 120);
   tcase_add_test(tc, a_matrix_on_two_nodes);
   tcase_add_test(tc, large_grids_are_planned_quickly);
   suite_add_tcase(s, tc);

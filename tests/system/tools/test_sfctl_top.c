@@ -364,7 +364,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: top and matrix");
   TCase *tc = tcase_create("top");
-  tcase_set_timeout(tc, 120);
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, on_a_terminal);
   tcase_add_test(tc, a_daemon_that_dies);

@@ -274,7 +274,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("slow jobs");
   TCase *tc = tcase_create("slow jobs");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, a_slow_rank_in_the_trace);
   tcase_add_test(tc, a_slow_rank_in_top);
   tcase_add_test(tc, a_stopped_rank_in_the_metrics);

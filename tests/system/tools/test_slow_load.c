@@ -133,11 +133,9 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("slow: load");
   TCase *tc = tcase_create("slow jobs");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, a_hot_root);
   suite_add_tcase(s, tc);
   TCase *links = tcase_create("links");
-  tcase_set_timeout(links, 60);
   tcase_add_unchecked_fixture(links, make_hosts, end_hosts);
   tcase_add_test(links, a_saturated_link);
   suite_add_tcase(s, links); /* at last: the process moves to another network */

@@ -339,7 +339,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("stuck");
   TCase *tc = tcase_create("stuck");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, on_one_node);
   tcase_add_test(tc, over_two_nodes);
   tcase_add_test(tc, in_the_log);

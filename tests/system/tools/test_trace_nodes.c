@@ -223,7 +223,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("trace");
   TCase *tc = tcase_create("nodes");
-  tcase_set_timeout(tc, 60);
   tcase_add_checked_fixture(tc, start, stop);
   tcase_add_test(tc, a_job_over_two_nodes);
   tcase_add_test(tc, several_jobs);

@@ -265,7 +265,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("client: partition");
   TCase *tc = tcase_create("partition");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, partition_of_the_paper);
   tcase_add_test(tc, every_point_has_one_owner);
   tcase_add_test(tc, halos_are_counted);

@@ -233,7 +233,6 @@ int main(void)
     return 77;
   Suite *suite = suite_create("cuda_waiting");
   TCase *tests = sftest_cuda_case(suite, "waiting", sftest_cuda_open);
-  tcase_set_timeout(tests, LIMIT_S);
   tcase_add_test(tests, test_others_go_on);
   tcase_add_test(tests, test_captured);
   tcase_add_test(tests, test_beside_captured);

@@ -289,7 +289,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: hostile clients");
   TCase *tc = tcase_create("hostile");
-  tcase_set_timeout(tc, 30);
   sftest_daemon_beside_job(tc);
   tcase_add_test(tc, garbage_from_a_stranger);
   tcase_add_test(tc, other_version);

@@ -134,7 +134,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: harmful descriptors");
   TCase *tc = tcase_create("hostile");
-  tcase_set_timeout(tc, 30);
   sftest_daemon_beside_job(tc);
   tcase_add_test(tc, flood_of_descriptors);
   tcase_add_test(tc, lingering_descriptor_of_a_refused_frame);

@@ -243,7 +243,6 @@ int main(void)
 {
   Suite *suite = suite_create("daemon: meetings");
   TCase *tests = tcase_create("meetings");
-  tcase_set_timeout(tests, 30);
   sftest_daemon_job(tests, SIZE);
   tcase_add_test(tests, no_such_graph);
   tcase_add_test(tests, graph_of_others);

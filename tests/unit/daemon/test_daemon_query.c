@@ -270,7 +270,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("daemon: queries");
   TCase *tc = tcase_create("query");
-  tcase_set_timeout(tc, 30);
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, status);
   tcase_add_test(tc, jobs);

@@ -413,7 +413,6 @@ static Suite *listen_suite(void)
 {
   Suite *suite = suite_create("listen");
   TCase *tcase = tcase_create("listen");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_loop_test(tcase, socket_has_its_mode_and_goes_away, 0, 2);
   tcase_add_test(tcase, socket_of_an_ordinary_user_is_private);

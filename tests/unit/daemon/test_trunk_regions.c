@@ -284,7 +284,6 @@ static Suite *trunk_regions_suite(void)
   Suite *suite = suite_create("trunk regions");
   TCase *tcase = tcase_create("trunk regions");
   tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_set_timeout(tcase, 60);
   tcase_add_test(tcase, a_region_that_was_given_back_serves_the_next_map);
   tcase_add_test(tcase, maps_in_use_have_regions_of_their_own);
   tcase_add_test(tcase, a_region_can_serve_while_ranks_still_have_it_mapped_for_an_earlier_map);

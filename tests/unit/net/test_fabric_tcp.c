@@ -394,7 +394,6 @@ static Suite *tcp_suite(void)
 {
   Suite *suite = suite_create("fabric_tcp");
   TCase *tcase = tcase_create("fabric_tcp");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_test(tcase, bytes_arrive_as_sent);
   tcase_add_test(tcase, send_that_has_to_wait);

@@ -87,7 +87,6 @@ static Suite *gather_suite(void)
 {
   Suite *suite = suite_create("fabric_tcp_gather");
   TCase *tcase = tcase_create("fabric_tcp_gather");
-  tcase_set_timeout(tcase, 20);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_test(tcase, large_payload_gathers);
   tcase_add_test(tcase, last_part_comes_at_once);

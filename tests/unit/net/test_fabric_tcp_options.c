@@ -104,7 +104,6 @@ static Suite *options_suite(void)
 {
   Suite *suite = suite_create("fabric_tcp_options");
   TCase *tcase = tcase_create("fabric_tcp_options");
-  tcase_set_timeout(tcase, 20);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_test(tcase, options_that_will_not_do);
   tcase_add_test(tcase, no_key_beyond_loopback);

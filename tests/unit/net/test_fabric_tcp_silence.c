@@ -180,7 +180,6 @@ static Suite *silence_suite(void)
 {
   Suite *suite = suite_create("fabric_tcp_silence");
   TCase *tcase = tcase_create("fabric_tcp_silence");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   if (sftest_tcp_can_cut_links()) {
     tcase_add_test(tcase, interruption_is_survived);

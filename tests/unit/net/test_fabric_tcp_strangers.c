@@ -400,7 +400,6 @@ static Suite *strangers_suite(void)
 {
   Suite *suite = suite_create("fabric_tcp_strangers");
   TCase *tcase = tcase_create("fabric_tcp_strangers");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, setup, sftest_tcp_teardown);
   tcase_add_test(tcase, garbage_is_dropped_at_once);
   tcase_add_test(tcase, strangers_do_not_stay);

@@ -211,7 +211,6 @@ static Suite *munge_suite(void)
   tcase_add_test(tcase, no_room_and_no_munged);
   suite_add_tcase(suite, tcase);
   tcase = tcase_create("peers");
-  tcase_set_timeout(tcase, 60);
   tcase_add_unchecked_fixture(tcase, start, stop);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_test(tcase, daemons_that_trust_each_other);

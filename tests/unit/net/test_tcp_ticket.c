@@ -396,7 +396,6 @@ static Suite *ticket_suite(void)
 {
   Suite *suite = suite_create("tcp_ticket");
   TCase *tcase = tcase_create("tcp_ticket");
-  tcase_set_timeout(tcase, 60);
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_test(tcase, all_connect_to_all);
   tcase_add_loop_test(tcase, refusals_say_why, 0, ncases);

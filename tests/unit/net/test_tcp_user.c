@@ -169,7 +169,6 @@ static Suite *user_suite(void)
 {
   Suite *suite = suite_create("tcp_user");
   TCase *tcase = tcase_create("tcp_user");
-  tcase_set_timeout(tcase, 20);
   tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
   tcase_add_loop_test(tcase, both_ends_are_found, 0, 2);
   tcase_add_test(tcase, an_end_that_is_closed);

@@ -125,7 +125,6 @@ static TCase *waiting(void)
 {
   TCase *tcase = tcase_create("waiting");
   tcase_add_checked_fixture(tcase, sftest_pair_setup, sftest_pair_teardown);
-  tcase_set_timeout(tcase, 30);
   tcase_add_test(tcase, nothing_comes);
   tcase_add_test(tcase, only_a_part_comes);
   tcase_add_test(tcase, there_and_back);

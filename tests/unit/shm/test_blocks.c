@@ -279,7 +279,6 @@ int main(void)
 {
   Suite *suite = suite_create("blocks");
   TCase *members = tcase_create("members"), *rooms = tcase_create("rooms"), *nonsense = tcase_create("nonsense");
-  tcase_set_timeout(members, 60);
   tcase_add_test(members, members_find_room_beside_each_other);
   tcase_add_test(rooms, the_first_member_chooses_the_class);
   tcase_add_test(rooms, messages_have_the_shortest_units);

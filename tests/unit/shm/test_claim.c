@@ -269,7 +269,6 @@ static Suite *claim_suite(void)
 {
   Suite *suite = suite_create("claims");
   TCase *cases = tcase_create("claims");
-  tcase_set_timeout(cases, 60);
   tcase_add_checked_fixture(cases, setup, teardown);
   tcase_add_test(cases, pieces_are_taken_once);
   tcase_add_test(cases, old_tickets_take_nothing);

@@ -224,7 +224,6 @@ static Suite *kernels_suite(void)
 {
   Suite *suite = suite_create("kernels");
   TCase *model = tcase_create("model");
-  tcase_set_timeout(model, 60);
   tcase_add_loop_test(model, agree_with_the_model, 0, SFSHM_BASE_COUNT);
   tcase_add_loop_test(model, move_units_of_any_size, 0, 2);
   suite_add_tcase(suite, model);

@@ -64,7 +64,6 @@ static Suite *kernels_suite(void)
 {
   Suite *suite = suite_create("kernels: dense ranges");
   TCase *model = tcase_create("model");
-  tcase_set_timeout(model, 60);
   tcase_add_loop_test(model, combine_long_ranges, 0, SFSHM_BASE_COUNT);
   tcase_add_loop_test(model, copy_dense_ranges_at_any_alignment, 0, 2);
   suite_add_tcase(suite, model);

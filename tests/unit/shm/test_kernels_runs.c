@@ -105,7 +105,6 @@ int main(void)
 {
   Suite *suite = suite_create("kernels: runs");
   TCase *tests = tcase_create("runs");
-  tcase_set_timeout(tests, 60);
   tcase_add_test(tests, runs);
   tcase_add_test(tests, scattered);
   suite_add_tcase(suite, tests);

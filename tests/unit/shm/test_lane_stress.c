@@ -183,7 +183,6 @@ static Suite *lane_suite(void)
 {
   Suite *suite = suite_create("lane: stress");
   TCase *threads = tcase_create("two threads");
-  tcase_set_timeout(threads, 60);
   tcase_add_test(threads, both_ways_at_full_speed);
   tcase_add_test(threads, one_way_at_full_speed);
   tcase_add_test(threads, one_that_reads_late);

@@ -287,7 +287,6 @@ static Suite *merge_suite(void)
 {
   Suite *suite = suite_create("merge");
   TCase *tcase = tcase_create("merge");
-  tcase_set_timeout(tcase, 60);
   tcase_add_test(tcase, random_instances_give_what_the_serial_model_gives);
   suite_add_tcase(suite, tcase);
   return suite;

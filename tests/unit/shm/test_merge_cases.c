@@ -204,7 +204,6 @@ static Suite *merge_suite(void)
 {
   Suite *suite = suite_create("merge: cases");
   TCase *tcase = tcase_create("cases");
-  tcase_set_timeout(tcase, 60);
   tcase_add_test(tcase, one_rank_alone_has_its_own_order);
   tcase_add_test(tcase, disjoint_consecutive_roots_need_no_arrays);
   tcase_add_test(tcase, contributors_fill_layers_in_order);

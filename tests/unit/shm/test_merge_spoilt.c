@@ -173,7 +173,6 @@ static Suite *merge_suite(void)
 {
   Suite *suite = suite_create("merge: spoilt images");
   TCase *tcase = tcase_create("merge");
-  tcase_set_timeout(tcase, 60);
   tcase_add_test(tcase, spoilt_images_are_refused_or_stay_in_range);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -308,7 +308,6 @@ static Suite *pattern_suite(void)
   tcase_add_test(forms, limits);
   suite_add_tcase(suite, forms);
   TCase *lines = tcase_create("cache lines");
-  tcase_set_timeout(lines, 60);
   tcase_add_test(lines, runs);
   suite_add_tcase(suite, lines);
   return suite;

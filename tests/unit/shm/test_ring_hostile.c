@@ -153,7 +153,6 @@ static Suite *ring_suite(void)
   tcase_add_test(hostile, whatever_stands_in_it);
   tcase_add_test(hostile, stamps_far_ahead);
   tcase_add_test(hostile, whatever_is_written_meanwhile);
-  tcase_set_timeout(hostile, 30);
   suite_add_tcase(suite, hostile);
   return suite;
 }

@@ -198,7 +198,6 @@ static Suite *ring_stress_suite(void)
   tcase_add_checked_fixture(stress, setup, teardown);
   tcase_add_loop_test(stress, threads, 0, 12);
   tcase_add_loop_test(stress, processes, 0, 4);
-  tcase_set_timeout(stress, 30);
   suite_add_tcase(suite, stress);
   return suite;
 }

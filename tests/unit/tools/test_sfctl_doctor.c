@@ -272,7 +272,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: doctor");
   TCase *tc = tcase_create("doctor");
-  tcase_set_timeout(tc, 60);
   tcase_add_checked_fixture(tc, setup, teardown);
   tcase_add_test(tc, printing);
   tcase_add_test(tc, nothing_is_known);

@@ -295,7 +295,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: forecast");
   TCase *tc = tcase_create("forecast");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, grids);
   tcase_add_test(tc, the_stencil_reaches_across_faces);
   tcase_add_test(tc, bad_grids);

@@ -213,7 +213,6 @@ static Suite *suite(void)
 {
   Suite *s = suite_create("sfctl: stencils");
   TCase *tc = tcase_create("stencils");
-  tcase_set_timeout(tc, 60);
   tcase_add_test(tc, stencils);
   tcase_add_test(tc, stencils_of_many_ranks);
   tcase_add_test(tc, stencils_are_placed);
