@@ -15,7 +15,6 @@
 #define BATCHES 60
 #define FLYING 4 /* operations of a batch */
 #define JOBS 6
-#define LIMIT_S 100
 #define GUARD 0x5a
 
 typedef struct scene {
