@@ -10,7 +10,6 @@
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
 
-
 static const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
 
 /* A page of words that streams can see. */
