@@ -198,21 +198,12 @@ void sftest_edge_list_check(const sftest_edge_input_t *input, const sfc_edge_lis
 
 static int fds_before;
 
-static void setup(void)
+void sftest_edge_lists_setup(void)
 {
   fds_before = sftest_count_fds();
 }
 
-static void teardown(void)
+void sftest_edge_lists_teardown(void)
 {
   ck_assert_int_eq(sftest_count_fds(), fds_before);
-}
-
-Suite *sftest_edge_lists_suite(const char *name, TCase **tcase_p)
-{
-  Suite *suite = suite_create(name);
-  *tcase_p = tcase_create(name);
-  tcase_add_checked_fixture(*tcase_p, setup, teardown);
-  suite_add_tcase(suite, *tcase_p);
-  return suite;
 }

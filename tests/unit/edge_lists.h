@@ -55,7 +55,8 @@ int64_t sftest_edge_root(const sfshm_edges_t *edges, int64_t edge);
 
 /* ---- Tests ---- */
 
-/* A suite of that name with one case, whose tests must leave no descriptors open. */
-Suite *sftest_edge_lists_suite(const char *name, TCase **tcase_p);
+/* The fixture of tests that must leave no descriptors open. */
+void sftest_edge_lists_setup(void);
+void sftest_edge_lists_teardown(void);
 
 #endif

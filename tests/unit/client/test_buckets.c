@@ -87,7 +87,7 @@ static void fill_indices(uint64_t *random, int64_t bound)
   }
 }
 
-START_TEST(random_ranks)
+SFTEST(random_ranks)
 {
   static const int32_t sizes[] = {1, 2, 3, 4, 15, 16, 17, 64, 300, 4000};
   static const int64_t bounds[] = {1, 1000, INT64_C(1) << 31, INT64_C(1) << 33};
@@ -102,9 +102,8 @@ START_TEST(random_ranks)
     }
   }
 }
-END_TEST
 
-START_TEST(runs_of_ranks)
+SFTEST(runs_of_ranks)
 {
   uint64_t random = sftest_random_start(seed, 2);
   for (size_t l = 0; l < NLENGTHS; l++) {
@@ -122,10 +121,9 @@ START_TEST(runs_of_ranks)
     }
   }
 }
-END_TEST
 
 /* As in patterns in which all ranks meet: ascending, and the other way round. */
-START_TEST(one_edge_for_each_rank)
+SFTEST(one_edge_for_each_rank)
 {
   uint64_t random = sftest_random_start(seed, 3);
   for (size_t l = 0; l < NLENGTHS; l++) {
@@ -139,10 +137,9 @@ START_TEST(one_edge_for_each_rank)
     check((int32_t)edges.n);
   }
 }
-END_TEST
 
 /* Wherever it stands. */
-START_TEST(a_bad_rank)
+SFTEST(a_bad_rank)
 {
   static const int64_t places[] = {0, 200, 256, 300, 1249, 1250, 2499, 4998, MAX_N - 1};
   static const int32_t bad[] = {-1, 4, INT32_MAX, INT32_MIN};
@@ -161,22 +158,9 @@ START_TEST(a_bad_rank)
     }
   }
 }
-END_TEST
-
-static Suite *buckets_suite(void)
-{
-  Suite *suite = suite_create("buckets");
-  TCase *tcase = tcase_create("buckets");
-  tcase_add_test(tcase, random_ranks);
-  tcase_add_test(tcase, runs_of_ranks);
-  tcase_add_test(tcase, one_edge_for_each_rank);
-  tcase_add_test(tcase, a_bad_rank);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20261122);
-  return sftest_run(buckets_suite());
+  return sftest_main("buckets", NULL, NULL);
 }

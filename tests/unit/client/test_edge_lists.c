@@ -34,7 +34,7 @@ static void check_origin(const sftest_edge_input_t *input, sfc_edge_list_t *list
   sfc_edge_readback_free(readback);
 }
 
-START_TEST(lists_hold_the_edges_given)
+SFTEST(lists_hold_the_edges_given)
 {
   static sftest_edge_input_t input;
   uint64_t random = sftest_random_start(seed, 2);
@@ -52,9 +52,8 @@ START_TEST(lists_hold_the_edges_given)
     sfc_edge_list_destroy(&list);
   }
 }
-END_TEST
 
-START_TEST(both_widths_give_the_same_list)
+SFTEST(both_widths_give_the_same_list)
 {
   static sftest_edge_input_t input;
   uint64_t random = sftest_random_start(seed, 3);
@@ -77,7 +76,6 @@ START_TEST(both_widths_give_the_same_list)
     sfc_edge_list_destroy(&wide);
   }
 }
-END_TEST
 
 /* ---- Scattered roots ---- */
 
@@ -134,7 +132,7 @@ static void check_scattered(const scattered_t *many, const sfc_edge_part_t *part
   ck_assert_int_lt(backward, part->nvalues);
 }
 
-START_TEST(scattered_roots_are_clustered)
+SFTEST(scattered_roots_are_clustered)
 {
   static scattered_t many;
   uint64_t random = sftest_random_start(seed, 5);
@@ -164,15 +162,9 @@ START_TEST(scattered_roots_are_clustered)
     sfc_edge_list_destroy(&list);
   }
 }
-END_TEST
 
 int main(void)
 {
-  TCase *tcase;
-  Suite *suite = sftest_edge_lists_suite("edge lists", &tcase);
   seed = sftest_seed(20240906);
-  tcase_add_test(tcase, lists_hold_the_edges_given);
-  tcase_add_test(tcase, both_widths_give_the_same_list);
-  tcase_add_test(tcase, scattered_roots_are_clustered);
-  return sftest_run(suite);
+  return sftest_main("edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -52,7 +52,7 @@ static void spoil(sftest_edge_input_t *input, uint64_t *random)
   }
 }
 
-START_TEST(the_lowest_bad_leaf_is_named)
+SFTEST(the_lowest_bad_leaf_is_named)
 {
   static sftest_edge_input_t input;
   uint64_t random = sftest_random_start(seed, 4);
@@ -78,9 +78,8 @@ START_TEST(the_lowest_bad_leaf_is_named)
   }
   ck_assert_int_lt(good, ROUNDS / 2);
 }
-END_TEST
 
-START_TEST(errors_in_words)
+SFTEST(errors_in_words)
 {
   static sftest_edge_input_t input;
   sfc_edge_list_t list;
@@ -106,14 +105,9 @@ START_TEST(errors_in_words)
   ck_assert_str_eq(sfshm_error_detail(), "two edges have the same leaf");
   ck_assert_int_eq(bad_leaf, 4);
 }
-END_TEST
 
 int main(void)
 {
-  TCase *tcase;
-  Suite *suite = sftest_edge_lists_suite("bad input of edge lists", &tcase);
   seed = sftest_seed(20240906);
-  tcase_add_test(tcase, the_lowest_bad_leaf_is_named);
-  tcase_add_test(tcase, errors_in_words);
-  return sftest_run(suite);
+  return sftest_main("bad input of edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -25,7 +25,7 @@ static sfshm_edge_block_t block_of(sftest_edge_input_t *input, int64_t n, int64_
   return block;
 }
 
-START_TEST(the_shortest_form_is_stored)
+SFTEST(the_shortest_form_is_stored)
 {
   static sftest_edge_input_t input;
   sfshm_edge_block_t block = block_of(&input, 10, 100, 1, 7, 1);
@@ -46,9 +46,8 @@ START_TEST(the_shortest_form_is_stored)
   ck_assert_int_eq(block.leaf.n, 10);
   ck_assert_int_eq(block.extra_value.n, 9);
 }
-END_TEST
 
-START_TEST(lists_without_arrays_are_not_mapped)
+SFTEST(lists_without_arrays_are_not_mapped)
 {
   static sftest_edge_input_t input;
   sfc_edge_list_t list;
@@ -63,10 +62,9 @@ START_TEST(lists_without_arrays_are_not_mapped)
   ck_assert_ptr_nonnull(list.region.base);
   sfc_edge_list_destroy(&list);
 }
-END_TEST
 
 /* An array is as narrow as its highest index allows. */
-START_TEST(arrays_are_narrow_if_they_can_be)
+SFTEST(arrays_are_narrow_if_they_can_be)
 {
   static sftest_edge_input_t input;
   const int64_t highest[] = {UINT32_MAX, (int64_t)UINT32_MAX + 1, INT64_MAX};
@@ -89,9 +87,8 @@ START_TEST(arrays_are_narrow_if_they_can_be)
     sfc_edge_list_destroy(&list);
   }
 }
-END_TEST
 
-START_TEST(no_edges)
+SFTEST(no_edges)
 {
   sfc_edge_list_t list;
   int64_t bad_leaf = -7;
@@ -103,15 +100,8 @@ START_TEST(no_edges)
   ck_assert_int_eq(bad_leaf, -1);
   sfc_edge_list_destroy(&list);
 }
-END_TEST
 
 int main(void)
 {
-  TCase *tcase;
-  Suite *suite = sftest_edge_lists_suite("form of edge lists", &tcase);
-  tcase_add_test(tcase, the_shortest_form_is_stored);
-  tcase_add_test(tcase, lists_without_arrays_are_not_mapped);
-  tcase_add_test(tcase, arrays_are_narrow_if_they_can_be);
-  tcase_add_test(tcase, no_edges);
-  return sftest_run(suite);
+  return sftest_main("form of edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -45,7 +45,7 @@ static void expect_error(const sf_init_options_t *options, sf_status_t expected,
 
 #define EXPECT_ERROR(options, status, ...) expect_error(options, status, (const char *const[]){__VA_ARGS__, NULL})
 
-START_TEST(sf_variables)
+SFTEST(sf_variables)
 {
   SET("SF_SOCKET", "/s", "SF_JOB", "j", "SF_JOB_KEY", "k", "SF_RANK", "2", "SF_SIZE", "3", "SF_TIMEOUT_MS", "1500");
   sfc_identity_t identity = resolve_ok(NULL);
@@ -56,9 +56,8 @@ START_TEST(sf_variables)
   ck_assert_int_eq(identity.size, 3);
   ck_assert_int_eq(identity.timeout_ms, 1500);
 }
-END_TEST
 
-START_TEST(send_order)
+SFTEST(send_order)
 {
   SET("SF_JOB", "j", "SF_RANK", "2", "SF_SIZE", "3");
   ck_assert(!resolve_ok(NULL).sends_by_number);
@@ -69,9 +68,8 @@ START_TEST(send_order)
   SET("SF_SEND_ORDER", "random");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "SF_SEND_ORDER", "distance or number", "\"random\"");
 }
-END_TEST
 
-START_TEST(defaults)
+SFTEST(defaults)
 {
   SET("SF_JOB", "j", "SF_RANK", "0", "SF_SIZE", "1", "SF_SOCKET", "", "SF_TIMEOUT_MS", "");
   sf_init_options_t options = SF_INIT_OPTIONS_DEFAULT;
@@ -80,9 +78,8 @@ START_TEST(defaults)
   ck_assert_str_eq(identity.key, "");
   ck_assert_int_eq(identity.timeout_ms, -1);
 }
-END_TEST
 
-START_TEST(options_win)
+SFTEST(options_win)
 {
   SET("SF_SOCKET", "/s", "SF_JOB", "j", "SF_JOB_KEY", "k", "SF_RANK", "nonsense", "SF_SIZE", "3", "SF_TIMEOUT_MS",
       "nonsense");
@@ -95,9 +92,8 @@ START_TEST(options_win)
   ck_assert_int_eq(identity.size, 2);
   ck_assert_int_eq(identity.timeout_ms, 0);
 }
-END_TEST
 
-START_TEST(open_mpi)
+SFTEST(open_mpi)
 {
   SET("OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4", "OMPI_MCA_ess_base_jobid", "77");
   sfc_identity_t identity = resolve_ok(NULL);
@@ -109,9 +105,8 @@ START_TEST(open_mpi)
   SET("SF_JOB", "given");
   ck_assert_str_eq(resolve_ok(NULL).job, "given");
 }
-END_TEST
 
-START_TEST(pmi)
+SFTEST(pmi)
 {
   SET("PMI_RANK", "1", "PMI_SIZE", "4", "PMI_SPAWNED", "0", "PMI_JOBID", "12.0");
   sfc_identity_t identity = resolve_ok(NULL);
@@ -119,16 +114,14 @@ START_TEST(pmi)
   ck_assert_int_eq(identity.size, 4);
   ck_assert_str_eq(identity.job, "pmi-12.0");
 }
-END_TEST
 
-START_TEST(hydra_sets_no_job)
+SFTEST(hydra_sets_no_job)
 {
   SET("PMI_RANK", "1", "PMI_SIZE", "4", "PMIX_NAMESPACE", "of-another-launcher");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "rank 1 of 4", "sfrun -n 4", "SF_JOB");
 }
-END_TEST
 
-START_TEST(explicit_pair_takes_any_launchers_job)
+SFTEST(explicit_pair_takes_any_launchers_job)
 {
   sf_init_options_t options = SF_INIT_OPTIONS_DEFAULT;
   options.rank = 0;
@@ -138,9 +131,8 @@ START_TEST(explicit_pair_takes_any_launchers_job)
   SET("PMIX_NAMESPACE", "8");
   ck_assert_str_eq(resolve_ok(&options).job, "pmix-8");
 }
-END_TEST
 
-START_TEST(pair_comes_from_one_source)
+SFTEST(pair_comes_from_one_source)
 {
   SET("SF_JOB", "j", "SF_RANK", "0", "SF_SIZE", "2", "OMPI_COMM_WORLD_RANK", "5", "OMPI_COMM_WORLD_SIZE", "6");
   sfc_identity_t identity = resolve_ok(NULL);
@@ -152,34 +144,30 @@ START_TEST(pair_comes_from_one_source)
   unsetenv("OMPI_COMM_WORLD_RANK");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "OMPI_COMM_WORLD_SIZE is set but OMPI_COMM_WORLD_RANK is not");
 }
-END_TEST
 
-START_TEST(half_a_pair_in_options)
+SFTEST(half_a_pair_in_options)
 {
   SET("SF_JOB", "j", "SF_RANK", "0", "SF_SIZE", "2");
   sf_init_options_t options = SF_INIT_OPTIONS_DEFAULT;
   options.rank = 1;
   EXPECT_ERROR(&options, SF_ERR_ARG, "rank 1", "size -1");
 }
-END_TEST
 
-START_TEST(launchers_disagree)
+SFTEST(launchers_disagree)
 {
   SET("SF_JOB", "j", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMI_RANK", "3", "PMI_SIZE", "4");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "OMPI_COMM_WORLD_RANK=0", "PMI_RANK=3", "disagree");
   SET("PMI_RANK", "0", "PMI_SIZE", "1");
   ck_assert_int_eq(resolve_ok(NULL).size, 1);
 }
-END_TEST
 
-START_TEST(nothing_set)
+SFTEST(nothing_set)
 {
   SET("SF_JOB", "j");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "no rank", "sfrun -n", "SF_RANK", "SF_SIZE");
 }
-END_TEST
 
-START_TEST(bad_numbers)
+SFTEST(bad_numbers)
 {
   static const char *const bad[] = {"x", "-1", "+1", " 1", "1 ", "1x", "0x1", "1.0", "99999999999999999999"};
   SET("SF_JOB", "j", "SF_RANK", "0");
@@ -192,9 +180,8 @@ START_TEST(bad_numbers)
   SET("SF_SIZE", "1", "SF_TIMEOUT_MS", "-1");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "SF_TIMEOUT_MS=\"-1\"");
 }
-END_TEST
 
-START_TEST(out_of_range)
+SFTEST(out_of_range)
 {
   SET("SF_JOB", "j", "SF_RANK", "2", "SF_SIZE", "2");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "rank 2 of size 2", "0 to 1");
@@ -205,9 +192,8 @@ START_TEST(out_of_range)
   options = (sf_init_options_t){NULL, "j", NULL, 0, 4, -2};
   EXPECT_ERROR(&options, SF_ERR_ARG, "timeout_ms is -2");
 }
-END_TEST
 
-START_TEST(job_too_long)
+SFTEST(job_too_long)
 {
   char job[SFC_JOB_BYTES + 1];
   memset(job, 'j', sizeof job);
@@ -218,9 +204,8 @@ START_TEST(job_too_long)
   SET("SF_JOB", job);
   ck_assert_str_eq(resolve_ok(NULL).job, job);
 }
-END_TEST
 
-START_TEST(spawned_is_refused)
+SFTEST(spawned_is_refused)
 {
   SET("SF_JOB", "parents", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "OMPI_PARENT_PORT", "1.0:2");
   EXPECT_ERROR(NULL, SF_ERR_UNSUPPORTED, "MPI_Comm_spawn", "OMPI_PARENT_PORT");
@@ -232,9 +217,8 @@ START_TEST(spawned_is_refused)
   SET("PMI_SPAWNED", "1");
   EXPECT_ERROR(NULL, SF_ERR_UNSUPPORTED, "PMI_SPAWNED");
 }
-END_TEST
 
-START_TEST(slurm)
+SFTEST(slurm)
 {
   SET("SLURM_PROCID", "1", "SLURM_NTASKS", "8", "SLURM_STEP_NUM_TASKS", "4", "SLURM_JOB_ID", "12", "SLURM_STEP_ID",
       "3");
@@ -249,9 +233,8 @@ START_TEST(slurm)
   SET("SLURM_STEP_NUM_TASKS", "x");
   EXPECT_ERROR(NULL, SF_ERR_ARG, "SLURM_STEP_NUM_TASKS=\"x\"");
 }
-END_TEST
 
-START_TEST(slurm_without_a_step)
+SFTEST(slurm_without_a_step)
 {
   SET("SLURM_PROCID", "0", "SLURM_NTASKS", "4", "SLURM_JOB_ID", "12"); /* as in a batch script */
   EXPECT_ERROR(NULL, SF_ERR_ARG, "no rank");
@@ -262,9 +245,8 @@ START_TEST(slurm_without_a_step)
   SET("SLURM_STEP_ID", "0");
   ck_assert_str_eq(resolve_ok(&options).job, "slurm-12.0");
 }
-END_TEST
 
-START_TEST(pmix)
+SFTEST(pmix)
 {
   SET("PMIX_RANK", "2", "PMIX_NAMESPACE", "slurm.pmix.12.3", "SLURM_PROCID", "2", "SLURM_STEP_NUM_TASKS", "4",
       "SLURM_JOB_ID", "12", "SLURM_STEP_ID", "3");
@@ -273,9 +255,8 @@ START_TEST(pmix)
   ck_assert_int_eq(identity.size, 4);
   ck_assert_str_eq(identity.job, "pmix-slurm.pmix.12.3");
 }
-END_TEST
 
-START_TEST(pmix_inside_slurm)
+SFTEST(pmix_inside_slurm)
 {
   /* The step is that of the launcher's daemons: its size is the number of nodes. */
   SET("PMIX_RANK", "0", "PMIX_NAMESPACE", "prterun-host-77@1", "SLURM_PROCID", "0", "SLURM_STEP_NUM_TASKS", "2",
@@ -287,9 +268,8 @@ START_TEST(pmix_inside_slurm)
   ck_assert_int_eq(identity.size, 6);
   ck_assert_str_eq(identity.job, "pmix-prterun-host-77@1");
 }
-END_TEST
 
-START_TEST(order_of_launchers)
+SFTEST(order_of_launchers)
 {
   SET("SF_JOB", "j", "SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "11", "SLURM_STEP_ID", "0");
   ck_assert_int_eq(resolve_ok(NULL).size, 11);
@@ -304,9 +284,8 @@ START_TEST(order_of_launchers)
   SET("SF_RANK", "1", "SF_SIZE", "15");
   ck_assert_int_eq(resolve_ok(NULL).size, 15);
 }
-END_TEST
 
-START_TEST(job_of_another_namespace_is_refused)
+SFTEST(job_of_another_namespace_is_refused)
 {
   SET("SF_JOB", "pmix-77", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMIX_NAMESPACE", "77");
   ck_assert_str_eq(resolve_ok(NULL).job, "pmix-77");
@@ -315,40 +294,8 @@ START_TEST(job_of_another_namespace_is_refused)
   SET("SF_JOB", "of-sfrun");
   ck_assert_str_eq(resolve_ok(NULL).job, "of-sfrun");
 }
-END_TEST
-
-static Suite *environment_suite(void)
-{
-  TCase *tcase = tcase_create("environment");
-  tcase_add_checked_fixture(tcase, clear_environment, NULL);
-  tcase_add_test(tcase, sf_variables);
-  tcase_add_test(tcase, send_order);
-  tcase_add_test(tcase, defaults);
-  tcase_add_test(tcase, options_win);
-  tcase_add_test(tcase, open_mpi);
-  tcase_add_test(tcase, pmi);
-  tcase_add_test(tcase, hydra_sets_no_job);
-  tcase_add_test(tcase, explicit_pair_takes_any_launchers_job);
-  tcase_add_test(tcase, pair_comes_from_one_source);
-  tcase_add_test(tcase, half_a_pair_in_options);
-  tcase_add_test(tcase, launchers_disagree);
-  tcase_add_test(tcase, nothing_set);
-  tcase_add_test(tcase, bad_numbers);
-  tcase_add_test(tcase, out_of_range);
-  tcase_add_test(tcase, job_too_long);
-  tcase_add_test(tcase, spawned_is_refused);
-  tcase_add_test(tcase, slurm);
-  tcase_add_test(tcase, slurm_without_a_step);
-  tcase_add_test(tcase, pmix);
-  tcase_add_test(tcase, pmix_inside_slurm);
-  tcase_add_test(tcase, order_of_launchers);
-  tcase_add_test(tcase, job_of_another_namespace_is_refused);
-  Suite *suite = suite_create("environment");
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(environment_suite());
+  return sftest_main("environment", clear_environment, NULL);
 }

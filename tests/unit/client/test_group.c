@@ -11,7 +11,7 @@
 
 #define SIZE 400000
 
-START_TEST(too_long_a_list)
+SFTEST(too_long_a_list)
 {
   int ends[2];
   char byte;
@@ -31,13 +31,8 @@ START_TEST(too_long_a_list)
   close(ends[1]);
   free(ranks);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("group");
-  TCase *tests = tcase_create("group");
-  tcase_add_test(tests, too_long_a_list);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("group", NULL, NULL);
 }

@@ -158,7 +158,7 @@ static sfc_block_t take(size_t length_bytes)
   return block;
 }
 
-START_TEST(blocks_are_where_they_say)
+SFTEST(blocks_are_where_they_say)
 {
   sfc_block_t one = take(1), two = take(129);
   ck_assert_int_eq(fake.added, 1);
@@ -169,9 +169,8 @@ START_TEST(blocks_are_where_they_say)
   ck_assert_ptr_eq(base, (const char *)two.address - two.offset);
   ck_assert_uint_eq(((const sfshm_region_header_t *)(const void *)base)->magic, SFSHM_REGION_MAGIC);
 }
-END_TEST
 
-START_TEST(large_blocks_have_segments_of_their_own)
+SFTEST(large_blocks_have_segments_of_their_own)
 {
   sfc_block_t small = take(100);
   sfc_block_t limit = take(SEGMENT_BYTES / 4);
@@ -190,9 +189,8 @@ START_TEST(large_blocks_have_segments_of_their_own)
   sfc_heap_give(&heap, &small);
   ck_assert_int_eq(fake.removed, 3); /* an ordinary segment stays */
 }
-END_TEST
 
-START_TEST(space_is_used_again_and_zeroed)
+SFTEST(space_is_used_again_and_zeroed)
 {
   sfc_block_t first = take(1000), second = take(1000);
   memset(first.address, 0xff, first.length_bytes);
@@ -202,10 +200,9 @@ START_TEST(space_is_used_again_and_zeroed)
   ck_assert_ptr_eq(again.address, first.address);
   ck_assert(is_filled(&second, 0xff));
 }
-END_TEST
 
 /* Blocks given back in any order leave one gap, that a block of all their sizes together fits in. */
-START_TEST(gaps_are_merged)
+SFTEST(gaps_are_merged)
 {
   static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 3, 0, 2}, {2, 0, 3, 1}, {1, 2, 3, 0}};
   sfc_block_t guard = {0};
@@ -224,9 +221,8 @@ START_TEST(gaps_are_merged)
   sfc_heap_give(&heap, &guard);
   ck_assert_int_eq(fake.added, 1);
 }
-END_TEST
 
-START_TEST(a_full_segment_is_followed_by_another)
+SFTEST(a_full_segment_is_followed_by_another)
 {
   sfc_block_t blocks[24];
   for (int i = 0; i < 24; i++)
@@ -239,9 +235,8 @@ START_TEST(a_full_segment_is_followed_by_another)
     blocks[i] = take(SEGMENT_BYTES / 8);
   ck_assert_int_eq(fake.added, added);
 }
-END_TEST
 
-START_TEST(an_adopted_segment_keeps_what_is_taken)
+SFTEST(an_adopted_segment_keeps_what_is_taken)
 {
   sfshm_region_t region;
   ck_assert_int_eq(sfshm_region_create("sf-test", SFSHM_REGION_ALLOC, SEGMENT_BYTES, SFSHM_SEAL_FUTURE_WRITE,
@@ -254,10 +249,9 @@ START_TEST(an_adopted_segment_keeps_what_is_taken)
   ck_assert_uint_eq(block.segment, 0);
   ck_assert_uint_eq(block.offset, sizeof(sfshm_inbox_t) + SFC_BLOCK_ALIGN);
 }
-END_TEST
 
 /* Pages are allocated for what is taken only. */
-START_TEST(pages_come_with_blocks)
+SFTEST(pages_come_with_blocks)
 {
   struct stat info;
   sfshm_region_t region;
@@ -273,9 +267,8 @@ START_TEST(pages_come_with_blocks)
     ck_assert_uint_le((size_t)info.st_blocks * 512, i * 21000 + (128 << 10));
   }
 }
-END_TEST
 
-START_TEST(impossible_sizes)
+SFTEST(impossible_sizes)
 {
   sfc_block_t block = {.segment = 99};
   ck_assert_int_eq(sfc_heap_take(&heap, 0, true, &block), SF_ERR_ARG);
@@ -284,9 +277,8 @@ START_TEST(impossible_sizes)
   ck_assert_uint_eq(block.segment, 99);
   take(1);
 }
-END_TEST
 
-START_TEST(a_refusal_of_the_daemon_is_passed_on)
+SFTEST(a_refusal_of_the_daemon_is_passed_on)
 {
   sfc_block_t block;
   int fds = sftest_count_fds();
@@ -297,9 +289,8 @@ START_TEST(a_refusal_of_the_daemon_is_passed_on)
   fake.refuse = SF_OK;
   take(1000);
 }
-END_TEST
 
-START_TEST(a_lost_daemon_is_noticed)
+SFTEST(a_lost_daemon_is_noticed)
 {
   sfc_block_t block, kept = take(1000), large = take(SEGMENT_BYTES);
   stop_daemon();
@@ -308,7 +299,6 @@ START_TEST(a_lost_daemon_is_noticed)
   sfc_heap_give(&heap, &large);
   sfc_heap_give(&heap, &kept);
 }
-END_TEST
 
 /* ---- Many at random ---- */
 
@@ -318,7 +308,7 @@ static bool overlap(const sfc_block_t *a, const sfc_block_t *b)
 }
 
 /* Each block keeps the value that was written all over it until it is given back. */
-START_TEST(blocks_never_touch)
+SFTEST(blocks_never_touch)
 {
   static sfc_block_t blocks[MAX_BLOCKS];
   uint64_t random = sftest_random_start(seed, 1);
@@ -343,7 +333,6 @@ START_TEST(blocks_never_touch)
     segments += fake.length[i] == SEGMENT_BYTES;
   ck_assert_int_le(segments, 4); /* 200 blocks of 2000 bytes: little is lost to gaps */
 }
-END_TEST
 
 typedef struct taker {
   pthread_t thread;
@@ -373,7 +362,7 @@ static void *take_and_give(void *argument)
   return NULL;
 }
 
-START_TEST(any_thread_may_use_it)
+SFTEST(any_thread_may_use_it)
 {
   taker_t takers[4];
   for (unsigned i = 0; i < 4; i++) {
@@ -385,31 +374,9 @@ START_TEST(any_thread_may_use_it)
   for (int i = 0; i < 4; i++)
     ck_assert(takers[i].good);
 }
-END_TEST
-
-static Suite *heap_suite(void)
-{
-  Suite *suite = suite_create("heap");
-  TCase *tcase = tcase_create("heap");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, blocks_are_where_they_say);
-  tcase_add_test(tcase, large_blocks_have_segments_of_their_own);
-  tcase_add_test(tcase, space_is_used_again_and_zeroed);
-  tcase_add_test(tcase, gaps_are_merged);
-  tcase_add_test(tcase, a_full_segment_is_followed_by_another);
-  tcase_add_test(tcase, an_adopted_segment_keeps_what_is_taken);
-  tcase_add_test(tcase, pages_come_with_blocks);
-  tcase_add_test(tcase, impossible_sizes);
-  tcase_add_test(tcase, a_refusal_of_the_daemon_is_passed_on);
-  tcase_add_test(tcase, a_lost_daemon_is_noticed);
-  tcase_add_test(tcase, blocks_never_touch);
-  tcase_add_test(tcase, any_thread_may_use_it);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240903);
-  return sftest_run(heap_suite());
+  return sftest_main("heap", setup, teardown);
 }

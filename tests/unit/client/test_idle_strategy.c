@@ -13,13 +13,12 @@ static sfc_idle_t start(uint32_t cores, uint32_t participants, uint32_t spins)
   return idle;
 }
 
-START_TEST(spinning_only_with_a_core_for_each)
+SFTEST(spinning_only_with_a_core_for_each)
 {
   for (uint32_t cores = 1; cores < 20; cores++)
     for (uint32_t participants = 0; participants < 40; participants++)
       ck_assert_uint_eq(start(cores, participants, 300).spins_left, participants <= cores ? 300 : 0);
 }
-END_TEST
 
 /* Steps until the waiter would sleep. */
 static int64_t steps_to_sleep(sfc_idle_t *idle)
@@ -30,7 +29,7 @@ static int64_t steps_to_sleep(sfc_idle_t *idle)
   return steps;
 }
 
-START_TEST(spin_then_yield_then_sleep)
+SFTEST(spin_then_yield_then_sleep)
 {
   sfc_idle_t idle = start(4, 4, 1000);
   for (int i = 0; i < 1000; i++)
@@ -43,9 +42,8 @@ START_TEST(spin_then_yield_then_sleep)
   ck_assert_int_ge(took_ns, 150000); /* a partner on the same core gets a chance */
   ck_assert_int_lt(took_ns, LONG_NS);
 }
-END_TEST
 
-START_TEST(oversubscribed_waiters_yield_at_once)
+SFTEST(oversubscribed_waiters_yield_at_once)
 {
   sfc_idle_t idle = start(2, 3, 1000000);
   ck_assert(sfc_idle_step(&idle));
@@ -56,10 +54,9 @@ START_TEST(oversubscribed_waiters_yield_at_once)
   ck_assert_int_le(steps_to_sleep(&idle), 16);
   ck_assert_int_lt(sfc_now_ns() - began_ns, LONG_NS);
 }
-END_TEST
 
 /* Eight steps of which the last sleeps: the clock is read once in eight. */
-START_TEST(pauses_sleep_where_nobody_wakes)
+SFTEST(pauses_sleep_where_nobody_wakes)
 {
   sfc_idle_t idle = {0};
   steps_to_sleep(&idle);
@@ -68,21 +65,8 @@ START_TEST(pauses_sleep_where_nobody_wakes)
     sfc_idle_pause(&idle);
   ck_assert_int_ge(sfc_now_ns() - began_ns, 100 * 50000);
 }
-END_TEST
-
-static Suite *idle_suite(void)
-{
-  Suite *suite = suite_create("idle strategy");
-  TCase *tcase = tcase_create("idle strategy");
-  tcase_add_test(tcase, spinning_only_with_a_core_for_each);
-  tcase_add_test(tcase, spin_then_yield_then_sleep);
-  tcase_add_test(tcase, oversubscribed_waiters_yield_at_once);
-  tcase_add_test(tcase, pauses_sleep_where_nobody_wakes);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(idle_suite());
+  return sftest_main("idle strategy", NULL, NULL);
 }

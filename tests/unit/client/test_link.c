@@ -180,7 +180,7 @@ static uint8_t *pack(int64_t first, int64_t n)
 
 /* ---- Tests ---- */
 
-START_TEST(what_a_link_says_of_itself)
+SFTEST(what_a_link_says_of_itself)
 {
   for (int round = 0; round < ROUNDS; round++) {
     bool has_leaves[MAX_VERTEX] = {false};
@@ -201,9 +201,8 @@ START_TEST(what_a_link_says_of_itself)
   }
   sfc_link_destroy(&(sfc_link_t){0});
 }
-END_TEST
 
-START_TEST(messages_unpacked_in_pieces)
+SFTEST(messages_unpacked_in_pieces)
 {
   for (int round = 0; round < ROUNDS; round++) {
     make_link();
@@ -221,9 +220,8 @@ START_TEST(messages_unpacked_in_pieces)
     destroy_link();
   }
 }
-END_TEST
 
-START_TEST(units_unpacked_in_parts)
+SFTEST(units_unpacked_in_parts)
 {
   for (int round = 0; round < ROUNDS; round++) {
     make_link();
@@ -247,9 +245,8 @@ START_TEST(units_unpacked_in_parts)
     destroy_link();
   }
 }
-END_TEST
 
-START_TEST(from_buffer_to_buffer)
+SFTEST(from_buffer_to_buffer)
 {
   for (int round = 0; round < ROUNDS; round++) {
     make_link();
@@ -259,28 +256,14 @@ START_TEST(from_buffer_to_buffer)
     destroy_link();
   }
 }
-END_TEST
 
 static void setup(void)
 {
   random_state = sftest_random_start(seed, 1);
 }
 
-static Suite *link_suite(void)
-{
-  Suite *suite = suite_create("link");
-  TCase *tcase = tcase_create("link");
-  tcase_add_checked_fixture(tcase, setup, NULL);
-  tcase_add_test(tcase, what_a_link_says_of_itself);
-  tcase_add_test(tcase, messages_unpacked_in_pieces);
-  tcase_add_test(tcase, units_unpacked_in_parts);
-  tcase_add_test(tcase, from_buffer_to_buffer);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
-
 int main(void)
 {
   seed = sftest_seed(20240905);
-  return sftest_run(link_suite());
+  return sftest_main("link", setup, NULL);
 }

@@ -30,7 +30,7 @@ static void expect_parts(const int32_t found[3], int32_t x, int32_t y, int32_t z
 }
 
 /* Figure 4 of the paper: 4 x 24 x 2 points over 12 nodes of 4 subdomains. */
-START_TEST(partition_of_the_paper)
+SFTEST(partition_of_the_paper)
 {
   const int64_t points[3] = {4, 24, 2};
   const bool periodic[3] = {true, true, true};
@@ -50,7 +50,6 @@ START_TEST(partition_of_the_paper)
   const int32_t marked[3] = {1 * 2 + 1, 2 * 2, 0};
   ck_assert_int_eq(sfc_partition_number(&partition, marked), 5 * 4 + 1);
 }
-END_TEST
 
 static sfc_partition_t any_partition(int64_t side)
 {
@@ -72,7 +71,7 @@ static sfc_halo_t any_halo(const sfc_partition_t *partition)
   return halo;
 }
 
-START_TEST(every_point_has_one_owner)
+SFTEST(every_point_has_one_owner)
 {
   start_random();
   for (int round = 0; round < 300; round++) {
@@ -98,7 +97,6 @@ START_TEST(every_point_has_one_owner)
     ck_assert_int_eq(count, sfc_partition_count(&partition));
   }
 }
-END_TEST
 
 /* ---- Halos, point by point --------------------------------------------------------------------------------------- */
 
@@ -141,7 +139,7 @@ static int64_t count_marked(const sfc_partition_t *partition, const int32_t part
   return count;
 }
 
-START_TEST(halos_are_counted)
+SFTEST(halos_are_counted)
 {
   static bool marks[MAX_POINTS];
   start_random();
@@ -168,7 +166,6 @@ START_TEST(halos_are_counted)
                   (long long)expected, seed);
   }
 }
-END_TEST
 
 /* ---- Placement --------------------------------------------------------------------------------------------------- */
 
@@ -192,7 +189,7 @@ static double least_of_all(int32_t n, const double flow[], const double distance
 /* Figure 11 of the paper: 1440 x 1452 x 700 points over the six devices of a Summit node. Devices of a socket are
  * joined by links of 50 GB/s, those of different sockets share a bus of 64 GB/s (figure 10): each of their nine pairs
  * gets a ninth of it. */
-START_TEST(placement_of_the_paper)
+SFTEST(placement_of_the_paper)
 {
   const int64_t points[3] = {1440, 1452, 700};
   const bool periodic[3] = {true, true, true};
@@ -215,9 +212,8 @@ START_TEST(placement_of_the_paper)
   for (int32_t i = 2; i < 6; i++)
     ck_assert_int_eq(place[i] / 3, place[i % 2] / 3);
 }
-END_TEST
 
-START_TEST(small_problems_are_solved_exactly)
+SFTEST(small_problems_are_solved_exactly)
 {
   double flow[49], distance[49];
   int32_t place[7], scratch[7], order[7];
@@ -234,10 +230,9 @@ START_TEST(small_problems_are_solved_exactly)
     ck_assert_msg(cost <= least + 1e-6 * least, "%g, %g is possible (SF_TEST_SEED=%u)", cost, least, seed);
   }
 }
-END_TEST
 
 /* A node of 24 places in sockets of 4, with a grid whose linear order crosses sockets. */
-START_TEST(large_problems_get_better)
+SFTEST(large_problems_get_better)
 {
   static double flow[MAX_PLACES * MAX_PLACES], distance[MAX_PLACES * MAX_PLACES];
   const int64_t points[3] = {400, 600, 100};
@@ -259,23 +254,8 @@ START_TEST(large_problems_get_better)
   ck_assert(sfc_placement_cost(n, flow, distance, place).total <
             0.9 * sfc_placement_cost(n, flow, distance, linear).total);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("client: partition");
-  TCase *tc = tcase_create("partition");
-  tcase_add_test(tc, partition_of_the_paper);
-  tcase_add_test(tc, every_point_has_one_owner);
-  tcase_add_test(tc, halos_are_counted);
-  tcase_add_test(tc, placement_of_the_paper);
-  tcase_add_test(tc, small_problems_are_solved_exactly);
-  tcase_add_test(tc, large_problems_get_better);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("client: partition", NULL, NULL);
 }

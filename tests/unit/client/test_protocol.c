@@ -47,7 +47,7 @@ static sfshm_method_t choose(sfc_memory_class_t class, int64_t runs, size_t byte
   return choose_with(&usual, class, runs, bytes);
 }
 
-START_TEST(memory_that_nobody_else_can_reach_is_packed)
+SFTEST(memory_that_nobody_else_can_reach_is_packed)
 {
   for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2)
     ck_assert_int_eq(choose(SFC_MEMORY_UNKNOWN, 1, bytes), SFSHM_METHOD_CELL);
@@ -56,9 +56,8 @@ START_TEST(memory_that_nobody_else_can_reach_is_packed)
     ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
   ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, MIB), SFSHM_METHOD_IN_PLACE); /* needs no such right */
 }
-END_TEST
 
-START_TEST(a_graph_may_demand_copies)
+SFTEST(a_graph_may_demand_copies)
 {
   graph.flags = SF_GRAPH_COPY;
   for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
@@ -66,17 +65,15 @@ START_TEST(a_graph_may_demand_copies)
     ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, bytes), SFSHM_METHOD_CELL);
   }
 }
-END_TEST
 
-START_TEST(large_dense_memory_is_read_where_it_is)
+SFTEST(large_dense_memory_is_read_where_it_is)
 {
   ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_IN_PLACE);
   ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, 2 * MIB), SFSHM_METHOD_VM_READ);
 }
-END_TEST
 
 /* Between cores that are far apart, one packing and one unpacking are done sooner than one that copies. */
-START_TEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
+SFTEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
 {
   sfshm_costs_t costs = usual;
   costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
@@ -86,10 +83,9 @@ START_TEST(dense_memory_is_packed_where_two_copy_sooner_than_one)
     ck_assert(bytes < 64 * KIB || sfc_protocol_suits_worker(&costs, 1, bytes)); /* which copies while both compute */
   }
 }
-END_TEST
 
 /* Ranks that pack and unpack copy twice, and nobody copies sooner. */
-START_TEST(dense_memory_is_read_where_it_is_if_both_ranks_send)
+SFTEST(dense_memory_is_read_where_it_is_if_both_ranks_send)
 {
   sfshm_costs_t costs = usual;
   costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
@@ -98,9 +94,8 @@ START_TEST(dense_memory_is_read_where_it_is_if_both_ranks_send)
   lane.as_leaf.nedges = 500;
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 2 * MIB), SFSHM_METHOD_CELL);
 }
-END_TEST
 
-START_TEST(dense_memory_is_read_where_it_is_if_ranks_take_turns)
+SFTEST(dense_memory_is_read_where_it_is_if_ranks_take_turns)
 {
   sfshm_costs_t costs = usual;
   costs.remote_stream_ps = costs.vm_read_stream_ps = costs.piece_stream_ps + 1;
@@ -110,29 +105,26 @@ START_TEST(dense_memory_is_read_where_it_is_if_ranks_take_turns)
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, 2 * MIB), SFSHM_METHOD_CELL);
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, FIRST_CELLS), SFSHM_METHOD_CELL);
 }
-END_TEST
 
-START_TEST(scattered_values_are_packed_by_their_owner)
+SFTEST(scattered_values_are_packed_by_their_owner)
 {
   for (size_t bytes = 120; bytes < 1000 * MIB; bytes *= 2) {
     ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, (int64_t)(bytes / 8), bytes), SFSHM_METHOD_CELL);
     ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, (int64_t)(bytes / 8), bytes), SFSHM_METHOD_CELL);
   }
 }
-END_TEST
 
 /* The daemon's workers read in place. */
-START_TEST(workers_get_no_scattered_values_that_cells_hold)
+SFTEST(workers_get_no_scattered_values_that_cells_hold)
 {
   for (size_t bytes = 64 * KIB; bytes < 1000 * MIB; bytes *= 2) {
     ck_assert(sfc_protocol_suits_worker(&usual, 1, bytes));
     ck_assert(sfc_protocol_suits_worker(&usual, (int64_t)(bytes / 8), bytes) == (bytes > FIRST_CELLS));
   }
 }
-END_TEST
 
 /* Even if a read seems cheap. */
-START_TEST(blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over)
+SFTEST(blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over)
 {
   sfshm_costs_t costs = usual;
   costs.vm_read_call_ps = costs.vm_read_stream_ps = 1;
@@ -143,25 +135,22 @@ START_TEST(blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_ov
   lane.peer_can_read = false;
   ck_assert_int_eq(sfc_protocol_choose_blocks(&usual, &lane, false, 2, SFC_EAGER_BYTES + 1), SFSHM_METHOD_CELL);
 }
-END_TEST
 
 /* process_vm_readv reads one piece at a time. */
-START_TEST(private_memory_is_read_only_in_one_piece)
+SFTEST(private_memory_is_read_only_in_one_piece)
 {
   ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 2, 100 * MIB), SFSHM_METHOD_CELL);
   ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 2, 100 * MIB), SFSHM_METHOD_IN_PLACE);
 }
-END_TEST
 
-START_TEST(small_parts_are_not_worth_a_handshake)
+SFTEST(small_parts_are_not_worth_a_handshake)
 {
   ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, SFSHM_INLINE_BYTES + 8), SFSHM_METHOD_CELL);
   ck_assert_int_eq(choose(SFC_MEMORY_REGISTERED, 1, SFSHM_INLINE_BYTES + 8), SFSHM_METHOD_CELL);
 }
-END_TEST
 
 /* Its own core has nothing else to do then, and begin returns at once. */
-START_TEST(a_rank_that_only_sends_packs_what_the_cells_hold)
+SFTEST(a_rank_that_only_sends_packs_what_the_cells_hold)
 {
   for (int i = 0; i < 2; i++) {
     lane.as_root.nvalues = i;
@@ -170,10 +159,9 @@ START_TEST(a_rank_that_only_sends_packs_what_the_cells_hold)
     ck_assert_int_eq(choose(SFC_MEMORY_ALLOC, 1, FIRST_CELLS + 1), SFSHM_METHOD_IN_PLACE);
   }
 }
-END_TEST
 
 /* Who reads large parts in place does so with larger ones, and with less scattered ones. */
-START_TEST(choices_change_once)
+SFTEST(choices_change_once)
 {
   for (int64_t piece_bytes = 8; piece_bytes <= 1 << 20; piece_bytes *= 2) {
     bool in_place = false;
@@ -192,10 +180,9 @@ START_TEST(choices_change_once)
     }
   }
 }
-END_TEST
 
 /* Costs come from measurements, which may be odd. */
-START_TEST(extreme_costs)
+SFTEST(extreme_costs)
 {
   const sfshm_costs_t nothing = {0};
   const sfshm_costs_t all = {.local_line_ps = UINT32_MAX,
@@ -217,9 +204,8 @@ START_TEST(extreme_costs)
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_REGISTERED, 1, 100 * MIB), SFSHM_METHOD_CELL);
   ck_assert_int_eq(choose_with(&costs, SFC_MEMORY_ALLOC, 1, 100 * MIB), SFSHM_METHOD_IN_PLACE);
 }
-END_TEST
 
-START_TEST(sizes_of_cells)
+SFTEST(sizes_of_cells)
 {
   ck_assert_uint_eq(sfc_protocol_cell_bytes(0, 0, 1, false), SFC_CELL_BYTES_MIN);
   ck_assert_uint_eq(sfc_protocol_cell_bytes(256, 0, 1, false), 256);
@@ -233,9 +219,8 @@ START_TEST(sizes_of_cells)
       ck_assert(cell_bytes / 2 < bytes || cell_bytes == SFC_CELL_BYTES_MIN || cell_bytes == SFC_CELL_BYTES_MAX);
     }
 }
-END_TEST
 
-START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
+SFTEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
 {
   const size_t bytes = SFSHM_PIECE_MOVES_FROM;
   ck_assert_uint_eq(sfc_protocol_cell_bytes(bytes, 63, 1, false), bytes);
@@ -248,10 +233,9 @@ START_TEST(cells_of_lanes_in_use_are_large_unless_there_are_many)
     ck_assert(cell_bytes >= SFC_CELL_BYTES_FIRST);
   }
 }
-END_TEST
 
 /* Payloads of at least two pieces have cells of whole pieces, others those that they began with. */
-START_TEST(cells_of_lanes_past_the_caches)
+SFTEST(cells_of_lanes_past_the_caches)
 {
   const size_t piece = SFSHM_PIECE_BYTES_MAX;
   for (size_t bytes = 0; bytes <= piece; bytes += 64)
@@ -261,10 +245,9 @@ START_TEST(cells_of_lanes_past_the_caches)
   ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, UINT64_MAX, 1, true), piece);
   ck_assert_uint_eq(sfc_protocol_cell_bytes(SIZE_MAX, UINT64_MAX, 1000, true), SFC_CELL_BYTES_FIRST);
 }
-END_TEST
 
 /* Sizes that a writer may ask for, and others. */
-START_TEST(wishes_of_others)
+SFTEST(wishes_of_others)
 {
   const size_t others[] = {0, 1, 128, 255, 257, 384, SFC_CELL_BYTES_MAX - 1, 2 * SFC_CELL_BYTES_MAX, SIZE_MAX};
   for (size_t cell_bytes = SFC_CELL_BYTES_MIN; cell_bytes <= SFC_CELL_BYTES_MAX; cell_bytes *= 2)
@@ -272,36 +255,8 @@ START_TEST(wishes_of_others)
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     ck_assert(!sfc_protocol_has_cells_of(others[i]));
 }
-END_TEST
-
-static Suite *protocol_suite(void)
-{
-  Suite *suite = suite_create("protocol");
-  TCase *tcase = tcase_create("protocol");
-  tcase_add_checked_fixture(tcase, setup, NULL);
-  tcase_add_test(tcase, memory_that_nobody_else_can_reach_is_packed);
-  tcase_add_test(tcase, a_graph_may_demand_copies);
-  tcase_add_test(tcase, large_dense_memory_is_read_where_it_is);
-  tcase_add_test(tcase, dense_memory_is_packed_where_two_copy_sooner_than_one);
-  tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_both_ranks_send);
-  tcase_add_test(tcase, dense_memory_is_read_where_it_is_if_ranks_take_turns);
-  tcase_add_test(tcase, scattered_values_are_packed_by_their_owner);
-  tcase_add_test(tcase, workers_get_no_scattered_values_that_cells_hold);
-  tcase_add_test(tcase, blocks_of_private_memory_are_copied_as_long_as_begin_can_hand_them_over);
-  tcase_add_test(tcase, private_memory_is_read_only_in_one_piece);
-  tcase_add_test(tcase, small_parts_are_not_worth_a_handshake);
-  tcase_add_test(tcase, a_rank_that_only_sends_packs_what_the_cells_hold);
-  tcase_add_test(tcase, choices_change_once);
-  tcase_add_test(tcase, extreme_costs);
-  tcase_add_test(tcase, sizes_of_cells);
-  tcase_add_test(tcase, cells_of_lanes_in_use_are_large_unless_there_are_many);
-  tcase_add_test(tcase, cells_of_lanes_past_the_caches);
-  tcase_add_test(tcase, wishes_of_others);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(protocol_suite());
+  return sftest_main("protocol", setup, NULL);
 }

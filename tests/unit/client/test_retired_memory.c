@@ -42,7 +42,7 @@ static sf_graph_t *pick(uint64_t i, int order)
   return &graphs[order == 0 ? i : order == 1 ? GRAPHS - 1 - i : i * 7919 % GRAPHS]; /* a prime */
 }
 
-START_TEST(live_graphs_are_unlinked)
+SFTEST_FOR(live_graphs_are_unlinked, 3)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
     sfc_graph_link(&graphs[i]);
@@ -58,9 +58,8 @@ START_TEST(live_graphs_are_unlinked)
   }
   ck_assert_ptr_null(context.graphs);
 }
-END_TEST
 
-START_TEST(destroyed_graphs_are_found)
+SFTEST_FOR(destroyed_graphs_are_found, 3)
 {
   for (uint64_t i = 0; i < GRAPHS; i++)
     sfc_retired_add(&graphs[i]);
@@ -72,30 +71,16 @@ START_TEST(destroyed_graphs_are_found)
   for (int i = 0; i < SFC_RETIRED_CHAINS; i++)
     ck_assert_ptr_null(context.retired_graphs->chains[i]);
 }
-END_TEST
 
-START_TEST(records_go_with_the_context)
+SFTEST(records_go_with_the_context)
 {
   for (uint64_t i = 0; i < 3000; i++)
     sfc_retired_add(&graphs[i]);
   sfc_retired_graph_gone(&context, 2); /* unreported: one of a failed job, say */
   sfc_retired_free(&context);
 }
-END_TEST
-
-static Suite *retired_memory_suite(void)
-{
-  Suite *suite = suite_create("retired memory");
-  TCase *tcase = tcase_create("retired memory");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_loop_test(tcase, live_graphs_are_unlinked, 0, 3);
-  tcase_add_loop_test(tcase, destroyed_graphs_are_found, 0, 3);
-  tcase_add_test(tcase, records_go_with_the_context);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(retired_memory_suite());
+  return sftest_main("retired memory", setup, teardown);
 }

@@ -47,16 +47,15 @@ static bool read_message(void)
   return true;
 }
 
-START_TEST(small_data_are_out_of_hand_when_posted)
+SFTEST(small_data_are_out_of_hand_when_posted)
 {
   ck_assert(send_values(&requests[0], 0, 14));
   ck_assert_int_eq(requests[0].sends_left, 0);
   ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[0].desc), SFSHM_METHOD_INLINE);
   ck_assert_uint_eq(sftest_sender.counts.bytes_inline, 112);
 }
-END_TEST
 
-START_TEST(data_read_in_place_are_awaited)
+SFTEST(data_read_in_place_are_awaited)
 {
   ck_assert(send_values(&requests[0], 0, SFTEST_LARGE));
   ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[0].desc), SFSHM_METHOD_IN_PLACE);
@@ -67,10 +66,9 @@ START_TEST(data_read_in_place_are_awaited)
   ck_assert_int_eq(requests[0].sends_left, 0);
   ck_assert_uint_eq(sftest_sender.graph.progress.nunread, 0);
 }
-END_TEST
 
 /* The slot of data that have been read is used again before anybody has looked at that. */
-START_TEST(a_slot_used_again_ends_what_was_there)
+SFTEST(a_slot_used_again_ends_what_was_there)
 {
   for (int later = 0; later < 2; later++) {
     sftest_sender_setup();
@@ -84,10 +82,9 @@ START_TEST(a_slot_used_again_ends_what_was_there)
     ck_assert_uint_eq(sftest_sender.graph.progress.nunread, (unsigned)later);
   }
 }
-END_TEST
 
 /* Requests of both kinds, read and looked at whenever. */
-START_TEST(every_request_ends_in_time)
+SFTEST(every_request_ends_in_time)
 {
   uint64_t random = sftest_random_start(seed, 1);
   for (int round = 0; round < 300; round++) {
@@ -116,7 +113,6 @@ START_TEST(every_request_ends_in_time)
     ck_assert_uint_eq(sftest_sender.graph.progress.nunread, 0);
   }
 }
-END_TEST
 
 static uint32_t scattered[SFTEST_LARGE];
 
@@ -154,7 +150,7 @@ static void expect_piece(int64_t first, int64_t n)
   ck_assert(read_message());
 }
 
-START_TEST(scattered_values_fill_the_cells)
+SFTEST(scattered_values_fill_the_cells)
 {
   const int64_t counts[] = {
       15, 1023, 1024, 1025, 2047, 2048, 2049, SFTEST_CELL_VALUES, SFTEST_CELL_VALUES + 1, 3 * SFTEST_CELL_VALUES - 5};
@@ -169,10 +165,9 @@ START_TEST(scattered_values_fill_the_cells)
     ck_assert_uint_eq(sftest_sender.counts.bytes_slots, (uint64_t)counts[i] * sizeof(double));
   }
 }
-END_TEST
 
 /* Who goes on with a send gives others their turn after half of the slots, even if the reader has freed all. */
-START_TEST(going_on_stops_after_some_pieces)
+SFTEST(going_on_stops_after_some_pieces)
 {
   sftest_sender_give_cells();
   ck_assert(!send_scattered(&requests[0], SFTEST_LARGE)); /* 16 pieces */
@@ -186,10 +181,9 @@ START_TEST(going_on_stops_after_some_pieces)
   }
   ck_assert_int_eq(requests[0].sends_left, 0);
 }
-END_TEST
 
 /* Ranks that come meanwhile change the choice for later messages only. */
-START_TEST(a_message_in_pieces_goes_on_in_pieces)
+SFTEST(a_message_in_pieces_goes_on_in_pieces)
 {
   sftest_sender.board.costs.piece_stream_ps = 1;
   sftest_sender.board.costs.remote_stream_ps = 1000;
@@ -208,26 +202,9 @@ START_TEST(a_message_in_pieces_goes_on_in_pieces)
   ck_assert(send_values(&requests[1], 1, SFTEST_LARGE));
   ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[0].desc), SFSHM_METHOD_IN_PLACE);
 }
-END_TEST
-
-static Suite *transfer_suite(void)
-{
-  Suite *suite = suite_create("transfer");
-  TCase *tcase = tcase_create("transfer");
-  tcase_add_checked_fixture(tcase, sftest_sender_setup, NULL);
-  tcase_add_test(tcase, small_data_are_out_of_hand_when_posted);
-  tcase_add_test(tcase, data_read_in_place_are_awaited);
-  tcase_add_test(tcase, a_slot_used_again_ends_what_was_there);
-  tcase_add_test(tcase, every_request_ends_in_time);
-  tcase_add_test(tcase, scattered_values_fill_the_cells);
-  tcase_add_test(tcase, going_on_stops_after_some_pieces);
-  tcase_add_test(tcase, a_message_in_pieces_goes_on_in_pieces);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240907);
-  return sftest_run(transfer_suite());
+  return sftest_main("transfer", sftest_sender_setup, NULL);
 }

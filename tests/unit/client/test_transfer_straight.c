@@ -49,7 +49,7 @@ static sf_request_t exchange(sfshm_operation_t operation, sfshm_op_t op, int64_t
                         .replaces = op == SFSHM_OP_REPLACE};
 }
 
-START_TEST(small_consecutive_values_go_straight)
+SFTEST(small_consecutive_values_go_straight)
 {
   for (int operation = 0; operation < 2; operation++)
     for (int64_t n = 1; n <= STRAIGHT_MAX; n += n < 20 ? 1 : 41) {
@@ -64,7 +64,6 @@ START_TEST(small_consecutive_values_go_straight)
       ck_assert_uint_eq(request.receive.bytes, (size_t)n * sizeof(double));
     }
 }
-END_TEST
 
 static void expect_straight(const sf_request_t *request, bool send, bool receive)
 {
@@ -74,7 +73,7 @@ static void expect_straight(const sf_request_t *request, bool send, bool receive
   ck_assert_int_eq(found.receive.lane != NULL, receive);
 }
 
-START_TEST(others_take_the_long_way)
+SFTEST(others_take_the_long_way)
 {
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, STRAIGHT_MAX + 1);
   expect_straight(&request, false, false);
@@ -93,10 +92,9 @@ START_TEST(others_take_the_long_way)
   sftest_sender.graph.routes.nsenders[SFSHM_BCAST] = sftest_sender.graph.routes.nreceivers[SFSHM_BCAST] = 2;
   expect_straight(&request, false, false);
 }
-END_TEST
 
 /* What arrives is the same message, whichever way it went. */
-START_TEST(both_ways_send_the_same)
+SFTEST(both_ways_send_the_same)
 {
   for (int64_t n = 1; n <= STRAIGHT_MAX; n += n < 20 ? 1 : 41) {
     sfshm_slot_t sent[2];
@@ -122,10 +120,9 @@ START_TEST(both_ways_send_the_same)
     ck_assert_mem_eq(&sent[0], &sent[1], sizeof sent[0]);
   }
 }
-END_TEST
 
 /* Cells are asked for, or taken, the long way. */
-START_TEST(a_lane_without_such_cells_sends_none_straight)
+SFTEST(a_lane_without_such_cells_sends_none_straight)
 {
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, INLINE_MAX + 1);
   sfc_fast_path_find(&request);
@@ -138,9 +135,8 @@ START_TEST(a_lane_without_such_cells_sends_none_straight)
   ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   ck_assert_uint_eq(sftest_sender.lane.tx.posted, 0);
 }
-END_TEST
 
-START_TEST(a_lane_that_is_full_or_stalled_takes_nothing_straight)
+SFTEST(a_lane_that_is_full_or_stalled_takes_nothing_straight)
 {
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 1);
   sfc_fast_path_find(&request);
@@ -152,7 +148,6 @@ START_TEST(a_lane_that_is_full_or_stalled_takes_nothing_straight)
   ck_assert(!sfc_fast_path_send(&request, &sftest_sender.thread));
   ck_assert_uint_eq(sftest_sender.lane.tx.posted, SFSHM_LANE_SLOTS);
 }
-END_TEST
 
 /* The lane's own slots, as if the other end had written there. */
 static void arrive(uint64_t desc, const double payload[], int64_t n)
@@ -163,7 +158,7 @@ static void arrive(uint64_t desc, const double payload[], int64_t n)
   sftest_sender.own_slots[0].stamp = 1;
 }
 
-START_TEST(straight_values_land_in_their_place)
+SFTEST(straight_values_land_in_their_place)
 {
   const double payload[] = {1.5, 2.5, 3.5};
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
@@ -180,10 +175,9 @@ START_TEST(straight_values_land_in_their_place)
   ck_assert_uint_eq(sftest_sender.counts.bytes_received, sizeof payload);
   ck_assert_uint_eq(sftest_sender.counts.messages_received, 1);
 }
-END_TEST
 
 /* The same in a cell; values that come in several pieces are left to who puts them together. */
-START_TEST(values_in_a_cell_land_in_their_place)
+SFTEST(values_in_a_cell_land_in_their_place)
 {
   const int64_t n = 100;
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, n);
@@ -203,10 +197,9 @@ START_TEST(values_in_a_cell_land_in_their_place)
   ck_assert_int_eq(request.receives_left, 0);
   ck_assert_uint_eq(sftest_sender.counts.bytes_received, (size_t)n * sizeof(double));
 }
-END_TEST
 
 /* A message of another operation or another method is left to who says what is wrong, or knows what to do. */
-START_TEST(other_messages_are_left)
+SFTEST(other_messages_are_left)
 {
   const double payload[] = {1.5, 2.5, 3.5};
   sf_request_t request = exchange(SFSHM_BCAST, SFSHM_OP_REPLACE, 3);
@@ -219,27 +212,9 @@ START_TEST(other_messages_are_left)
   ck_assert_uint_eq(sftest_sender.lane.rx.received, 0);
   ck_assert_int_eq(request.receives_left, 1);
 }
-END_TEST
-
-static Suite *transfer_suite(void)
-{
-  Suite *suite = suite_create("transfer: straight");
-  TCase *tcase = tcase_create("transfer");
-  tcase_add_checked_fixture(tcase, sftest_sender_setup, NULL);
-  tcase_add_test(tcase, small_consecutive_values_go_straight);
-  tcase_add_test(tcase, others_take_the_long_way);
-  tcase_add_test(tcase, both_ways_send_the_same);
-  tcase_add_test(tcase, a_lane_without_such_cells_sends_none_straight);
-  tcase_add_test(tcase, values_in_a_cell_land_in_their_place);
-  tcase_add_test(tcase, a_lane_that_is_full_or_stalled_takes_nothing_straight);
-  tcase_add_test(tcase, straight_values_land_in_their_place);
-  tcase_add_test(tcase, other_messages_are_left);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240907);
-  return sftest_run(transfer_suite());
+  return sftest_main("transfer: straight", sftest_sender_setup, NULL);
 }

@@ -81,7 +81,7 @@ static void expect_found(void)
   ck_assert_int_eq(scene.graph.plan.roots_shared, expected());
 }
 
-START_TEST(shared_roots)
+SFTEST(shared_roots)
 {
   static const int64_t ranges[] = {20, 1000, 100000}, distances[] = {1, 3, 1000000, INT64_C(1) << 40};
   uint64_t random = sftest_seed(1);
@@ -91,7 +91,6 @@ START_TEST(shared_roots)
     expect_found();
   }
 }
-END_TEST
 
 static long peak_kib(void)
 {
@@ -107,7 +106,7 @@ static long peak_kib(void)
 }
 
 /* Not a bit for each root below the highest. */
-START_TEST(memory)
+SFTEST(memory)
 {
   long before = peak_kib();
   for (int source = 0; source < LISTS; source++) {
@@ -118,19 +117,8 @@ START_TEST(memory)
   expect_found();
   ck_assert_int_lt(peak_kib() - before, 1 << 18);
 }
-END_TEST
-
-static Suite *turns_suite(void)
-{
-  Suite *suite = suite_create("turns");
-  TCase *cases = tcase_create("turns");
-  tcase_add_test(cases, shared_roots);
-  tcase_add_test(cases, memory);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(turns_suite());
+  return sftest_main("turns", NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #define MAX_BYTES (INT64_C(1) << 40)
 
-START_TEST(predefined_units)
+SFTEST(predefined_units)
 {
 #define EXPECT_BASE(name, type, text)                                                                                  \
   ck_assert_uint_eq(sf_type_size(SF_##name), sizeof(type));                                                            \
@@ -30,9 +30,8 @@ START_TEST(predefined_units)
   SFSHM_OP_TABLE(EXPECT_OP)
 #undef EXPECT_OP
 }
-END_TEST
 
-START_TEST(blocks)
+SFTEST(blocks)
 {
   const sf_type_t *three, *twelve;
   ck_assert_int_eq(sf_type_create_block(3, SF_DOUBLE, &three), SF_OK);
@@ -44,9 +43,8 @@ START_TEST(blocks)
   ck_assert_int_eq(twelve->unit.count, 12);
   ck_assert_int_eq(sf_type_destroy(twelve), SF_OK);
 }
-END_TEST
 
-START_TEST(opaque_units)
+SFTEST(opaque_units)
 {
   const sf_type_t *opaque, *block;
   ck_assert_int_eq(sf_type_create_opaque(7, &opaque), SF_OK);
@@ -57,7 +55,6 @@ START_TEST(opaque_units)
   ck_assert_int_eq(sf_type_destroy(block), SF_OK);
   ck_assert_int_eq(sf_type_destroy(opaque), SF_OK);
 }
-END_TEST
 
 static void expect_refused(sf_status_t status, const char *text)
 {
@@ -65,7 +62,7 @@ static void expect_refused(sf_status_t status, const char *text)
   ck_assert_msg(strstr(sf_error_detail(), text) != NULL, "%s", sf_error_detail());
 }
 
-START_TEST(limits)
+SFTEST(limits)
 {
   const sf_type_t *type = SF_INT8;
   ck_assert_int_eq(sf_type_create_opaque(MAX_BYTES, &type), SF_OK);
@@ -84,9 +81,8 @@ START_TEST(limits)
     expect_refused(sf_type_create_opaque(bad[i], &more), "sf_type_create_opaque");
   }
 }
-END_TEST
 
-START_TEST(missing_arguments)
+SFTEST(missing_arguments)
 {
   const sf_type_t *type = NULL;
   expect_refused(sf_type_create_block(1, NULL, &type), "base is NULL");
@@ -96,22 +92,8 @@ START_TEST(missing_arguments)
   ck_assert_int_eq(sf_type_destroy(NULL), SF_OK);
   ck_assert_uint_eq(sf_type_size(NULL), 0);
 }
-END_TEST
-
-static Suite *type_suite(void)
-{
-  Suite *suite = suite_create("type");
-  TCase *tcase = tcase_create("type");
-  tcase_add_test(tcase, predefined_units);
-  tcase_add_test(tcase, blocks);
-  tcase_add_test(tcase, opaque_units);
-  tcase_add_test(tcase, limits);
-  tcase_add_test(tcase, missing_arguments);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(type_suite());
+  return sftest_main("type", NULL, NULL);
 }

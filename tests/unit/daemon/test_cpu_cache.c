@@ -58,7 +58,7 @@ static void describe_two_caches(void)
   }
 }
 
-START_TEST(the_last_cache_counts)
+SFTEST(the_last_cache_counts)
 {
   sfd_cpus_t sharers;
   describe_two_caches();
@@ -70,26 +70,23 @@ START_TEST(the_last_cache_counts)
   ck_assert_int_eq(cache_of(5, 6), 4);
   ck_assert_int_eq(cache_of(12, 15), 4);
 }
-END_TEST
 
-START_TEST(processors_of_two_caches_share_none)
+SFTEST(processors_of_two_caches_share_none)
 {
   describe_two_caches();
   ck_assert_int_eq(cache_of(3, 4), -1);
   ck_assert_int_eq(cache_of(0, 15), -1);
 }
-END_TEST
 
-START_TEST(a_cache_of_level_2_may_be_the_last)
+SFTEST(a_cache_of_level_2_may_be_the_last)
 {
   describe(0, 2, "0-1\n");
   describe(1, 2, "0-1");
   ck_assert_int_eq(cache_of(0, 1), 0);
   ck_assert_int_eq(cache_of(1, 2), -1);
 }
-END_TEST
 
-START_TEST(what_is_not_described_is_not_known)
+SFTEST(what_is_not_described_is_not_known)
 {
   sfd_cpus_t sharers, none = {0};
   ck_assert(!sfd_cpu_cache_sharers(directory, 0, &sharers));
@@ -104,17 +101,8 @@ START_TEST(what_is_not_described_is_not_known)
   ck_assert_int_eq(cache_of(0, 0), 0);
   ck_assert_int_eq(sfd_cpu_cache_of(directory, &none), -1);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("caches of processors");
-  TCase *described = tcase_create("described");
-  tcase_add_checked_fixture(described, setup, teardown);
-  tcase_add_test(described, the_last_cache_counts);
-  tcase_add_test(described, processors_of_two_caches_share_none);
-  tcase_add_test(described, a_cache_of_level_2_may_be_the_last);
-  tcase_add_test(described, what_is_not_described_is_not_known);
-  suite_add_tcase(suite, described);
-  return sftest_run(suite);
+  return sftest_main("caches of processors", setup, teardown);
 }

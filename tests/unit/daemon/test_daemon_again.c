@@ -96,7 +96,7 @@ static void expect_empty_graph(void)
     sftest_expect_ready(&clients[r], peers.graph, r, NULL, 0, NULL);
 }
 
-START_TEST(all_name_the_same)
+SFTEST(all_name_the_same)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   for (int round = 1; round <= 3; round++) {
@@ -112,10 +112,9 @@ START_TEST(all_name_the_same)
     ck_assert_int_eq(daemon_.server->statistics.ngraphs, 1 + round);
   }
 }
-END_TEST
 
 /* One of them, first or last, says what its edges are: the others are asked, and so is who comes later. */
-START_TEST(one_has_edges)
+SFTEST_FOR(one_has_edges, SIZE)
 {
   uint64_t first = sftest_ring(clients, SIZE), number;
   int32_t odd = _i;
@@ -135,7 +134,6 @@ START_TEST(one_has_edges)
   expect_empty_graph();
   sftest_ring(clients, SIZE); /* numbers of creations go on as if nothing had been asked */
 }
-END_TEST
 
 static void expect_all_asked(const again_t again[])
 {
@@ -148,7 +146,7 @@ static void expect_all_asked(const again_t again[])
   expect_empty_graph();
 }
 
-START_TEST(different_graphs)
+SFTEST(different_graphs)
 {
   uint64_t first = sftest_ring(clients, SIZE), second = sftest_ring(clients, SIZE);
   again_t again[SIZE];
@@ -156,9 +154,8 @@ START_TEST(different_graphs)
     again[r] = ring_again(r, r == 3 ? second : first);
   expect_all_asked(again);
 }
-END_TEST
 
-START_TEST(lanes_that_do_not_agree)
+SFTEST(lanes_that_do_not_agree)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   again_t again[SIZE];
@@ -167,10 +164,9 @@ START_TEST(lanes_that_do_not_agree)
   again[1].nlanes = 1;
   expect_all_asked(again);
 }
-END_TEST
 
 /* Rank 1 leaves instead of saying what its edges are. */
-START_TEST(goodbye_when_asked)
+SFTEST(goodbye_when_asked)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   again_t again[SIZE];
@@ -189,10 +185,9 @@ START_TEST(goodbye_when_asked)
     if (r != 1)
       sftest_expect_error(&clients[r], SF_ERR_STATE, "rank 1");
 }
-END_TEST
 
 /* One rank has found an error instead: the others are asked, say what they have, and all hear of it. */
-START_TEST(one_has_an_error)
+SFTEST(one_has_an_error)
 {
   uint64_t first = sftest_ring(clients, SIZE), number;
   Sfproto__SetupError error = sftest_setup_error(SF_ERR_RANGE, 2, -1, "selected index 7");
@@ -214,10 +209,9 @@ START_TEST(one_has_an_error)
     sftest_expect_error(&clients[r], SF_ERR_RANGE, "selected index 7");
   sftest_ring(clients, SIZE);
 }
-END_TEST
 
 /* A rank leaves, or dies, while the others have named the earlier graph. */
-START_TEST(one_leaves_or_dies)
+SFTEST_FOR(one_leaves_or_dies, 2)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   for (int32_t r = 0; r < SIZE - 1; r++) {
@@ -233,11 +227,10 @@ START_TEST(one_leaves_or_dies)
   for (int32_t r = 0; r < SIZE - 1; r++)
     sftest_expect_error(&clients[r], _i == 0 ? SF_ERR_STATE : SF_ERR_RANK_FAILED, "rank 3");
 }
-END_TEST
 
 /* ---- What a client may not say ---- */
 
-START_TEST(violations)
+SFTEST_FOR(violations, 7)
 {
   static const struct {
     again_t again;
@@ -255,9 +248,8 @@ START_TEST(violations)
   sftest_expect_error(&clients[0], SF_ERR_PROTO, cases[_i].text);
   sftest_expect_closed(&clients[0]);
 }
-END_TEST
 
-START_TEST(edges_that_were_not_asked_for)
+SFTEST(edges_that_were_not_asked_for)
 {
   uint64_t number = 0;
   send_edges(&clients[1], NULL);
@@ -265,27 +257,9 @@ START_TEST(edges_that_were_not_asked_for)
   sftest_expect_error(&clients[0], SF_ERR_PROTO, "were not asked for");
   sftest_expect_closed(&clients[0]);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: graphs made again");
-  TCase *tc = tcase_create("again");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, all_name_the_same);
-  tcase_add_loop_test(tc, one_has_edges, 0, SIZE);
-  tcase_add_test(tc, different_graphs);
-  tcase_add_test(tc, lanes_that_do_not_agree);
-  tcase_add_test(tc, goodbye_when_asked);
-  tcase_add_test(tc, one_has_an_error);
-  tcase_add_loop_test(tc, one_leaves_or_dies, 0, 2);
-  tcase_add_loop_test(tc, violations, 0, 7);
-  tcase_add_test(tc, edges_that_were_not_asked_for);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: graphs made again"), SIZE);
+  return sftest_run_case();
 }

@@ -64,7 +64,7 @@ static void ask(uint32_t uid, Sfproto__Query__What what, Sfpeer__Cursor *from)
   ask_raw(uid, packed, sfproto__message__pack(&message, packed), from);
 }
 
-START_TEST(what_is_told)
+SFTEST(what_is_told)
 {
   sftest_client_t clients[3];
   sftest_join_all(&daemon_, clients, "job", 3);
@@ -79,10 +79,9 @@ START_TEST(what_is_told)
   ck_assert_int_eq(told_.status, SF_ERR_NOT_FOUND);
   sftest_drop_all(clients, 3);
 }
-END_TEST
 
 /* From anywhere: nothing is read that is not there. */
-START_TEST(cursors)
+SFTEST(cursors)
 {
   static const int32_t ranks[] = {-1, -SFD_TRACES_KEPT, -SFD_TRACES_KEPT - 1, INT32_MIN, 2, 3, 4, 1000000, INT32_MAX};
   sftest_client_t clients[3];
@@ -104,9 +103,8 @@ START_TEST(cursors)
       }
   sftest_drop_all(clients, 3);
 }
-END_TEST
 
-START_TEST(nonsense)
+SFTEST(nonsense)
 {
   uint8_t bytes[] = {0xff, 0x01, 0x02}, packed[64];
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
@@ -122,21 +120,8 @@ START_TEST(nonsense)
   ask(getuid(), (Sfproto__Query__What)77, NULL);
   ck_assert_int_eq(told_.status, SF_ERR_UNSUPPORTED);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: questions of other nodes");
-  TCase *tc = tcase_create("ask");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_test(tc, what_is_told);
-  tcase_add_test(tc, cursors);
-  tcase_add_test(tc, nonsense);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: questions of other nodes", setup, teardown);
 }

@@ -68,7 +68,7 @@ static void expect_error_on_all(sf_status_t status, const char *text)
 
 /* ---- Ready ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(edges_lead_both_ways)
+SFTEST(edges_lead_both_ways)
 {
   send_from(1);
   sftest_expect_nothing(&clients[1]);
@@ -85,9 +85,8 @@ START_TEST(edges_lead_both_ways)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
-START_TEST(no_edges_between_ranks)
+SFTEST(no_edges_between_ranks)
 {
   sftest_peers_t peers;
   for (int r = 0; r < SIZE; r++)
@@ -97,10 +96,9 @@ START_TEST(no_edges_between_ranks)
     ck_assert(peers.ready && peers.n == 0 && peers.nlanes == 0);
   }
 }
-END_TEST
 
 /* A rank that finds the others' lists bad fails the graph: it is ready. */
-START_TEST(fails_like_any_other)
+SFTEST(fails_like_any_other)
 {
   send_from(0);
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
@@ -117,10 +115,9 @@ START_TEST(fails_like_any_other)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_FAILED, "root index 99");
   sftest_ring(clients, SIZE);
 }
-END_TEST
 
 /* Nobody waits for it: a rank may leave at once. */
-START_TEST(goodbye_when_ready)
+SFTEST(goodbye_when_ready)
 {
   send_from(0);
   uint64_t graph = expect_ready();
@@ -134,9 +131,8 @@ START_TEST(goodbye_when_ready)
     }
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
-START_TEST(commit_is_out_of_turn)
+SFTEST(commit_is_out_of_turn)
 {
   send_from(0);
   uint64_t graph = expect_ready();
@@ -144,11 +140,10 @@ START_TEST(commit_is_out_of_turn)
   sftest_expect_error(&clients[3], SF_ERR_PROTO, "does not wait for it");
   sftest_expect_closed(&clients[3]);
 }
-END_TEST
 
 /* ---- Not ready --------------------------------------------------------------------------------------------------- */
 
-START_TEST(one_does_not_ask)
+SFTEST(one_does_not_ask)
 {
   sftest_edges_t edges = both_ways(0);
   edges.at_once = false;
@@ -156,10 +151,9 @@ START_TEST(one_does_not_ask)
   sftest_send_edges(&clients[0], &edges);
   expect_two_rounds();
 }
-END_TEST
 
 /* -1: it is not said; else there are 10 roots, and the list does not show that one is not there. */
-START_TEST(highest_root_is_in_doubt)
+SFTEST_FOR(highest_root_is_in_doubt, 3)
 {
   static const int64_t root_max[] = {-1, 10, INT64_MAX};
   sftest_edges_t edges = both_ways(0);
@@ -168,9 +162,8 @@ START_TEST(highest_root_is_in_doubt)
   sftest_send_edges(&clients[0], &edges);
   expect_two_rounds();
 }
-END_TEST
 
-START_TEST(edges_lead_one_way)
+SFTEST(edges_lead_one_way)
 {
   sftest_edges_t edges = both_ways(0); /* to 1, but not to 3, which has edges to 0 */
   edges.nblocks = 1;
@@ -178,9 +171,8 @@ START_TEST(edges_lead_one_way)
   sftest_send_edges(&clients[0], &edges);
   expect_two_rounds();
 }
-END_TEST
 
-START_TEST(flags_that_differ)
+SFTEST(flags_that_differ)
 {
   sftest_edges_t edges = both_ways(2);
   edges.flags = 1;
@@ -195,9 +187,8 @@ START_TEST(flags_that_differ)
   send_from(0);
   expect_ready();
 }
-END_TEST
 
-START_TEST(error_of_one)
+SFTEST(error_of_one)
 {
   Sfproto__SetupError error = sftest_setup_error(SF_ERR_RANGE, 1, 17, "leaf 17");
   sftest_edges_t edges = both_ways(0);
@@ -208,9 +199,8 @@ START_TEST(error_of_one)
   send_from(0);
   expect_ready();
 }
-END_TEST
 
-START_TEST(one_dies_before_the_last_comes)
+SFTEST(one_dies_before_the_last_comes)
 {
   send_from(1);
   sftest_drop(&clients[3]);
@@ -221,9 +211,8 @@ START_TEST(one_dies_before_the_last_comes)
   sftest_expect_error(&clients[0], SF_ERR_RANK_FAILED, "rank 3");
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
-START_TEST(one_dies_when_it_is_ready)
+SFTEST(one_dies_when_it_is_ready)
 {
   send_from(0);
   sftest_daemon_settle(&daemon_);
@@ -235,11 +224,10 @@ START_TEST(one_dies_when_it_is_ready)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__JOB_FAILED, "rank 3");
   }
 }
-END_TEST
 
 /* ---- What a client may not say ----------------------------------------------------------------------------------- */
 
-START_TEST(malformed)
+SFTEST_FOR(malformed, 5)
 {
   Sfproto__SetupError error = sftest_setup_error(SF_ERR_RANGE, 1, 17, "leaf 17");
   const struct {
@@ -261,12 +249,11 @@ START_TEST(malformed)
   sftest_expect_closed(&clients[1]);
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__JOB_FAILED, cases[_i].text);
 }
-END_TEST
 
 /* ---- Many -------------------------------------------------------------------------------------------------------- */
 
 /* Ends of lanes come with the last of several messages. */
-START_TEST(more_peers_than_in_a_message)
+SFTEST(more_peers_than_in_a_message)
 {
   enum { N = SFTEST_MAX_RANKS };
   static sftest_client_t many[N];
@@ -289,32 +276,9 @@ START_TEST(more_peers_than_in_a_message)
   }
   sftest_drop_all(many, N);
 }
-END_TEST
-
-static Suite *at_once_suite(void)
-{
-  Suite *suite = suite_create("graphs that are ready after round 1");
-  TCase *cases = tcase_create("graphs that are ready after round 1");
-  sftest_daemon_job(cases, SIZE);
-  tcase_add_test(cases, edges_lead_both_ways);
-  tcase_add_test(cases, no_edges_between_ranks);
-  tcase_add_test(cases, fails_like_any_other);
-  tcase_add_test(cases, goodbye_when_ready);
-  tcase_add_test(cases, commit_is_out_of_turn);
-  tcase_add_test(cases, one_does_not_ask);
-  tcase_add_loop_test(cases, highest_root_is_in_doubt, 0, 3);
-  tcase_add_test(cases, edges_lead_one_way);
-  tcase_add_test(cases, flags_that_differ);
-  tcase_add_test(cases, error_of_one);
-  tcase_add_test(cases, one_dies_before_the_last_comes);
-  tcase_add_test(cases, one_dies_when_it_is_ready);
-  tcase_add_loop_test(cases, malformed, 0, 5);
-  tcase_add_test(cases, more_peers_than_in_a_message);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(at_once_suite());
+  sftest_daemon_job(sftest_case("graphs that are ready after round 1"), SIZE);
+  return sftest_run_case();
 }

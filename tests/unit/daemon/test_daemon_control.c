@@ -56,7 +56,7 @@ static void drain(bool undo, const char *text)
   expect_controlled(text);
 }
 
-START_TEST(a_drained_daemon_takes_no_new_jobs)
+SFTEST(a_drained_daemon_takes_no_new_jobs)
 {
   sftest_client_t early[2], late;
   sfproto_incoming_t incoming;
@@ -75,7 +75,6 @@ START_TEST(a_drained_daemon_takes_no_new_jobs)
   sftest_drop(&late);
   sftest_drop_all(early, 2);
 }
-END_TEST
 
 static void expect_refusal(const sfd_requester_t *asker, const Sfproto__Control *control, sf_status_t status,
                            const char *detail)
@@ -85,7 +84,7 @@ static void expect_refusal(const sfd_requester_t *asker, const Sfproto__Control 
   ck_assert_msg(strstr(sfshm_error_detail(), detail) != NULL, "\"%s\" is not in \"%s\"", detail, sfshm_error_detail());
 }
 
-START_TEST(others_may_not)
+SFTEST(others_may_not)
 {
   static const Sfproto__Control__Action forbidden[] = {
       SFPROTO__CONTROL__ACTION__DRAIN, SFPROTO__CONTROL__ACTION__UNDRAIN, SFPROTO__CONTROL__ACTION__SHUTDOWN,
@@ -110,9 +109,8 @@ START_TEST(others_may_not)
   ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_JOB], SFD_ERROR); /* as the fixture has it */
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(owners_may_kill_their_jobs)
+SFTEST(owners_may_kill_their_jobs)
 {
   const sfd_requester_t root = {.uid = 0, .pid = 7, .node = 3};
   char name[] = "job", text[SFD_TEXT_SIZE];
@@ -128,10 +126,9 @@ START_TEST(owners_may_kill_their_jobs)
   expect_refusal(&root, &control, SF_ERR_STATE, "job \"job\" has failed already: job \"job\" was killed by");
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
 /* By its number, where no job has that name; those who are joining are told as well. */
-START_TEST(jobs_are_named_in_two_ways)
+SFTEST(jobs_are_named_in_two_ways)
 {
   sftest_client_t running, joining;
   char number[32];
@@ -151,9 +148,8 @@ START_TEST(jobs_are_named_in_two_ways)
   sftest_expect_alert(&running, SFPROTO__ALERT__KIND__JOB_FAILED, "was killed");
   sftest_drop(&running);
 }
-END_TEST
 
-START_TEST(levels_change_one_by_one)
+SFTEST(levels_change_one_by_one)
 {
   static const char *const changes[][2] = {{"debug", "debug"},
                                            {"session=warn", "debug,session=warn"},
@@ -171,9 +167,8 @@ START_TEST(levels_change_one_by_one)
   sftest_expect_error(&tool, SF_ERR_ARG, "did you mean session?");
   ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_JOB], SFD_ERROR);
 }
-END_TEST
 
-START_TEST(a_daemon_with_jobs_does_not_end)
+SFTEST(a_daemon_with_jobs_does_not_end)
 {
   sftest_client_t client;
   sftest_join_all(&daemon_, &client, "job", 1);
@@ -184,9 +179,8 @@ START_TEST(a_daemon_with_jobs_does_not_end)
   sftest_daemon_settle(&daemon_);
   ck_assert(!daemon_.server->ending);
 }
-END_TEST
 
-START_TEST(what_a_later_version_wants)
+SFTEST(what_a_later_version_wants)
 {
   Sfproto__Control control = control_of((Sfproto__Control__Action)77);
   request(&control);
@@ -199,25 +193,8 @@ START_TEST(what_a_later_version_wants)
   sftest_send(&tool, &message, NULL, 0);
   sftest_expect_error(&tool, SF_ERR_UNSUPPORTED, SFD_SOFTWARE " knows no query 77");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: control");
-  TCase *tc = tcase_create("control");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_test(tc, a_drained_daemon_takes_no_new_jobs);
-  tcase_add_test(tc, others_may_not);
-  tcase_add_test(tc, owners_may_kill_their_jobs);
-  tcase_add_test(tc, jobs_are_named_in_two_ways);
-  tcase_add_test(tc, levels_change_one_by_one);
-  tcase_add_test(tc, a_daemon_with_jobs_does_not_end);
-  tcase_add_test(tc, what_a_later_version_wants);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: control", setup, teardown);
 }

@@ -29,7 +29,7 @@ static void expect_violation(sftest_client_t *client, const char *text)
       sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__JOB_FAILED, text);
 }
 
-START_TEST(malformed_blocks)
+SFTEST_FOR(malformed_blocks, 5)
 {
   static const struct {
     int32_t ranks[2];
@@ -45,7 +45,6 @@ START_TEST(malformed_blocks)
   sftest_send_edges(&clients[0], &edges);
   expect_violation(&clients[0], cases[_i].text);
 }
-END_TEST
 
 static void send_create(sftest_client_t *client, int64_t nedges, int64_t nvalues, uint64_t offset, int fd)
 {
@@ -66,7 +65,7 @@ static void send_create(sftest_client_t *client, int64_t nedges, int64_t nvalues
   sftest_send(client, &message, &fd, fd >= 0 ? 1 : 0);
 }
 
-START_TEST(impossible_numbers)
+SFTEST_FOR(impossible_numbers, 7)
 {
   static const struct {
     int64_t nedges, nvalues;
@@ -82,16 +81,14 @@ START_TEST(impossible_numbers)
   close(fd);
   expect_violation(&clients[0], cases[_i].text);
 }
-END_TEST
 
-START_TEST(edge_list_is_verified)
+SFTEST(edge_list_is_verified)
 {
   int fd = sftest_region(SFSHM_REGION_INBOX, 4096); /* its owner can still write into it */
   send_create(&clients[0], 5, 5, 0, fd);
   close(fd);
   expect_violation(&clients[0], "edges region");
 }
-END_TEST
 
 /* Blocks of rank 0 in its inboxes: for rank 1, and, second, for rank 2 in the edge list. */
 static void send_in_inbox(uint64_t segment, uint64_t offset, uint64_t length, bool second, bool region)
@@ -119,7 +116,7 @@ static void send_in_inbox(uint64_t segment, uint64_t offset, uint64_t length, bo
     close(fd);
 }
 
-START_TEST(blocks_in_inboxes_are_checked)
+SFTEST_FOR(blocks_in_inboxes_are_checked, 7)
 {
   static const struct {
     uint64_t segment, offset, length;
@@ -137,9 +134,8 @@ START_TEST(blocks_in_inboxes_are_checked)
   send_in_inbox(cases[_i].segment, cases[_i].offset, cases[_i].length, cases[_i].second, cases[_i].region);
   expect_violation(&clients[0], cases[_i].text);
 }
-END_TEST
 
-START_TEST(blocks_in_inboxes_are_turned_around)
+SFTEST(blocks_in_inboxes_are_turned_around)
 {
   sfproto_incoming_t incoming;
   send_in_inbox(0, 128, 192, false, false);
@@ -152,39 +148,15 @@ START_TEST(blocks_in_inboxes_are_turned_around)
   ck_assert(peers->blocks[0]->segment == 0 && peers->blocks[0]->offset == 128 && peers->blocks[0]->length == 192);
   sfproto_incoming_free(&incoming);
 }
-END_TEST
 
-START_TEST(edge_list_is_missing)
+SFTEST(edge_list_is_missing)
 {
   send_create(&clients[0], 5, 5, 0, -1);
   expect_violation(&clients[0], "1 blocks with 0 descriptors");
 }
-END_TEST
-
-static void add_violations(Suite *s)
-{
-  TCase *tc = tcase_create("violations");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_loop_test(tc, malformed_blocks, 0, 5);
-  tcase_add_loop_test(tc, impossible_numbers, 0, 7);
-  tcase_add_test(tc, edge_list_is_verified);
-  tcase_add_test(tc, edge_list_is_missing);
-  tcase_add_loop_test(tc, blocks_in_inboxes_are_checked, 0, 7);
-  suite_add_tcase(s, tc);
-}
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: edge lists");
-  TCase *tc = tcase_create("rounds");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, blocks_in_inboxes_are_turned_around);
-  suite_add_tcase(s, tc);
-  add_violations(s);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: edge lists"), SIZE);
+  return sftest_run_case();
 }

@@ -114,7 +114,7 @@ static bool others_wait(step_t step)
   return step == STEP_JOINING || step == STEP_GROUP || step == STEP_EDGES || step == STEP_LANES;
 }
 
-START_TEST(death_at_every_step)
+SFTEST_FOR(death_at_every_step, STEPS)
 {
   step_t step = (step_t)_i;
   bring_to(step);
@@ -135,18 +135,16 @@ START_TEST(death_at_every_step)
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, step == STEP_CONNECTED ? 0 : 1);
   sftest_drop_all(clients, step <= STEP_JOINING ? 2 : SIZE);
 }
-END_TEST
 
-START_TEST(all_die_at_once)
+SFTEST_FOR(all_die_at_once, STEPS)
 {
   bring_to((step_t)_i);
   sftest_drop_all(clients, (step_t)_i <= STEP_JOINING ? 2 : SIZE);
   sftest_daemon_settle(&daemon_);
   ck_assert_int_eq(daemon_.server->statistics.njobs, 1);
 }
-END_TEST
 
-START_TEST(goodbye_written_just_before_the_end_is_no_failure)
+SFTEST(goodbye_written_just_before_the_end_is_no_failure)
 {
   bring_to(STEP_JOINED);
   for (int r = 0; r < SIZE; r++) {
@@ -156,9 +154,8 @@ START_TEST(goodbye_written_just_before_the_end_is_no_failure)
   sftest_daemon_settle(&daemon_);
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
 }
-END_TEST
 
-START_TEST(failed_job_can_be_cleaned_up)
+SFTEST(failed_job_can_be_cleaned_up)
 {
   bring_to(STEP_LANES_OF_ALL);
   uint64_t graph = daemon_.server->last_id;
@@ -174,7 +171,6 @@ START_TEST(failed_job_can_be_cleaned_up)
   sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0 (pid");
   sftest_drop_all(clients, SIZE);
 }
-END_TEST
 
 /* ---- Processes ---- */
 
@@ -204,7 +200,7 @@ static void run_parent(const char *path, const int report[2])
     pause();
 }
 
-START_TEST(forked_child_hides_nothing)
+SFTEST(forked_child_hides_nothing)
 {
   sftest_client_t first;
   int report[2];
@@ -236,11 +232,10 @@ START_TEST(forked_child_hides_nothing)
   close(report[1]);
   sftest_drop(&first);
 }
-END_TEST
 
 /* ---- The daemon's end ---- */
 
-START_TEST(sigterm_closes_everything)
+SFTEST_FOR(sigterm_closes_everything, 2)
 {
   bring_to(STEP_EDGES);
   kill(getpid(), _i == 0 ? SIGTERM : SIGINT);
@@ -252,11 +247,10 @@ START_TEST(sigterm_closes_everything)
   sftest_drop_all(clients, SIZE);
   sftest_drop(&other);
 }
-END_TEST
 
 /* ---- Running out ---- */
 
-START_TEST(out_of_descriptors)
+SFTEST(out_of_descriptors)
 {
   sftest_client_t waiting;
   struct rlimit limit;
@@ -275,10 +269,9 @@ START_TEST(out_of_descriptors)
   ck_assert_int_eq(daemon_.server->clients->nsessions, 1);
   sftest_drop(&waiting);
 }
-END_TEST
 
 /* Tools of root and of the daemon's user still get in. */
-START_TEST(too_many_connections)
+SFTEST(too_many_connections)
 {
   sftest_client_t second, third, tool;
   daemon_.options.max_clients = 2;
@@ -294,9 +287,8 @@ START_TEST(too_many_connections)
   sftest_join_all(&daemon_, &third, "third", 1);
   sftest_drop(&third);
 }
-END_TEST
 
-START_TEST(far_too_many_connections)
+SFTEST(far_too_many_connections)
 {
   enum { N = 60, RESERVE = 32 };
   static sftest_client_t many[N];
@@ -311,10 +303,9 @@ START_TEST(far_too_many_connections)
   sftest_expect_error(&many[N - 1], SF_ERR_LIMIT, "max-clients");
   sftest_drop_all(many, N);
 }
-END_TEST
 
 /* The last descriptors are for tools, too. */
-START_TEST(too_many_files)
+SFTEST(too_many_files)
 {
   sftest_client_t client, tool;
   int next = dup(0);
@@ -329,7 +320,6 @@ START_TEST(too_many_files)
   sftest_join_all(&daemon_, &client, "third", 1);
   sftest_drop(&client);
 }
-END_TEST
 
 static void tool_of(sftest_client_t *tool, uid_t uid)
 {
@@ -339,7 +329,7 @@ static void tool_of(sftest_client_t *tool, uid_t uid)
   sftest_daemon_settle(&daemon_);
 }
 
-START_TEST(users_have_shares_of_the_connections)
+SFTEST(users_have_shares_of_the_connections)
 {
   enum { ALL = 9, OF_ONE = 6 }; /* beside the waiting client of the fixture */
   sftest_client_t tools[ALL + 2];
@@ -362,10 +352,9 @@ START_TEST(users_have_shares_of_the_connections)
   sftest_tool(&daemon_, &tools[ALL]);
   sftest_drop_all(tools, ALL + 1);
 }
-END_TEST
 
 /* The last word of a rank that could not take an answer: the others hear why it fails, as far as it is text. */
-START_TEST(last_word_of_a_client)
+SFTEST_FOR(last_word_of_a_client, 2)
 {
   static char why[100000];
   Sfproto__Error error = SFPROTO__ERROR__INIT;
@@ -392,30 +381,8 @@ START_TEST(last_word_of_a_client)
   }
   sftest_drop_all(clients, SIZE);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: failure");
-  TCase *tc = tcase_create("failure");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_loop_test(tc, death_at_every_step, 0, STEPS);
-  tcase_add_loop_test(tc, all_die_at_once, 0, STEPS);
-  tcase_add_test(tc, goodbye_written_just_before_the_end_is_no_failure);
-  tcase_add_test(tc, failed_job_can_be_cleaned_up);
-  tcase_add_test(tc, forked_child_hides_nothing);
-  tcase_add_loop_test(tc, sigterm_closes_everything, 0, 2);
-  tcase_add_loop_test(tc, last_word_of_a_client, 0, 2);
-  tcase_add_test(tc, out_of_descriptors);
-  tcase_add_test(tc, too_many_connections);
-  tcase_add_test(tc, far_too_many_connections);
-  tcase_add_test(tc, too_many_files);
-  tcase_add_test(tc, users_have_shares_of_the_connections);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: failure", setup, teardown);
 }

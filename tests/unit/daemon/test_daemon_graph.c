@@ -28,7 +28,7 @@ static void send_fail(int r, uint64_t graph, const char *detail)
   sftest_send(&clients[r], &message, NULL, 0);
 }
 
-START_TEST(retired_when_all_have_destroyed_it)
+SFTEST(retired_when_all_have_destroyed_it)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   destroy(2, graph);
@@ -39,7 +39,6 @@ START_TEST(retired_when_all_have_destroyed_it)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
 /* Holds that a graph is retired, as of graphs over nodes, in rank 0's session, where no time lets go of it. */
 static void hold_one(sfd_session_t *session)
@@ -73,7 +72,7 @@ static int count_retired(void)
   return n;
 }
 
-START_TEST(retired_is_held_until_something_is_to_be_told)
+SFTEST(retired_is_held_until_something_is_to_be_told)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   const sfd_session_t *session = hold_alerts();
@@ -85,10 +84,9 @@ START_TEST(retired_is_held_until_something_is_to_be_told)
     sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, "something");
 }
-END_TEST
 
 /* In the same turn of the loop, before what was queued has gone. */
-START_TEST(retired_holds_nothing_up)
+SFTEST(retired_holds_nothing_up)
 {
   sfd_session_t *session = TAILQ_FIRST(&daemon_.server->jobs->list)->ranks[0]->session;
   Sfproto__Alert alert = SFPROTO__ALERT__INIT;
@@ -99,9 +97,8 @@ START_TEST(retired_holds_nothing_up)
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, "something");
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
 }
-END_TEST
 
-START_TEST(retired_is_told_when_the_rank_needs_memory)
+SFTEST(retired_is_told_when_the_rank_needs_memory)
 {
   Sfproto__SegmentAdd add = SFPROTO__SEGMENT_ADD__INIT;
   int fd = sftest_region(SFSHM_REGION_INBOX, 4096);
@@ -118,9 +115,8 @@ START_TEST(retired_is_told_when_the_rank_needs_memory)
   close(fd);
   ck_assert_int_eq(count_retired(), held);
 }
-END_TEST
 
-START_TEST(many_retired_are_told_at_once)
+SFTEST(many_retired_are_told_at_once)
 {
   sfd_session_t *session = hold_alerts();
   int held = 3;
@@ -132,9 +128,8 @@ START_TEST(many_retired_are_told_at_once)
   ck_assert_int_eq(held, 16);
   ck_assert_int_eq(count_retired(), held);
 }
-END_TEST
 
-START_TEST(destroyed_twice_or_unknown)
+SFTEST(destroyed_twice_or_unknown)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   destroy(1, graph);
@@ -143,10 +138,9 @@ START_TEST(destroyed_twice_or_unknown)
   sftest_send_graph_destroy(&clients[1], graph + 1);
   sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "no graph");
 }
-END_TEST
 
 /* Being woken takes longer than a request does; ranks that share the daemon's core are not to be held up. */
-START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
+SFTEST(with_a_core_to_spare_more_requests_are_looked_for)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
   Sfproto__Message message = SFPROTO__MESSAGE__INIT;
@@ -161,9 +155,8 @@ START_TEST(with_a_core_to_spare_more_requests_are_looked_for)
     ck_assert((daemon_.server->idle.expected_until_ns != 0) == (spare > 0));
   }
 }
-END_TEST
 
-START_TEST(destroyed_in_set_up)
+SFTEST(destroyed_in_set_up)
 {
   sftest_peers_t peers;
   for (int r = 0; r < SIZE; r++)
@@ -173,9 +166,8 @@ START_TEST(destroyed_in_set_up)
   sftest_send_graph_destroy(&clients[1], peers.graph);
   sftest_expect_error(&clients[1], SF_ERR_STATE, "is being set up");
 }
-END_TEST
 
-START_TEST(who_leaves_destroys)
+SFTEST(who_leaves_destroys)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   destroy(0, graph);
@@ -186,9 +178,8 @@ START_TEST(who_leaves_destroys)
   sftest_expect_alert(&clients[2], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   sftest_expect_no_alert(&clients[1]);
 }
-END_TEST
 
-START_TEST(last_one_leaves)
+SFTEST(last_one_leaves)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   destroy(0, graph);
@@ -198,9 +189,8 @@ START_TEST(last_one_leaves)
   }
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
 }
-END_TEST
 
-START_TEST(only_the_first_failure_counts)
+SFTEST(only_the_first_failure_counts)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   send_fail(1, graph, "bcast against\nreduce");
@@ -218,9 +208,8 @@ START_TEST(only_the_first_failure_counts)
   send_fail(0, graph, "too late");
   sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "no graph");
 }
-END_TEST
 
-START_TEST(very_long_text_is_cut)
+SFTEST(very_long_text_is_cut)
 {
   static char text[100000];
   memset(text, 'x', sizeof text - 1);
@@ -230,9 +219,8 @@ START_TEST(very_long_text_is_cut)
   text[SFD_TEXT_SIZE - 1] = '\0';
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_FAILED, text);
 }
-END_TEST
 
-START_TEST(graph_outlives_its_group)
+SFTEST(graph_outlives_its_group)
 {
   static const int32_t ranks[] = {0, 1};
   sftest_peers_t peers;
@@ -261,9 +249,8 @@ START_TEST(graph_outlives_its_group)
   sftest_expect_alert(&clients[0], SFPROTO__ALERT__KIND__GRAPH_RETIRED, NULL);
   sftest_expect_no_alert(&clients[2]);
 }
-END_TEST
 
-START_TEST(group_destroyed_by_one_fails_what_needs_it)
+SFTEST(group_destroyed_by_one_fails_what_needs_it)
 {
   static const int32_t ranks[] = {0, 1};
   for (int r = 0; r < 2; r++)
@@ -282,32 +269,9 @@ START_TEST(group_destroyed_by_one_fails_what_needs_it)
   sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});
   sftest_expect_error(&clients[0], SF_ERR_STATE, "has destroyed the group");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: graphs");
-  TCase *tc = tcase_create("graph");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, retired_when_all_have_destroyed_it);
-  tcase_add_test(tc, retired_is_held_until_something_is_to_be_told);
-  tcase_add_test(tc, retired_holds_nothing_up);
-  tcase_add_test(tc, retired_is_told_when_the_rank_needs_memory);
-  tcase_add_test(tc, many_retired_are_told_at_once);
-  tcase_add_test(tc, destroyed_twice_or_unknown);
-  tcase_add_test(tc, with_a_core_to_spare_more_requests_are_looked_for);
-  tcase_add_test(tc, destroyed_in_set_up);
-  tcase_add_test(tc, who_leaves_destroys);
-  tcase_add_test(tc, last_one_leaves);
-  tcase_add_test(tc, only_the_first_failure_counts);
-  tcase_add_test(tc, very_long_text_is_cut);
-  tcase_add_test(tc, graph_outlives_its_group);
-  tcase_add_test(tc, group_destroyed_by_one_fails_what_needs_it);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: graphs"), SIZE);
+  return sftest_run_case();
 }

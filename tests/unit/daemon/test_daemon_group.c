@@ -19,7 +19,7 @@ static void send_destroy(sftest_client_t *client, uint64_t group)
   sftest_send(client, &message, NULL, 0);
 }
 
-START_TEST(members_get_the_same_new_id)
+SFTEST(members_get_the_same_new_id)
 {
   static const int32_t ranks[] = {3, 0, 2};
   sftest_send_group_create(&clients[0], ranks, 3, 7);
@@ -32,9 +32,8 @@ START_TEST(members_get_the_same_new_id)
   ck_assert_uint_eq(sftest_expect_group(&clients[2]), id);
   sftest_expect_nothing(&clients[1]);
 }
-END_TEST
 
-START_TEST(tag_and_order_of_the_list_matter)
+SFTEST(tag_and_order_of_the_list_matter)
 {
   static const int32_t ranks[] = {0, 1};
   static const int32_t reverse[] = {1, 0};
@@ -46,9 +45,8 @@ START_TEST(tag_and_order_of_the_list_matter)
   sftest_send_group_create(&clients[1], ranks, 2, 1);
   ck_assert_uint_eq(sftest_expect_group(&clients[0]), sftest_expect_group(&clients[1]));
 }
-END_TEST
 
-START_TEST(equal_requests_are_matched_by_order)
+SFTEST(equal_requests_are_matched_by_order)
 {
   static const int32_t ranks[] = {0, 1};
   for (int i = 0; i < 3; i++)
@@ -67,17 +65,15 @@ START_TEST(equal_requests_are_matched_by_order)
     before = id;
   }
 }
-END_TEST
 
-START_TEST(group_of_one)
+SFTEST(group_of_one)
 {
   static const int32_t self[] = {2};
   sftest_send_group_create(&clients[2], self, 1, 0);
   ck_assert_uint_ne(sftest_expect_group(&clients[2]), 0);
 }
-END_TEST
 
-START_TEST(bad_lists_are_refused)
+SFTEST(bad_lists_are_refused)
 {
   static const int32_t out_of_range[] = {0, SIZE};
   static const int32_t negative[] = {0, -1};
@@ -97,9 +93,8 @@ START_TEST(bad_lists_are_refused)
   sftest_send_group_create(&clients[0], long_list, 5, 0);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "group of 5 ranks in a job of 4");
 }
-END_TEST
 
-START_TEST(death_answers_all_who_wait)
+SFTEST(death_answers_all_who_wait)
 {
   static const int32_t ranks[] = {0, 1, 2, 3};
   static const int32_t pair[] = {1, 2};
@@ -114,9 +109,8 @@ START_TEST(death_answers_all_who_wait)
   sftest_send_group_create(&clients[2], pair, 2, 0);
   sftest_expect_error(&clients[2], SF_ERR_RANK_FAILED, "rank 3 (pid");
 }
-END_TEST
 
-START_TEST(goodbye_answers_all_who_wait_for_it)
+SFTEST(goodbye_answers_all_who_wait_for_it)
 {
   static const int32_t ranks[] = {0, 3};
   static const int32_t others[] = {1, 2};
@@ -132,9 +126,8 @@ START_TEST(goodbye_answers_all_who_wait_for_it)
   ck_assert_uint_eq(sftest_expect_group(&clients[1]), sftest_expect_group(&clients[2]));
   sftest_expect_no_alert(&clients[0]);
 }
-END_TEST
 
-START_TEST(goodbye_with_a_request_pending_is_refused)
+SFTEST(goodbye_with_a_request_pending_is_refused)
 {
   static const int32_t ranks[] = {0, 1};
   sftest_send_group_create(&clients[0], ranks, 2, 0);
@@ -149,9 +142,8 @@ START_TEST(goodbye_with_a_request_pending_is_refused)
   sftest_send_goodbye(&clients[0]);
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(pending_requests_are_bounded)
+SFTEST(pending_requests_are_bounded)
 {
   static const int32_t ranks[] = {0, 1};
   for (int i = 0; i < SFD_MAX_PENDING; i++)
@@ -160,9 +152,8 @@ START_TEST(pending_requests_are_bounded)
   sftest_send_group_create(&clients[0], ranks, 2, SFD_MAX_PENDING);
   sftest_expect_error(&clients[0], SF_ERR_LIMIT, "1024 requests");
 }
-END_TEST
 
-START_TEST(destroying)
+SFTEST(destroying)
 {
   static const int32_t ranks[] = {0, 1};
   sftest_send_group_create(&clients[0], ranks, 2, 0);
@@ -182,9 +173,8 @@ START_TEST(destroying)
   send_destroy(&clients[0], clients[0].job_id);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "group of all ranks");
 }
-END_TEST
 
-START_TEST(all_leave)
+SFTEST(all_leave)
 {
   static const int32_t ranks[] = {0, 1};
   sftest_send_group_create(&clients[0], ranks, 2, 0);
@@ -198,29 +188,9 @@ START_TEST(all_leave)
   ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs->list)->ngroups, 0);
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: groups");
-  TCase *tc = tcase_create("group");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, members_get_the_same_new_id);
-  tcase_add_test(tc, tag_and_order_of_the_list_matter);
-  tcase_add_test(tc, equal_requests_are_matched_by_order);
-  tcase_add_test(tc, group_of_one);
-  tcase_add_test(tc, bad_lists_are_refused);
-  tcase_add_test(tc, death_answers_all_who_wait);
-  tcase_add_test(tc, goodbye_answers_all_who_wait_for_it);
-  tcase_add_test(tc, goodbye_with_a_request_pending_is_refused);
-  tcase_add_test(tc, pending_requests_are_bounded);
-  tcase_add_test(tc, destroying);
-  tcase_add_test(tc, all_leave);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: groups"), SIZE);
+  return sftest_run_case();
 }

@@ -17,7 +17,7 @@ typedef struct header {
   uint32_t reserved;
 } header_t;
 
-START_TEST(garbage_from_a_stranger)
+SFTEST(garbage_from_a_stranger)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
@@ -27,9 +27,8 @@ START_TEST(garbage_from_a_stranger)
   sftest_drop(&client);
   ck_assert_uint_eq(daemon_.server->statistics.refused, 1);
 }
-END_TEST
 
-START_TEST(other_version)
+SFTEST(other_version)
 {
   sftest_client_t client;
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION + 1, .length = 100};
@@ -39,9 +38,8 @@ START_TEST(other_version)
   sftest_expect_closed(&client);
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(garbage_from_a_member)
+SFTEST(garbage_from_a_member)
 {
   sftest_client_t clients[2];
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 4};
@@ -53,9 +51,8 @@ START_TEST(garbage_from_a_member)
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "was disconnected: ");
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(half_a_frame_and_death)
+SFTEST(half_a_frame_and_death)
 {
   sftest_client_t clients[2];
   header_t header = {.magic = SFPROTO_MAGIC, .version = SFPROTO_VERSION, .length = 1000};
@@ -65,7 +62,6 @@ START_TEST(half_a_frame_and_death)
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "died without sf_finalize");
   sftest_drop(&clients[1]);
 }
-END_TEST
 
 /* ---- Messages out of place ---- */
 
@@ -75,7 +71,7 @@ static void expect_out_of_place(sftest_client_t *client, const char *text)
   sftest_expect_closed(client);
 }
 
-START_TEST(something_else_before_hello)
+SFTEST(something_else_before_hello)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
@@ -83,9 +79,8 @@ START_TEST(something_else_before_hello)
   expect_out_of_place(&client, "Goodbye before Hello");
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(something_before_welcome)
+SFTEST(something_before_welcome)
 {
   sftest_client_t clients[2];
   sftest_join(&daemon_, &clients[0], "job", 0, 3);
@@ -95,9 +90,8 @@ START_TEST(something_before_welcome)
   sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "was disconnected: Goodbye before Welcome");
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(hello_twice)
+SFTEST(hello_twice)
 {
   sftest_client_t client;
   Sfproto__Hello hello;
@@ -112,9 +106,8 @@ START_TEST(hello_twice)
   expect_out_of_place(&client, "Hello from a tool");
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(something_after_goodbye)
+SFTEST(something_after_goodbye)
 {
   sftest_client_t client;
   sftest_join_all(&daemon_, &client, "job", 1);
@@ -125,9 +118,8 @@ START_TEST(something_after_goodbye)
   sftest_drop(&client);
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
 }
-END_TEST
 
-START_TEST(roles_are_kept_apart)
+SFTEST(roles_are_kept_apart)
 {
   sftest_client_t client;
   sftest_tool(&daemon_, &client);
@@ -144,9 +136,8 @@ START_TEST(roles_are_kept_apart)
   expect_out_of_place(&client, "Query from a client");
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(answers_and_empty_messages_are_no_requests)
+SFTEST_FOR(answers_and_empty_messages_are_no_requests, 2)
 {
   sftest_client_t client;
   Sfproto__Done done = SFPROTO__DONE__INIT;
@@ -160,9 +151,8 @@ START_TEST(answers_and_empty_messages_are_no_requests)
   expect_out_of_place(&client, "no request");
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(descriptors_that_nobody_wants)
+SFTEST(descriptors_that_nobody_wants)
 {
   sftest_client_t client;
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
@@ -177,11 +167,10 @@ START_TEST(descriptors_that_nobody_wants)
   expect_out_of_place(&client, "Goodbye with 64 descriptors");
   sftest_drop(&client);
 }
-END_TEST
 
 /* ---- Those who do not read ---- */
 
-START_TEST(answers_that_are_not_read)
+SFTEST(answers_that_are_not_read)
 {
   sftest_client_t clients[2];
   sftest_join_all(&daemon_, clients, "job", 2);
@@ -190,9 +179,8 @@ START_TEST(answers_that_are_not_read)
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "does not read its answers");
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(alerts_that_are_not_read)
+SFTEST(alerts_that_are_not_read)
 {
   static char detail[500];
   sftest_client_t client;
@@ -219,9 +207,8 @@ START_TEST(alerts_that_are_not_read)
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 1);
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(no_hello_at_all)
+SFTEST(no_hello_at_all)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
@@ -232,10 +219,9 @@ START_TEST(no_hello_at_all)
   sftest_expect_error(&client, SF_ERR_TIMEOUT, "no Hello");
   sftest_drop(&client);
 }
-END_TEST
 
 /* It can be read when the daemon has closed its end, also behind input that nobody took. */
-START_TEST(last_word_that_is_read_late)
+SFTEST(last_word_that_is_read_late)
 {
   sftest_client_t client;
   sftest_connect(&daemon_, &client);
@@ -246,10 +232,9 @@ START_TEST(last_word_that_is_read_late)
   sftest_expect_closed(&client);
   sftest_drop(&client);
 }
-END_TEST
 
 /* Behind answers that fill the socket it is given up after a second. */
-START_TEST(last_word_that_is_not_read)
+SFTEST(last_word_that_is_not_read)
 {
   sftest_client_t client;
   sftest_join_all(&daemon_, &client, "job", 1);
@@ -269,12 +254,11 @@ START_TEST(last_word_that_is_not_read)
   ck_assert_int_eq(daemon_.server->clients->nsessions, 2);
   sftest_drop(&client);
 }
-END_TEST
 
 /* ---- Shortage of descriptors ---- */
 
 /* A daemon that lacks descriptors looks first at what it receives, and receives the same. */
-START_TEST(looking_first)
+SFTEST(looking_first)
 {
   sftest_client_t clients[2];
   daemon_.server->max_fds = 500;
@@ -283,35 +267,9 @@ START_TEST(looking_first)
   sftest_ring(clients, 2);
   sftest_drop_all(clients, 2);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: hostile clients");
-  TCase *tc = tcase_create("hostile");
-  sftest_daemon_beside_job(tc);
-  tcase_add_test(tc, garbage_from_a_stranger);
-  tcase_add_test(tc, other_version);
-  tcase_add_test(tc, garbage_from_a_member);
-  tcase_add_test(tc, half_a_frame_and_death);
-  tcase_add_test(tc, something_else_before_hello);
-  tcase_add_test(tc, something_before_welcome);
-  tcase_add_test(tc, hello_twice);
-  tcase_add_test(tc, something_after_goodbye);
-  tcase_add_test(tc, roles_are_kept_apart);
-  tcase_add_loop_test(tc, answers_and_empty_messages_are_no_requests, 0, 2);
-  tcase_add_test(tc, descriptors_that_nobody_wants);
-  tcase_add_test(tc, answers_that_are_not_read);
-  tcase_add_test(tc, alerts_that_are_not_read);
-  tcase_add_test(tc, no_hello_at_all);
-  tcase_add_test(tc, last_word_that_is_read_late);
-  tcase_add_test(tc, last_word_that_is_not_read);
-  tcase_add_test(tc, looking_first);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_beside_job(sftest_case("daemon: hostile clients"));
+  return sftest_run_case();
 }

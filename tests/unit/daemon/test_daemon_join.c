@@ -9,7 +9,7 @@
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
 
-START_TEST(ranks_join_in_any_order)
+SFTEST(ranks_join_in_any_order)
 {
   static const int32_t order[] = {2, 0, 3, 1};
   sftest_client_t clients[4];
@@ -24,9 +24,8 @@ START_TEST(ranks_join_in_any_order)
   ck_assert_uint_ne(clients[0].job_id, 0);
   sftest_drop_all(clients, 4);
 }
-END_TEST
 
-START_TEST(jobs_with_different_names_are_different)
+SFTEST(jobs_with_different_names_are_different)
 {
   sftest_client_t a, b;
   sftest_join(&daemon_, &a, "a", 0, 1);
@@ -37,9 +36,8 @@ START_TEST(jobs_with_different_names_are_different)
   sftest_drop(&a);
   sftest_drop(&b);
 }
-END_TEST
 
-START_TEST(a_name_can_be_used_again_with_a_new_id)
+SFTEST(a_name_can_be_used_again_with_a_new_id)
 {
   sftest_client_t client;
   sftest_join(&daemon_, &client, "job", 0, 1);
@@ -52,9 +50,8 @@ START_TEST(a_name_can_be_used_again_with_a_new_id)
   ck_assert_uint_gt(client.job_id, first);
   sftest_drop(&client);
 }
-END_TEST
 
-START_TEST(board_counts_participants)
+SFTEST(board_counts_participants)
 {
   sftest_client_t clients[2];
   sftest_join(&daemon_, &clients[0], "job", 0, 2);
@@ -76,9 +73,8 @@ START_TEST(board_counts_participants)
   ck_assert_uint_ge(atomic_load(&board->cores), 1);
   sfshm_region_destroy(&region);
 }
-END_TEST
 
-START_TEST(timeout_names_the_missing_ranks)
+SFTEST(timeout_names_the_missing_ranks)
 {
   sftest_client_t clients[2];
   sftest_join(&daemon_, &clients[0], "job", 1, 8);
@@ -92,9 +88,8 @@ START_TEST(timeout_names_the_missing_ranks)
   ck_assert_int_eq(daemon_.server->statistics.njobs, 0);
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(earliest_timeout_counts)
+SFTEST(earliest_timeout_counts)
 {
   sftest_client_t clients[2];
   Sfproto__Hello hello;
@@ -108,9 +103,8 @@ START_TEST(earliest_timeout_counts)
   sftest_expect_error(&clients[1], SF_ERR_TIMEOUT, "rank 2");
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(forgotten_job_makes_room_at_once)
+SFTEST(forgotten_job_makes_room_at_once)
 {
   sftest_client_t late, next;
   daemon_.options.join_timeout_ms = 10;
@@ -121,9 +115,8 @@ START_TEST(forgotten_job_makes_room_at_once)
   sftest_drop(&late);
   sftest_drop(&next);
 }
-END_TEST
 
-START_TEST(failed_job_takes_nobody_in_until_it_is_over)
+SFTEST(failed_job_takes_nobody_in_until_it_is_over)
 {
   sftest_client_t clients[2], late;
   sftest_join_all(&daemon_, clients, "job", 2);
@@ -138,9 +131,8 @@ START_TEST(failed_job_takes_nobody_in_until_it_is_over)
   sftest_expect_welcome(&late, 1);
   sftest_drop(&late);
 }
-END_TEST
 
-START_TEST(who_has_left_may_join_the_next_job_of_the_name)
+SFTEST(who_has_left_may_join_the_next_job_of_the_name)
 {
   sftest_client_t clients[2], again[2];
   sftest_join_all(&daemon_, clients, "job", 2);
@@ -159,9 +151,8 @@ START_TEST(who_has_left_may_join_the_next_job_of_the_name)
   sftest_ring(again, 2);
   sftest_drop_all(again, 2);
 }
-END_TEST
 
-START_TEST(death_while_others_wait)
+SFTEST(death_while_others_wait)
 {
   sftest_client_t clients[2];
   sftest_join(&daemon_, &clients[0], "job", 0, 3);
@@ -172,9 +163,8 @@ START_TEST(death_while_others_wait)
   sftest_expect_closed(&clients[1]);
   sftest_drop(&clients[1]);
 }
-END_TEST
 
-START_TEST(other_user_is_refused)
+SFTEST(other_user_is_refused)
 {
   sftest_client_t client;
   daemon_.server->uid = getuid() + 1; /* as if the daemon were somebody else's */
@@ -183,11 +173,10 @@ START_TEST(other_user_is_refused)
   sftest_drop(&client);
   sftest_daemon_settle(&daemon_);
 }
-END_TEST
 
 /* That message holds the node of each rank, whichever it is, beside the longest name and what is said of thousands of
  * nodes. */
-START_TEST(places_of_the_largest_job_fit_into_a_message)
+SFTEST_FOR(places_of_the_largest_job_fit_into_a_message, 6)
 {
   static const int32_t nodes[] = {2, 128, 129, 16384, 16385, 1 << 20};
   static char name[256];
@@ -221,10 +210,9 @@ START_TEST(places_of_the_largest_job_fit_into_a_message)
   ck_assert_uint_le(sfpeer__message__get_packed_size(&message), SFD_CHANNEL_CONTROL_MAX);
   free(places);
 }
-END_TEST
 
 /* Of a job whose other ranks are on a node with a high number: the answer to Hello would be too long. */
-START_TEST(welcome_that_does_not_fit)
+SFTEST(welcome_that_does_not_fit)
 {
   enum { SIZE = 1 << 20 };
   sftest_client_t client;
@@ -239,31 +227,9 @@ START_TEST(welcome_that_does_not_fit)
   sftest_expect_error(&client, SF_ERR_LIMIT, "has 1048576 ranks, 1 of them on node 0");
   sftest_drop(&client);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: joining");
-  TCase *tc = tcase_create("join");
-  sftest_daemon_for_case(tc);
-  tcase_add_test(tc, ranks_join_in_any_order);
-  tcase_add_test(tc, jobs_with_different_names_are_different);
-  tcase_add_test(tc, a_name_can_be_used_again_with_a_new_id);
-  tcase_add_test(tc, board_counts_participants);
-  tcase_add_test(tc, timeout_names_the_missing_ranks);
-  tcase_add_test(tc, earliest_timeout_counts);
-  tcase_add_test(tc, forgotten_job_makes_room_at_once);
-  tcase_add_loop_test(tc, places_of_the_largest_job_fit_into_a_message, 0, 6);
-  tcase_add_test(tc, welcome_that_does_not_fit);
-  tcase_add_test(tc, failed_job_takes_nobody_in_until_it_is_over);
-  tcase_add_test(tc, who_has_left_may_join_the_next_job_of_the_name);
-  tcase_add_test(tc, death_while_others_wait);
-  tcase_add_test(tc, other_user_is_refused);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_for_case(sftest_case("daemon: joining"));
+  return sftest_run_case();
 }

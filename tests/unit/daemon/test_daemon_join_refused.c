@@ -26,23 +26,21 @@ static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, cons
   sftest_drop(&second);
 }
 
-START_TEST(duplicate_rank_is_refused)
+SFTEST(duplicate_rank_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", 0, 2);
   expect_refused(&hello, SF_ERR_EXISTS, "has a rank 0 already");
 }
-END_TEST
 
-START_TEST(other_size_is_refused)
+SFTEST(other_size_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", 1, 3);
   expect_refused(&hello, SF_ERR_ARG, "has 3 ranks, those before it said 2");
 }
-END_TEST
 
-START_TEST(other_key_is_refused)
+SFTEST(other_key_is_refused)
 {
   Sfproto__Hello hello;
   char key[] = "wrong";
@@ -50,52 +48,46 @@ START_TEST(other_key_is_refused)
   hello.key = key;
   expect_refused(&hello, SF_ERR_PERM, "another key");
 }
-END_TEST
 
-START_TEST(rank_out_of_range_is_refused)
+SFTEST(rank_out_of_range_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", 2, 2);
   expect_refused(&hello, SF_ERR_ARG, "rank 2");
 }
-END_TEST
 
-START_TEST(negative_rank_is_refused)
+SFTEST(negative_rank_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", -1, 2);
   expect_refused(&hello, SF_ERR_ARG, "rank -1");
 }
-END_TEST
 
-START_TEST(missing_size_is_refused)
+SFTEST(missing_size_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", 1, 2);
   hello.has_size = false;
   expect_refused(&hello, SF_ERR_ARG, "without rank or size");
 }
-END_TEST
 
-START_TEST(too_large_job_is_refused)
+SFTEST(too_large_job_is_refused)
 {
   Sfproto__Hello hello;
   daemon_.options.max_ranks = 4;
   sftest_hello_init(&hello, "large", 1, 5);
   expect_refused(&hello, SF_ERR_LIMIT, "max-ranks");
 }
-END_TEST
 
-START_TEST(bad_names_are_refused)
+SFTEST_FOR(bad_names_are_refused, 3)
 {
   static const char *const names[] = {"", "a\nb", "\xc3\xa4"};
   Sfproto__Hello hello;
   sftest_hello_init(&hello, names[_i], 1, 2);
   expect_refused(&hello, SF_ERR_ARG, "printable ASCII");
 }
-END_TEST
 
-START_TEST(long_names_are_refused)
+SFTEST(long_names_are_refused)
 {
   char name[300];
   memset(name, 'x', sizeof name);
@@ -104,9 +96,8 @@ START_TEST(long_names_are_refused)
   sftest_hello_init(&hello, name, 1, 2);
   expect_refused(&hello, SF_ERR_ARG, "1 to 255");
 }
-END_TEST
 
-START_TEST(negative_timeout_is_refused)
+SFTEST(negative_timeout_is_refused)
 {
   Sfproto__Hello hello;
   sftest_hello_init(&hello, "job", 1, 2);
@@ -114,7 +105,6 @@ START_TEST(negative_timeout_is_refused)
   hello.timeout_ms = -5;
   expect_refused(&hello, SF_ERR_ARG, "-5");
 }
-END_TEST
 
 /* A Hello for a new job with these descriptors. */
 static void expect_fds_refused(const int fds[], int nfds, sf_status_t status, const char *text)
@@ -133,7 +123,7 @@ static void expect_fds_refused(const int fds[], int nfds, sf_status_t status, co
   sftest_drop(&client);
 }
 
-START_TEST(descriptors_are_checked)
+SFTEST(descriptors_are_checked)
 {
   int pair[2];
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -151,29 +141,9 @@ START_TEST(descriptors_are_checked)
   close(counters);
   close(small);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: refused to join");
-  TCase *tc = tcase_create("join");
-  sftest_daemon_for_case(tc);
-  tcase_add_test(tc, duplicate_rank_is_refused);
-  tcase_add_test(tc, other_size_is_refused);
-  tcase_add_test(tc, other_key_is_refused);
-  tcase_add_test(tc, rank_out_of_range_is_refused);
-  tcase_add_test(tc, negative_rank_is_refused);
-  tcase_add_test(tc, missing_size_is_refused);
-  tcase_add_test(tc, too_large_job_is_refused);
-  tcase_add_loop_test(tc, bad_names_are_refused, 0, 3);
-  tcase_add_test(tc, long_names_are_refused);
-  tcase_add_test(tc, negative_timeout_is_refused);
-  tcase_add_test(tc, descriptors_are_checked);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_for_case(sftest_case("daemon: refused to join"));
+  return sftest_run_case();
 }

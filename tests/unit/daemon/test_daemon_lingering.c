@@ -8,7 +8,7 @@
 #include "tests/unit/runner.h"
 
 /* Thousands of descriptors in one read, behind a message that ends the connection. */
-START_TEST(flood_of_descriptors)
+SFTEST(flood_of_descriptors)
 {
   sftest_client_t client;
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
@@ -26,7 +26,6 @@ START_TEST(flood_of_descriptors)
   ck_assert_int_lt(sftest_await_fds(before + SFPROTO_MAX_FDS - 1), before + SFPROTO_MAX_FDS);
   sftest_drop(&client);
 }
-END_TEST
 
 /* ---- Descriptors that take long to be closed ---- */
 
@@ -64,7 +63,7 @@ static void send_last_copy(sftest_client_t *client, int fd)
   close(fd);
 }
 
-START_TEST(lingering_descriptor_of_a_refused_frame)
+SFTEST(lingering_descriptor_of_a_refused_frame)
 {
   int peer;
   sftest_client_t client;
@@ -75,10 +74,9 @@ START_TEST(lingering_descriptor_of_a_refused_frame)
   sftest_daemon_settle(&daemon_);
   close(peer);
 }
-END_TEST
 
 /* Unread behind a frame that is refused; as many as the threads that close would have to wait for in turn. */
-START_TEST(lingering_descriptors_that_are_not_read)
+SFTEST(lingering_descriptors_that_are_not_read)
 {
   int peers[8];
   sftest_client_t client;
@@ -92,9 +90,8 @@ START_TEST(lingering_descriptors_that_are_not_read)
   for (int i = 0; i < 8; i++)
     close(peers[i]);
 }
-END_TEST
 
-START_TEST(lingering_descriptor_in_an_alert_socket)
+SFTEST(lingering_descriptor_in_an_alert_socket)
 {
   int peer;
   sftest_client_t client, sender;
@@ -106,10 +103,9 @@ START_TEST(lingering_descriptor_in_an_alert_socket)
   sftest_daemon_settle(&daemon_);
   close(peer);
 }
-END_TEST
 
 /* It stays where it is instead of being closed while it is received. */
-START_TEST(lingering_descriptor_without_room)
+SFTEST(lingering_descriptor_without_room)
 {
   int peer;
   struct rlimit limit, none;
@@ -128,23 +124,9 @@ START_TEST(lingering_descriptor_without_room)
   sftest_daemon_settle(&daemon_);
   close(peer);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: harmful descriptors");
-  TCase *tc = tcase_create("hostile");
-  sftest_daemon_beside_job(tc);
-  tcase_add_test(tc, flood_of_descriptors);
-  tcase_add_test(tc, lingering_descriptor_of_a_refused_frame);
-  tcase_add_test(tc, lingering_descriptors_that_are_not_read);
-  tcase_add_test(tc, lingering_descriptor_in_an_alert_socket);
-  tcase_add_test(tc, lingering_descriptor_without_room);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_beside_job(sftest_case("daemon: harmful descriptors"));
+  return sftest_run_case();
 }

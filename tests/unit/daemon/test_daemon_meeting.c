@@ -75,7 +75,7 @@ static void expect_meeting(uint64_t graph)
 
 /* ---- Which graph ------------------------------------------------------------------------------------------------- */
 
-START_TEST(no_such_graph)
+SFTEST(no_such_graph)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   const uint64_t numbers[] = {0, graph + 1, UINT64_MAX, clients[0].job_id, UINT64_C(1) << 63};
@@ -85,9 +85,8 @@ START_TEST(no_such_graph)
   }
   expect_meeting(graph);
 }
-END_TEST
 
-START_TEST(graph_of_others)
+SFTEST(graph_of_others)
 {
   sftest_peers_t peers;
   uint64_t group = 0;
@@ -104,9 +103,8 @@ START_TEST(graph_of_others)
   send_meet(0, &(meet_t){.graph = peers.graph}); /* before it has told its lanes */
   sftest_expect_error(&clients[0], SF_ERR_STATE, "is being set up");
 }
-END_TEST
 
-START_TEST(graph_that_is_destroyed)
+SFTEST(graph_that_is_destroyed)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   sftest_send_graph_destroy(&clients[1], graph);
@@ -118,11 +116,10 @@ START_TEST(graph_that_is_destroyed)
   send_meet(2, &(meet_t){.graph = graph, .call = sfshm_desc_of_make(SFSHM_MAKE_MULTI, 1)});
   sftest_expect_error(&clients[2], SF_ERR_MISMATCH, "has destroyed the graph");
 }
-END_TEST
 
 /* ---- In which order ---------------------------------------------------------------------------------------------- */
 
-START_TEST(in_the_middle_of_it)
+SFTEST(in_the_middle_of_it)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   send_meet(0, &(meet_t){.graph = graph});
@@ -140,9 +137,8 @@ START_TEST(in_the_middle_of_it)
   expect_all_met(NULL);
   expect_meeting(graph);
 }
-END_TEST
 
-START_TEST(death_in_the_middle_of_it)
+SFTEST_FOR(death_in_the_middle_of_it, 3)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   send_meet(0, &(meet_t){.graph = graph});
@@ -153,13 +149,12 @@ START_TEST(death_in_the_middle_of_it)
     if (r != _i)
       sftest_expect_error(&clients[r], SF_ERR_RANK_FAILED, "died");
 }
-END_TEST
 
 /* ---- For what ---------------------------------------------------------------------------------------------------- */
 
 static const uint64_t odd_calls[] = {0, 3, UINT64_MAX, UINT64_C(1) << 63};
 
-START_TEST(call_that_there_is_not)
+SFTEST_FOR(call_that_there_is_not, sizeof odd_calls / sizeof odd_calls[0])
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   for (int r = 0; r < SIZE; r++)
@@ -169,20 +164,18 @@ START_TEST(call_that_there_is_not)
     send_meet(r, &(meet_t){.graph = graph, .call = r == 1 ? odd_calls[_i] : sfshm_desc_of_make(SFSHM_MAKE_MULTI, 7)});
   expect_mismatch(graph, "rank 0 called what makes the multi-graph as operation 7, rank 1 called");
 }
-END_TEST
 
-START_TEST(different_positions)
+SFTEST(different_positions)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   for (int r = 0; r < SIZE; r++)
     send_meet(r, &(meet_t){.graph = graph, .call = sfshm_desc_of_make(SFSHM_MAKE_STREAMS, r == 2 ? 8 : 7)});
   expect_mismatch(graph, "as operation 7, rank 2 called what makes the graph ready for streams as operation 8");
 }
-END_TEST
 
 /* ---- With which error -------------------------------------------------------------------------------------------- */
 
-START_TEST(lowest_error_is_that_of_all)
+SFTEST(lowest_error_is_that_of_all)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   Sfproto__SetupError errors[SIZE] = {sftest_setup_error(0, 0, 0, ""), sftest_setup_error(SF_ERR_ARG, 1, 5, "of 1"),
@@ -192,9 +185,8 @@ START_TEST(lowest_error_is_that_of_all)
   expect_all_met("of 1");
   expect_meeting(graph);
 }
-END_TEST
 
-START_TEST(long_text)
+SFTEST(long_text)
 {
   static char text[LONG_TEXT], cut[SFD_TEXT_SIZE];
   uint64_t graph = sftest_ring(clients, SIZE);
@@ -206,9 +198,8 @@ START_TEST(long_text)
   expect_all_met(cut);
   expect_meeting(graph);
 }
-END_TEST
 
-START_TEST(long_text_of_a_failure)
+SFTEST(long_text_of_a_failure)
 {
   static char text[LONG_TEXT], cut[SFD_TEXT_SIZE];
   uint64_t graph = sftest_ring(clients, SIZE);
@@ -221,10 +212,9 @@ START_TEST(long_text_of_a_failure)
   send_meet(2, &(meet_t){.graph = graph});
   expect_mismatch(graph, cut);
 }
-END_TEST
 
 /* The rank's own, and no other's; and an error. */
-START_TEST(malformed_error)
+SFTEST_FOR(malformed_error, 6)
 {
   static const int32_t statuses[] = {SF_OK, 1, INT32_MAX, SF_ERR_ARG, SF_ERR_ARG, SF_ERR_ARG};
   static const int32_t ranks[] = {1, 1, 1, 0, SIZE, INT32_MIN};
@@ -237,24 +227,9 @@ START_TEST(malformed_error)
   sftest_expect_closed(&clients[1]);
   sftest_expect_error(&clients[0], SF_ERR_RANK_FAILED, "malformed error");
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("daemon: meetings");
-  TCase *tests = tcase_create("meetings");
-  sftest_daemon_job(tests, SIZE);
-  tcase_add_test(tests, no_such_graph);
-  tcase_add_test(tests, graph_of_others);
-  tcase_add_test(tests, graph_that_is_destroyed);
-  tcase_add_test(tests, in_the_middle_of_it);
-  tcase_add_loop_test(tests, death_in_the_middle_of_it, 0, 3);
-  tcase_add_loop_test(tests, call_that_there_is_not, 0, sizeof odd_calls / sizeof odd_calls[0]);
-  tcase_add_test(tests, different_positions);
-  tcase_add_test(tests, lowest_error_is_that_of_all);
-  tcase_add_test(tests, long_text);
-  tcase_add_test(tests, long_text_of_a_failure);
-  tcase_add_loop_test(tests, malformed_error, 0, 6);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  sftest_daemon_job(sftest_case("daemon: meetings"), SIZE);
+  return sftest_run_case();
 }

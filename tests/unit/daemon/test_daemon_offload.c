@@ -49,7 +49,7 @@ static bool has_lists(uint64_t number)
   return graph != NULL && graph->offers != NULL;
 }
 
-START_TEST(lists_are_not_taken_at_set_up)
+SFTEST(lists_are_not_taken_at_set_up)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   int64_t nheld = daemon_.server->nheld_fds;
@@ -64,18 +64,16 @@ START_TEST(lists_are_not_taken_at_set_up)
   }
   ck_assert(!has_lists(graph));
 }
-END_TEST
 
-START_TEST(unknown_graphs_are_no_violation)
+SFTEST(unknown_graphs_are_no_violation)
 {
   give(4711, &good);
   sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "rank 0 has no graph 4711");
   give(sftest_ring(clients, SIZE), &good);
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(violations)
+SFTEST_FOR(violations, 5)
 {
   static const struct {
     given_t given;
@@ -93,9 +91,8 @@ START_TEST(violations)
   sftest_expect_closed(&clients[0]);
   sftest_drop(&clients[0]);
 }
-END_TEST
 
-START_TEST(second_list)
+SFTEST(second_list)
 {
   uint64_t graph = sftest_ring(clients, SIZE);
   give(graph, &good);
@@ -105,10 +102,9 @@ START_TEST(second_list)
   sftest_expect_closed(&clients[0]);
   sftest_drop(&clients[0]);
 }
-END_TEST
 
 /* Each takes a mapping of the daemon. */
-START_TEST(number_of_lists)
+SFTEST(number_of_lists)
 {
   uint64_t first = sftest_ring(clients, SIZE), second = sftest_ring(clients, SIZE);
   int64_t max = daemon_.server->max_held_fds;
@@ -125,18 +121,9 @@ START_TEST(number_of_lists)
   sftest_expect_done(&clients[0]);
   daemon_.server->max_held_fds = max;
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("daemon: edge lists for workers");
-  TCase *cases = tcase_create("offload");
-  sftest_daemon_job(cases, SIZE);
-  tcase_add_test(cases, lists_are_not_taken_at_set_up);
-  tcase_add_test(cases, unknown_graphs_are_no_violation);
-  tcase_add_loop_test(cases, violations, 0, 5);
-  tcase_add_test(cases, second_list);
-  tcase_add_test(cases, number_of_lists);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  sftest_daemon_job(sftest_case("daemon: edge lists for workers"), SIZE);
+  return sftest_run_case();
 }

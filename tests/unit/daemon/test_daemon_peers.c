@@ -38,15 +38,14 @@ static sf_status_t check(int32_t nnodes, const uint64_t lengths[NBLOCKS])
   return status;
 }
 
-START_TEST(one_node_takes_long_blocks)
+SFTEST(one_node_takes_long_blocks)
 {
   ck_assert_int_eq(check(1, (uint64_t[]){SFSHM_EDGES_MAX_COPIED, SFSHM_EDGES_MAX_COPIED, 192}), SF_OK);
   ck_assert_int_eq(check(1, (uint64_t[]){SFSHM_EDGES_MAX_COPIED + 1, 192, 192}), SF_ERR_PROTO);
 }
-END_TEST
 
 /* The daemon copies them: it can't be made to take more than that. */
-START_TEST(several_nodes_take_short_ones)
+SFTEST(several_nodes_take_short_ones)
 {
   uint64_t most = SFSHM_EDGES_MAX_FETCHED;
   ck_assert_int_eq(check(2, (uint64_t[]){most - 384, 192, 192}), SF_OK);
@@ -54,14 +53,8 @@ START_TEST(several_nodes_take_short_ones)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "more than 262144 bytes of blocks in inboxes"));
   ck_assert_int_eq(check(2, (uint64_t[]){192, UINT64_MAX, 192}), SF_ERR_PROTO);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("daemon peers");
-  TCase *tests = tcase_create("blocks in inboxes");
-  tcase_add_test(tests, one_node_takes_long_blocks);
-  tcase_add_test(tests, several_nodes_take_short_ones);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("daemon peers", NULL, NULL);
 }

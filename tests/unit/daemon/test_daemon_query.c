@@ -47,7 +47,7 @@ static void expect_end(int32_t count)
   sfproto_incoming_free(&incoming);
 }
 
-START_TEST(status)
+SFTEST(status)
 {
   sftest_client_t clients[2];
   sfproto_incoming_t incoming;
@@ -71,7 +71,6 @@ START_TEST(status)
   expect_end(1);
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
 static void expect_job(const char *name, const char *state, int32_t size, int32_t joined, const char *detail)
 {
@@ -88,7 +87,7 @@ static void expect_job(const char *name, const char *state, int32_t size, int32_
   sfproto_incoming_free(&incoming);
 }
 
-START_TEST(jobs)
+SFTEST(jobs)
 {
   sftest_client_t joining, running[2], failed[2];
   sftest_join(&daemon_, &joining, "a", 2, 5);
@@ -105,7 +104,6 @@ START_TEST(jobs)
   sftest_drop_all(running, 2);
   sftest_drop(&failed[1]);
 }
-END_TEST
 
 static void expect_rank(int32_t rank, const char *state, size_t nregions)
 {
@@ -136,7 +134,7 @@ static void expect_rank(int32_t rank, const char *state, size_t nregions)
   sfproto_incoming_free(&incoming);
 }
 
-START_TEST(ranks)
+SFTEST(ranks)
 {
   sftest_client_t clients[4];
   Sfproto__RegionAdd add = SFPROTO__REGION_ADD__INIT;
@@ -161,9 +159,8 @@ START_TEST(ranks)
   expect_end(4);
   sftest_drop_all(clients, 4);
 }
-END_TEST
 
-START_TEST(ranks_of_a_job_that_joins)
+SFTEST(ranks_of_a_job_that_joins)
 {
   sftest_client_t client;
   sftest_join(&daemon_, &client, "job", 7, 9);
@@ -172,7 +169,6 @@ START_TEST(ranks_of_a_job_that_joins)
   expect_end(1);
   sftest_drop(&client);
 }
-END_TEST
 
 static void expect_graph(uint64_t graph, const char *state, const char *detail)
 {
@@ -192,7 +188,7 @@ static void expect_graph(uint64_t graph, const char *state, const char *detail)
   sfproto_incoming_free(&incoming);
 }
 
-START_TEST(graphs)
+SFTEST(graphs)
 {
   sftest_client_t clients[3];
   char detail[] = "why";
@@ -221,9 +217,8 @@ START_TEST(graphs)
   expect_end(4);
   sftest_drop_all(clients, 3);
 }
-END_TEST
 
-START_TEST(long_answers_come_completely)
+SFTEST(long_answers_come_completely)
 {
   enum { N = 300 };
   static sftest_client_t many[N];
@@ -235,9 +230,8 @@ START_TEST(long_answers_come_completely)
   expect_end(N);
   sftest_drop_all(many, N);
 }
-END_TEST
 
-START_TEST(one_query_at_a_time)
+SFTEST(one_query_at_a_time)
 {
   sfproto_incoming_t incoming;
   queue_query(SFPROTO__QUERY__WHAT__STATUS);
@@ -248,9 +242,8 @@ START_TEST(one_query_at_a_time)
   sfproto_incoming_free(&incoming);
   expect_end(1);
 }
-END_TEST
 
-START_TEST(others_see_only_their_own)
+SFTEST(others_see_only_their_own)
 {
   sftest_client_t client;
   sfd_session_t *session = TAILQ_FIRST(&daemon_.server->clients->sessions);
@@ -264,26 +257,8 @@ START_TEST(others_see_only_their_own)
   expect_end(0);
   sftest_drop(&client);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: queries");
-  TCase *tc = tcase_create("query");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_test(tc, status);
-  tcase_add_test(tc, jobs);
-  tcase_add_test(tc, ranks);
-  tcase_add_test(tc, ranks_of_a_job_that_joins);
-  tcase_add_test(tc, graphs);
-  tcase_add_test(tc, long_answers_come_completely);
-  tcase_add_test(tc, one_query_at_a_time);
-  tcase_add_test(tc, others_see_only_their_own);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: queries", setup, teardown);
 }

@@ -99,7 +99,7 @@ static void get(sftest_client_t *client, int32_t rank, uint64_t region)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(regions_are_listed_and_bounded)
+SFTEST(regions_are_listed_and_bounded)
 {
   daemon_.options.max_regions = 2;
   add(&clients[0], 1, 0);
@@ -113,9 +113,8 @@ START_TEST(regions_are_listed_and_bounded)
   send_remove(&clients[0], 1);
   sftest_expect_error(&clients[0], SF_ERR_NOT_FOUND, "region 1");
 }
-END_TEST
 
-START_TEST(bad_requests)
+SFTEST(bad_requests)
 {
   add(&clients[0], 1, 0);
   send_get(&clients[1], 0, 1);
@@ -135,10 +134,9 @@ START_TEST(bad_requests)
   send_add(&clients[0], 5, 129);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "129 bytes");
 }
-END_TEST
 
 /* Goes with the handle to all that ask, and is closed with the region. */
-START_TEST(handles_with_descriptors)
+SFTEST(handles_with_descriptors)
 {
   sfproto_incoming_t incoming;
   struct stat sent, got;
@@ -165,9 +163,8 @@ START_TEST(handles_with_descriptors)
   sftest_expect_done(&clients[0]);
   ck_assert_int_eq(sftest_count_fds(), before);
 }
-END_TEST
 
-START_TEST(removal_waits_for_all_who_have_it)
+SFTEST(removal_waits_for_all_who_have_it)
 {
   add(&clients[0], 1, 96);
   get(&clients[1], 0, 1);
@@ -186,9 +183,8 @@ START_TEST(removal_waits_for_all_who_have_it)
   sftest_expect_done(&clients[0]);
   add(&clients[0], 1, 96); /* the number is free again */
 }
-END_TEST
 
-START_TEST(who_has_closed_it_is_not_waited_for)
+SFTEST(who_has_closed_it_is_not_waited_for)
 {
   add(&clients[0], 1, 96);
   get(&clients[1], 0, 1);
@@ -198,9 +194,8 @@ START_TEST(who_has_closed_it_is_not_waited_for)
   sftest_expect_done(&clients[0]);
   sftest_expect_no_alert(&clients[1]);
 }
-END_TEST
 
-START_TEST(who_leaves_has_closed_everything)
+SFTEST(who_leaves_has_closed_everything)
 {
   add(&clients[0], 1, 96);
   get(&clients[1], 0, 1);
@@ -210,9 +205,8 @@ START_TEST(who_leaves_has_closed_everything)
   sftest_expect_done(&clients[1]);
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(the_dead_are_not_waited_for)
+SFTEST(the_dead_are_not_waited_for)
 {
   add(&clients[0], 1, 96);
   get(&clients[1], 0, 1);
@@ -221,9 +215,8 @@ START_TEST(the_dead_are_not_waited_for)
   sftest_drop(&clients[1]);
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(memory_of_who_leaves_is_revoked)
+SFTEST(memory_of_who_leaves_is_revoked)
 {
   add(&clients[0], 1, 96);
   get(&clients[1], 0, 1);
@@ -233,26 +226,9 @@ START_TEST(memory_of_who_leaves_is_revoked)
   send_closed(&clients[1], 0, 1);
   sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "region 1");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: regions");
-  TCase *tc = tcase_create("region");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, regions_are_listed_and_bounded);
-  tcase_add_test(tc, bad_requests);
-  tcase_add_test(tc, handles_with_descriptors);
-  tcase_add_test(tc, removal_waits_for_all_who_have_it);
-  tcase_add_test(tc, who_has_closed_it_is_not_waited_for);
-  tcase_add_test(tc, who_leaves_has_closed_everything);
-  tcase_add_test(tc, the_dead_are_not_waited_for);
-  tcase_add_test(tc, memory_of_who_leaves_is_revoked);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: regions"), SIZE);
+  return sftest_run_case();
 }

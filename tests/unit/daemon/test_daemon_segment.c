@@ -68,16 +68,15 @@ static void expect_segment(sftest_client_t *client, uint64_t length, bool inbox)
   sfproto_incoming_free(&incoming);
 }
 
-START_TEST(inbox_of_hello_can_be_had)
+SFTEST(inbox_of_hello_can_be_had)
 {
   send_get(&clients[0], 2, 0);
   expect_segment(&clients[0], SFTEST_INBOX_BYTES, true);
   send_get(&clients[2], 2, 0);
   expect_segment(&clients[2], SFTEST_INBOX_BYTES, true);
 }
-END_TEST
 
-START_TEST(who_has_it_hears_of_its_end)
+SFTEST(who_has_it_hears_of_its_end)
 {
   send_add(&clients[0], 7, false);
   sftest_expect_done(&clients[0]);
@@ -97,9 +96,8 @@ START_TEST(who_has_it_hears_of_its_end)
   send_add(&clients[0], 7, true); /* the number is free again */
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(bad_requests)
+SFTEST(bad_requests)
 {
   int inbox = sftest_region(SFSHM_REGION_INBOX, 4096);
   send_add_fd(&clients[0], 1, 8192, true, inbox);
@@ -118,17 +116,15 @@ START_TEST(bad_requests)
   send_add(&clients[0], 1, true); /* the connection is as good as before */
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(descriptor_is_missing)
+SFTEST(descriptor_is_missing)
 {
   send_add_fd(&clients[0], 1, 4096, true, -1);
   sftest_expect_error(&clients[0], SF_ERR_PROTO, "SegmentAdd with 0 descriptors");
   sftest_expect_closed(&clients[0]);
 }
-END_TEST
 
-START_TEST(number_of_segments_is_bounded)
+SFTEST(number_of_segments_is_bounded)
 {
   daemon_.options.max_segments = 3;
   for (uint64_t s = 1; s < 3; s++) {
@@ -142,9 +138,8 @@ START_TEST(number_of_segments_is_bounded)
   send_add(&clients[0], 3, false);
   sftest_expect_done(&clients[0]);
 }
-END_TEST
 
-START_TEST(descriptors_are_bounded)
+SFTEST(descriptors_are_bounded)
 {
   daemon_.server->max_held_fds = 9; /* 6 of them for one job, which has 3 inboxes */
   for (uint64_t s = 1; s <= 3; s++) {
@@ -161,10 +156,9 @@ START_TEST(descriptors_are_bounded)
   sftest_expect_done(&clients[1]);
   sftest_drop(&other);
 }
-END_TEST
 
 /* As of root's daemon: a user's jobs leave something to those of others. */
-START_TEST(users_have_shares_of_the_descriptors)
+SFTEST(users_have_shares_of_the_descriptors)
 {
   sfd_job_t *job;
   sftest_client_t other;
@@ -184,10 +178,9 @@ START_TEST(users_have_shares_of_the_descriptors)
   sftest_expect_done(&other);
   sftest_drop(&other);
 }
-END_TEST
 
 /* Duplicates that wait in the daemon are no way around the bound. */
-START_TEST(descriptors_that_are_not_read_are_bounded)
+SFTEST(descriptors_that_are_not_read_are_bounded)
 {
   int before = sftest_count_fds();
   for (int i = 0; i < 10000 && daemon_.server->statistics.jobs_failed == 0; i++) {
@@ -197,9 +190,8 @@ START_TEST(descriptors_that_are_not_read_are_bounded)
   }
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "descriptors are waiting");
 }
-END_TEST
 
-START_TEST(who_leaves_takes_memory_along_but_not_its_inboxes)
+SFTEST(who_leaves_takes_memory_along_but_not_its_inboxes)
 {
   send_add(&clients[0], 1, false);
   sftest_expect_done(&clients[0]);
@@ -217,9 +209,8 @@ START_TEST(who_leaves_takes_memory_along_but_not_its_inboxes)
   send_get(&clients[2], 0, 1);
   sftest_expect_error(&clients[2], SF_ERR_NOT_FOUND, "segment 1");
 }
-END_TEST
 
-START_TEST(memory_of_the_dead_is_given_back)
+SFTEST(memory_of_the_dead_is_given_back)
 {
   send_add(&clients[0], 1, false);
   sftest_expect_done(&clients[0]);
@@ -236,7 +227,6 @@ START_TEST(memory_of_the_dead_is_given_back)
   send_get(&clients[1], 0, 0);
   sftest_expect_error(&clients[1], SF_ERR_RANK_FAILED, "rank 0");
 }
-END_TEST
 
 /* ---- How many descriptors a daemon keeps ---- */
 
@@ -264,31 +254,13 @@ START_TEST(half_of_the_mappings_are_left)
 }
 END_TEST
 
-static Suite *suite(void)
+int main(void)
 {
-  Suite *s = suite_create("daemon: memory");
-  TCase *tc = tcase_create("segment");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, inbox_of_hello_can_be_had);
-  tcase_add_test(tc, who_has_it_hears_of_its_end);
-  tcase_add_test(tc, bad_requests);
-  tcase_add_test(tc, descriptor_is_missing);
-  tcase_add_test(tc, number_of_segments_is_bounded);
-  tcase_add_test(tc, descriptors_are_bounded);
-  tcase_add_test(tc, users_have_shares_of_the_descriptors);
-  tcase_add_test(tc, descriptors_that_are_not_read_are_bounded);
-  tcase_add_test(tc, who_leaves_takes_memory_along_but_not_its_inboxes);
-  tcase_add_test(tc, memory_of_the_dead_is_given_back);
-  suite_add_tcase(s, tc);
+  sftest_daemon_job(sftest_case("daemon: memory"), SIZE);
   TCase *alone = tcase_create("daemon without clients");
   tcase_add_checked_fixture(alone, allow_few_mappings, NULL);
   sftest_daemon_for_case(alone);
   tcase_add_test(alone, half_of_the_mappings_are_left);
-  suite_add_tcase(s, alone);
-  return s;
-}
-
-int main(void)
-{
-  return sftest_run(suite());
+  suite_add_tcase(sftest_suite, alone);
+  return sftest_run_case();
 }

@@ -36,7 +36,7 @@ static void expect_error_on_all(sf_status_t status, const char *text)
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
 
-START_TEST(blocks_are_turned_around)
+SFTEST(blocks_are_turned_around)
 {
   sftest_peers_t peers;
   sftest_send_edges(&clients[3], &(sftest_edges_t){.group = world(), .nblocks = 2, .ranks = {0, 1}});
@@ -60,18 +60,16 @@ START_TEST(blocks_are_turned_around)
   ck_assert_int_eq(peers.n, 1);
   ck_assert_int_eq(peers.ranks[0], 0);
 }
-END_TEST
 
-START_TEST(ring)
+SFTEST(ring)
 {
   uint64_t first = sftest_ring(clients, SIZE);
   uint64_t second = sftest_ring(clients, SIZE);
   ck_assert_uint_gt(second, first);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 2);
 }
-END_TEST
 
-START_TEST(graph_without_edges_between_ranks)
+SFTEST(graph_without_edges_between_ranks)
 {
   send_empty_from(0);
   uint64_t graph = expect_empty_peers();
@@ -80,9 +78,8 @@ START_TEST(graph_without_edges_between_ranks)
   for (int r = 0; r < SIZE; r++)
     sftest_expect_ready(&clients[r], graph, r, NULL, 0, NULL);
 }
-END_TEST
 
-START_TEST(graph_on_a_subgroup_translates_ranks)
+SFTEST(graph_on_a_subgroup_translates_ranks)
 {
   static const int32_t ranks[] = {3, 1};
   static const int32_t zero[] = {0};
@@ -104,9 +101,8 @@ START_TEST(graph_on_a_subgroup_translates_ranks)
   sftest_expect_ready(&clients[3], peers.graph, 0, one, 1, ranks);
   sftest_expect_ready(&clients[1], peers.graph, 1, zero, 1, ranks);
 }
-END_TEST
 
-START_TEST(several_at_a_time_are_matched_by_order)
+SFTEST(several_at_a_time_are_matched_by_order)
 {
   sftest_peers_t peers;
   uint64_t graphs[3];
@@ -124,9 +120,8 @@ START_TEST(several_at_a_time_are_matched_by_order)
   ck_assert_uint_lt(graphs[0], graphs[1]);
   ck_assert_uint_lt(graphs[1], graphs[2]);
 }
-END_TEST
 
-START_TEST(lowest_error_of_round_1_wins)
+SFTEST(lowest_error_of_round_1_wins)
 {
   Sfproto__SetupError late = sftest_setup_error(SF_ERR_ARG, 3, 0, "third");
   Sfproto__SetupError early = sftest_setup_error(SF_ERR_RANGE, 1, 17, "first\tone");
@@ -137,17 +132,15 @@ START_TEST(lowest_error_of_round_1_wins)
   expect_error_on_all(SF_ERR_RANGE, "first?one");
   sftest_ring(clients, SIZE); /* the ranks go on */
 }
-END_TEST
 
-START_TEST(flags_that_differ)
+SFTEST(flags_that_differ)
 {
   for (int r = 0; r < SIZE; r++)
     sftest_send_edges(&clients[r], &(sftest_edges_t){.group = world(), .flags = r == 2 ? 5 : 4});
   expect_error_on_all(SF_ERR_MISMATCH, "0x4 on group rank 0, 0x5 on group rank 2");
 }
-END_TEST
 
-START_TEST(lowest_error_of_round_2_wins)
+SFTEST(lowest_error_of_round_2_wins)
 {
   send_empty_from(0);
   uint64_t graph = expect_empty_peers();
@@ -161,9 +154,8 @@ START_TEST(lowest_error_of_round_2_wins)
   expect_error_on_all(SF_ERR_RANGE, "leaf 9");
   sftest_ring(clients, SIZE);
 }
-END_TEST
 
-START_TEST(lanes_must_agree)
+SFTEST(lanes_must_agree)
 {
   static const int32_t two[] = {2};
   send_empty_from(0);
@@ -174,7 +166,6 @@ START_TEST(lanes_must_agree)
       sftest_send_lanes(&clients[r], graph, NULL, 0, NULL);
   expect_error_on_all(SF_ERR_PROTO, "group rank 1 has a lane to rank 2, which has none");
 }
-END_TEST
 
 /* ---- What a client may not say ---- */
 
@@ -188,15 +179,14 @@ static void expect_violation(sftest_client_t *client, const char *text)
       sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__JOB_FAILED, text);
 }
 
-START_TEST(malformed_errors)
+SFTEST_FOR(malformed_errors, 2)
 {
   Sfproto__SetupError error = _i == 0 ? sftest_setup_error(SF_OK, 0, 0, "") : sftest_setup_error(-1, SIZE, 0, "");
   sftest_send_edges(&clients[0], &(sftest_edges_t){.group = world(), .error = &error});
   expect_violation(&clients[0], "malformed error");
 }
-END_TEST
 
-START_TEST(malformed_lanes)
+SFTEST_FOR(malformed_lanes, 3)
 {
   static const struct {
     int32_t ranks[2];
@@ -208,9 +198,8 @@ START_TEST(malformed_lanes)
   sftest_send_lanes(&clients[0], graph, cases[_i].ranks, 2, NULL);
   expect_violation(&clients[0], cases[_i].text);
 }
-END_TEST
 
-START_TEST(commit_out_of_turn)
+SFTEST_FOR(commit_out_of_turn, 3)
 {
   if (_i == 0) {
     sftest_send_lanes(&clients[1], 12345, NULL, 0, NULL); /* no such graph */
@@ -226,19 +215,17 @@ START_TEST(commit_out_of_turn)
   sftest_expect_error(&clients[1], SF_ERR_PROTO, "does not wait for it");
   sftest_expect_closed(&clients[1]);
 }
-END_TEST
 
-START_TEST(unknown_group)
+SFTEST(unknown_group)
 {
   sftest_send_edges(&clients[1], &(sftest_edges_t){.group = 999999});
   sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "no group 999999");
   sftest_ring(clients, SIZE);
 }
-END_TEST
 
 /* ---- Leaving ---- */
 
-START_TEST(goodbye_before_round_1)
+SFTEST(goodbye_before_round_1)
 {
   send_empty_from(2);
   sftest_send_goodbye(&clients[0]);
@@ -249,9 +236,8 @@ START_TEST(goodbye_before_round_1)
   sftest_expect_error(&clients[1], SF_ERR_STATE, "has left");
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
-START_TEST(goodbye_before_round_2)
+SFTEST(goodbye_before_round_2)
 {
   send_empty_from(0);
   uint64_t graph = expect_empty_peers();
@@ -266,11 +252,10 @@ START_TEST(goodbye_before_round_2)
   sftest_expect_done(&clients[3]);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
-END_TEST
 
 /* ---- Many ---- */
 
-START_TEST(many_neighbours_come_in_portions)
+SFTEST(many_neighbours_come_in_portions)
 {
   enum { N = 70 };
   static sftest_client_t many[N];
@@ -302,42 +287,9 @@ START_TEST(many_neighbours_come_in_portions)
     }
   sftest_drop_all(many, N);
 }
-END_TEST
-
-static void add_violations(Suite *s)
-{
-  TCase *tc = tcase_create("violations");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_loop_test(tc, malformed_errors, 0, 2);
-  tcase_add_loop_test(tc, malformed_lanes, 0, 3);
-  tcase_add_loop_test(tc, commit_out_of_turn, 0, 3);
-  suite_add_tcase(s, tc);
-}
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: graph set-up");
-  TCase *tc = tcase_create("rounds");
-  sftest_daemon_job(tc, SIZE);
-  tcase_add_test(tc, blocks_are_turned_around);
-  tcase_add_test(tc, ring);
-  tcase_add_test(tc, graph_without_edges_between_ranks);
-  tcase_add_test(tc, graph_on_a_subgroup_translates_ranks);
-  tcase_add_test(tc, several_at_a_time_are_matched_by_order);
-  tcase_add_test(tc, lowest_error_of_round_1_wins);
-  tcase_add_test(tc, flags_that_differ);
-  tcase_add_test(tc, lowest_error_of_round_2_wins);
-  tcase_add_test(tc, lanes_must_agree);
-  tcase_add_test(tc, unknown_group);
-  tcase_add_test(tc, goodbye_before_round_1);
-  tcase_add_test(tc, goodbye_before_round_2);
-  tcase_add_test(tc, many_neighbours_come_in_portions);
-  suite_add_tcase(s, tc);
-  add_violations(s);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_daemon_job(sftest_case("daemon: graph set-up"), SIZE);
+  return sftest_run_case();
 }

@@ -50,7 +50,7 @@ static void expect_sessions(int count)
   ck_assert_int_eq(daemon_.server->clients->nsessions, count);
 }
 
-START_TEST(the_oldest_of_a_process_goes)
+SFTEST(the_oldest_of_a_process_goes)
 {
   for (int i = 0; i < OF_PROCESS + 2; i++)
     sftest_connect(&daemon_, &clients[i]);
@@ -62,9 +62,8 @@ START_TEST(the_oldest_of_a_process_goes)
     sftest_expect_nothing(&clients[i]);
   sftest_drop_all(clients, OF_PROCESS + 2);
 }
-END_TEST
 
-START_TEST(a_user_has_a_share)
+SFTEST(a_user_has_a_share)
 {
   uid_t me = getuid();
   for (int i = 0; i < OF_USER; i++)
@@ -78,9 +77,8 @@ START_TEST(a_user_has_a_share)
   expect_sessions(OF_USER + 1);
   sftest_drop_all(clients, OF_USER + 2);
 }
-END_TEST
 
-START_TEST(there_is_a_bound_for_all)
+SFTEST(there_is_a_bound_for_all)
 {
   uid_t me = getuid();
   for (int i = 0; i < ALL + 1; i++)
@@ -90,10 +88,9 @@ START_TEST(there_is_a_bound_for_all)
   sftest_expect_nothing(&clients[1]);
   sftest_drop_all(clients, ALL + 1);
 }
-END_TEST
 
 /* The oldest of all is the only one of its process; the next two are siblings. */
-START_TEST(who_has_several_goes_first)
+SFTEST(who_has_several_goes_first)
 {
   for (int i = 0; i < OF_USER; i++) {
     arrive(&clients[i], getuid());
@@ -107,9 +104,8 @@ START_TEST(who_has_several_goes_first)
   sftest_expect_nothing(&clients[0]);
   sftest_drop_all(clients, OF_USER + 2);
 }
-END_TEST
 
-START_TEST(siblings_know_of_each_other)
+SFTEST(siblings_know_of_each_other)
 {
   sfd_session_t *session;
   sftest_connect(&daemon_, &clients[0]);
@@ -121,9 +117,8 @@ START_TEST(siblings_know_of_each_other)
     ck_assert(session->has_sibling);
   sftest_drop_all(clients, 2);
 }
-END_TEST
 
-START_TEST(processes_that_cannot_be_seen_are_not_one)
+SFTEST(processes_that_cannot_be_seen_are_not_one)
 {
   for (int i = 0; i < OF_PROCESS + 1; i++) {
     arrive(&clients[i], getuid());
@@ -132,9 +127,8 @@ START_TEST(processes_that_cannot_be_seen_are_not_one)
   expect_sessions(OF_PROCESS + 1);
   sftest_drop_all(clients, OF_PROCESS + 1);
 }
-END_TEST
 
-START_TEST(who_has_said_hello_is_no_stranger)
+SFTEST(who_has_said_hello_is_no_stranger)
 {
   for (int i = 0; i < ALL; i++)
     sftest_tool(&daemon_, &clients[i]);
@@ -144,10 +138,9 @@ START_TEST(who_has_said_hello_is_no_stranger)
   expect_sessions(ALL + 1);
   sftest_drop_all(clients, ALL + 1);
 }
-END_TEST
 
 /* Those who were refused, and do not close, use up no more places either. */
-START_TEST(who_is_dismissed_counts_no_more)
+SFTEST(who_is_dismissed_counts_no_more)
 {
   for (int i = 0; i < OF_PROCESS; i++) {
     sftest_connect(&daemon_, &clients[i]);
@@ -158,26 +151,8 @@ START_TEST(who_is_dismissed_counts_no_more)
   sftest_tool(&daemon_, &clients[OF_PROCESS]);
   sftest_drop_all(clients, OF_PROCESS + 1);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: strangers");
-  TCase *tc = tcase_create("strangers");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_test(tc, the_oldest_of_a_process_goes);
-  tcase_add_test(tc, a_user_has_a_share);
-  tcase_add_test(tc, there_is_a_bound_for_all);
-  tcase_add_test(tc, who_has_several_goes_first);
-  tcase_add_test(tc, siblings_know_of_each_other);
-  tcase_add_test(tc, processes_that_cannot_be_seen_are_not_one);
-  tcase_add_test(tc, who_has_said_hello_is_no_stranger);
-  tcase_add_test(tc, who_is_dismissed_counts_no_more);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: strangers", setup, teardown);
 }

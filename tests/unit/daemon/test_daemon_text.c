@@ -4,7 +4,7 @@
 #include "daemon/base/text.h"
 #include "tests/unit/runner.h"
 
-START_TEST(printable)
+SFTEST(printable)
 {
   char text[8];
   sfd_text_printable(text, sizeof text, "a\x1b[2Jb\n\xff long");
@@ -14,9 +14,8 @@ START_TEST(printable)
   sfd_text_printable(text, 1, "abc");
   ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(names)
+SFTEST(names)
 {
   char longest[257];
   memset(longest, 'n', sizeof longest);
@@ -30,9 +29,8 @@ START_TEST(names)
   ck_assert(!sfd_text_is_name("tab\t"));
   ck_assert(!sfd_text_is_name("\x7f"));
 }
-END_TEST
 
-START_TEST(append)
+SFTEST(append)
 {
   char text[8] = "ab";
   sfd_text_append(text, sizeof text, "%d", 123);
@@ -42,14 +40,13 @@ START_TEST(append)
   sfd_text_append(text, sizeof text, "x");
   ck_assert_str_eq(text, "ab12345");
 }
-END_TEST
 
 static bool in_set(const void *context, int32_t i)
 {
   return ((const char *)context)[i] == 'x';
 }
 
-START_TEST(ranges)
+SFTEST_FOR(ranges, 5)
 {
   static const struct {
     const char *set;
@@ -59,9 +56,8 @@ START_TEST(ranges)
   sfd_text_ranges(text, sizeof text, (int32_t)strlen(cases[_i].set), in_set, cases[_i].set);
   ck_assert_str_eq(text, cases[_i].text);
 }
-END_TEST
 
-START_TEST(many_ranges_are_cut)
+SFTEST(many_ranges_are_cut)
 {
   char set[200];
   char text[256];
@@ -70,22 +66,8 @@ START_TEST(many_ranges_are_cut)
   sfd_text_ranges(text, sizeof text, 200, in_set, set);
   ck_assert_str_eq(text, "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, ...");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("daemon: texts");
-  TCase *tc = tcase_create("text");
-  tcase_add_test(tc, printable);
-  tcase_add_test(tc, names);
-  tcase_add_test(tc, append);
-  tcase_add_loop_test(tc, ranges, 0, 5);
-  tcase_add_test(tc, many_ranges_are_cut);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("daemon: texts", NULL, NULL);
 }

@@ -26,7 +26,7 @@ static volatile char *map_shortened(int fd)
   return base;
 }
 
-START_TEST(pages_of_clients)
+SFTEST(pages_of_clients)
 {
   size_t page = sfshm_page_bytes();
   volatile char *base = map_shortened(memfd_create("a client's", MFD_CLOEXEC));
@@ -38,7 +38,6 @@ START_TEST(pages_of_clients)
   ck_assert_uint_eq(sfd_sigbus_guard_take(), 2);
   ck_assert_uint_eq(sfd_sigbus_guard_take(), 0);
 }
-END_TEST
 
 START_TEST(pages_of_others)
 {
@@ -53,10 +52,6 @@ END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("guard");
-  TCase *tests = tcase_create("guard");
-  tcase_add_test(tests, pages_of_clients);
-  tcase_add_test_raise_signal(tests, pages_of_others, SIGBUS);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  tcase_add_test_raise_signal(sftest_case("guard"), pages_of_others, SIGBUS);
+  return sftest_run_case();
 }

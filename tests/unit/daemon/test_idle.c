@@ -33,7 +33,7 @@ static bool expects_at_last(sfd_idle_t *idle, uint64_t ns)
   return expects;
 }
 
-START_TEST(short_sleeps_are_avoided)
+SFTEST(short_sleeps_are_avoided)
 {
   sfd_idle_t idle = {0};
   ck_assert(!expects_after(&idle, 60 * US));
@@ -42,9 +42,8 @@ START_TEST(short_sleeps_are_avoided)
   ck_assert(expects_at_last(&idle, 200 * US));
   ck_assert(!expects_after(&idle, 900 * US));
 }
-END_TEST
 
-START_TEST(long_sleeps_are_taken_soon)
+SFTEST(long_sleeps_are_taken_soon)
 {
   sfd_idle_t idle = {0};
   for (int i = 0; i < 20; i++)
@@ -53,10 +52,9 @@ START_TEST(long_sleeps_are_taken_soon)
     sleep_for(&idle, 5000 * US);
   ck_assert(!expects_after(&idle, 60 * US));
 }
-END_TEST
 
 /* The loop sleeps after other work, too: such sleeps say nothing about data. */
-START_TEST(sleeps_without_data_teach_nothing)
+SFTEST(sleeps_without_data_teach_nothing)
 {
   sfd_idle_t idle = {0};
   sfd_idle_sleep(&idle);
@@ -64,15 +62,8 @@ START_TEST(sleeps_without_data_teach_nothing)
   sfd_idle_moved(&idle);
   ck_assert(!expects_after(&idle, 60 * US));
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("idle");
-  TCase *tests = tcase_create("idle");
-  tcase_add_test(tests, short_sleeps_are_avoided);
-  tcase_add_test(tests, long_sleeps_are_taken_soon);
-  tcase_add_test(tests, sleeps_without_data_teach_nothing);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("idle", NULL, NULL);
 }

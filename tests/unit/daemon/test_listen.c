@@ -121,7 +121,7 @@ static mode_t mode_of_socket(void)
   return file.st_mode & 07777;
 }
 
-START_TEST(socket_has_its_mode_and_goes_away)
+SFTEST_FOR(socket_has_its_mode_and_goes_away, 2)
 {
   mode_t mask = umask(_i == 0 ? 0 : 0777);
   int fd = check_listens();
@@ -135,9 +135,8 @@ START_TEST(socket_has_its_mode_and_goes_away)
   sfd_listen_close(check_listens()); /* and again */
   sfd_listen_close(-1);
 }
-END_TEST
 
-START_TEST(socket_of_an_ordinary_user_is_private)
+SFTEST(socket_of_an_ordinary_user_is_private)
 {
   if (geteuid() != 0)
     return; /* the test before has seen it */
@@ -148,9 +147,8 @@ START_TEST(socket_of_an_ordinary_user_is_private)
   sfd_listen_close(fd);
   ck_assert_int_eq(seteuid(0), 0);
 }
-END_TEST
 
-START_TEST(live_daemon_is_respected)
+SFTEST(live_daemon_is_respected)
 {
   pid_t pid = start_daemon();
   check_refused(SF_ERR_EXISTS, path);
@@ -160,9 +158,8 @@ START_TEST(live_daemon_is_respected)
   check_refused(SF_ERR_EXISTS, path);
   kill_daemon(pid);
 }
-END_TEST
 
-START_TEST(killed_daemon_is_replaced)
+SFTEST(killed_daemon_is_replaced)
 {
   kill_daemon(start_daemon());
   ck_assert(exists(path) && exists(lock_path) && !connects());
@@ -170,9 +167,8 @@ START_TEST(killed_daemon_is_replaced)
   sfd_listen_close(fd);
   ck_assert(!exists(path) && !exists(lock_path));
 }
-END_TEST
 
-START_TEST(live_socket_without_lock_is_respected)
+SFTEST(live_socket_without_lock_is_respected)
 {
   pid_t pid = start_daemon();
   ck_assert_int_eq(unlink(lock_path), 0);
@@ -182,9 +178,8 @@ START_TEST(live_socket_without_lock_is_respected)
   ck_assert(connects() && !exists(lock_path));
   kill_daemon(pid);
 }
-END_TEST
 
-START_TEST(full_queue_is_no_stale_socket)
+SFTEST(full_queue_is_no_stale_socket)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -196,9 +191,8 @@ START_TEST(full_queue_is_no_stale_socket)
   ck_assert(exists(path));
   close(fd);
 }
-END_TEST
 
-START_TEST(socket_of_another_type_is_respected)
+SFTEST(socket_of_another_type_is_respected)
 {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -208,9 +202,8 @@ START_TEST(socket_of_another_type_is_respected)
   ck_assert(exists(path) && !exists(lock_path));
   close(fd);
 }
-END_TEST
 
-START_TEST(what_is_no_socket_is_left_alone)
+SFTEST(what_is_no_socket_is_left_alone)
 {
   struct stat file;
   write_file(path, "precious");
@@ -226,9 +219,8 @@ START_TEST(what_is_no_socket_is_left_alone)
   check_refused(SF_ERR_EXISTS, "is not a socket");
   ck_assert_int_eq(rmdir(path), 0);
 }
-END_TEST
 
-START_TEST(what_is_no_lock_is_left_alone)
+SFTEST(what_is_no_lock_is_left_alone)
 {
   write_file(lock_path, "precious");
   check_refused(SF_ERR_EXISTS, "is not a lock of sfd");
@@ -241,9 +233,8 @@ START_TEST(what_is_no_lock_is_left_alone)
   check_refused(SF_ERR_SYS, "cannot open the lock");
   ck_assert(!exists(marker_path));
 }
-END_TEST
 
-START_TEST(close_leaves_a_successor_alone)
+SFTEST(close_leaves_a_successor_alone)
 {
   pid_t pid = start_daemon();
   unlink(path);
@@ -255,9 +246,8 @@ START_TEST(close_leaves_a_successor_alone)
   ck_assert(connects() && exists(lock_path));
   sfd_listen_close(fd);
 }
-END_TEST
 
-START_TEST(places_that_cannot_be_used)
+SFTEST(places_that_cannot_be_used)
 {
   int fd;
   char name[200];
@@ -279,7 +269,6 @@ START_TEST(places_that_cannot_be_used)
   *strrchr(name, '/') = '\0';
   ck_assert_int_eq(rmdir(name), 0);
 }
-END_TEST
 
 /* ---- Sockets that are passed ---- */
 
@@ -332,7 +321,7 @@ static sf_status_t listen_with(int fd, int count, const char *given, char detail
   return -WEXITSTATUS(status);
 }
 
-START_TEST(passed_socket_is_taken_and_left)
+SFTEST(passed_socket_is_taken_and_left)
 {
   char detail[512], same[80];
   int fd = make_listener(SOCK_STREAM, path, strlen(path) + 1);
@@ -343,9 +332,8 @@ START_TEST(passed_socket_is_taken_and_left)
   ck_assert(exists(path) && !exists(lock_path) && connects());
   close(fd);
 }
-END_TEST
 
-START_TEST(what_is_passed_is_checked)
+SFTEST(what_is_passed_is_checked)
 {
   char detail[512], abstract[32];
   int stream = make_listener(SOCK_STREAM, path, strlen(path) + 1);
@@ -366,7 +354,6 @@ START_TEST(what_is_passed_is_checked)
   close(datagram);
   close(nameless);
 }
-END_TEST
 
 /* One of several processes that take and leave the path; whoever has it must have it alone. */
 static void race(void)
@@ -392,7 +379,7 @@ static void race(void)
   _exit(0);
 }
 
-START_TEST(only_one_at_a_time)
+SFTEST(only_one_at_a_time)
 {
   for (int i = 0; i < RACERS; i++) {
     pid_t pid = fork();
@@ -407,32 +394,8 @@ START_TEST(only_one_at_a_time)
   }
   ck_assert(!exists(path) && !exists(lock_path));
 }
-END_TEST
-
-static Suite *listen_suite(void)
-{
-  Suite *suite = suite_create("listen");
-  TCase *tcase = tcase_create("listen");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_loop_test(tcase, socket_has_its_mode_and_goes_away, 0, 2);
-  tcase_add_test(tcase, socket_of_an_ordinary_user_is_private);
-  tcase_add_test(tcase, live_daemon_is_respected);
-  tcase_add_test(tcase, killed_daemon_is_replaced);
-  tcase_add_test(tcase, live_socket_without_lock_is_respected);
-  tcase_add_test(tcase, full_queue_is_no_stale_socket);
-  tcase_add_test(tcase, socket_of_another_type_is_respected);
-  tcase_add_test(tcase, what_is_no_socket_is_left_alone);
-  tcase_add_test(tcase, what_is_no_lock_is_left_alone);
-  tcase_add_test(tcase, close_leaves_a_successor_alone);
-  tcase_add_test(tcase, places_that_cannot_be_used);
-  tcase_add_test(tcase, passed_socket_is_taken_and_left);
-  tcase_add_test(tcase, what_is_passed_is_checked);
-  tcase_add_test(tcase, only_one_at_a_time);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(listen_suite());
+  return sftest_main("listen", setup, teardown);
 }

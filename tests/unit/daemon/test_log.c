@@ -55,16 +55,15 @@ static void check_refused(const char *spec, const char *part_of_detail)
   ck_assert_mem_eq(&before, &sfd_log_levels, sizeof before);
 }
 
-START_TEST(level_is_info_at_first)
+SFTEST(level_is_info_at_first)
 {
   for (int i = 0; i < SFD_LOG_COMPONENTS; i++) {
     ck_assert(sfd_log_enabled((sfd_log_component_t)i, SFD_INFO));
     ck_assert(!sfd_log_enabled((sfd_log_component_t)i, SFD_DEBUG));
   }
 }
-END_TEST
 
-START_TEST(bare_level_is_for_components_not_named)
+SFTEST(bare_level_is_for_components_not_named)
 {
   static const char *const specs[] = {"warn,session=debug", "session=debug,warn",
                                       " session=error , session=debug,warn "};
@@ -78,9 +77,8 @@ START_TEST(bare_level_is_for_components_not_named)
   ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_GRAPH], SFD_TRACE);
   ck_assert_int_eq(sfd_log_levels.level[SFD_LOG_JOB], SFD_INFO);
 }
-END_TEST
 
-START_TEST(bad_lists_are_refused_and_change_nothing)
+SFTEST(bad_lists_are_refused_and_change_nothing)
 {
   check_refused("", "empty entry");
   check_refused("info,", "empty entry");
@@ -94,9 +92,8 @@ START_TEST(bad_lists_are_refused_and_change_nothing)
   check_refused("job=info=debug", "unknown log level 'info=debug'");
   check_refused("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too long");
 }
-END_TEST
 
-START_TEST(line_has_process_level_and_component)
+SFTEST(line_has_process_level_and_component)
 {
   char expected[128];
   snprintf(expected, sizeof expected, "sfd[%d] warn job: rank 3 of 4\n", (int)getpid());
@@ -104,7 +101,6 @@ START_TEST(line_has_process_level_and_component)
   sfd_log(SFD_LOG_JOB, SFD_WARN, "rank %d of %d", 3, 4);
   ck_assert_str_eq(captured(), expected);
 }
-END_TEST
 
 static int evaluations;
 
@@ -113,7 +109,7 @@ static int evaluate(void)
   return ++evaluations;
 }
 
-START_TEST(what_is_not_printed_costs_no_arguments)
+SFTEST(what_is_not_printed_costs_no_arguments)
 {
   ck_assert_int_eq(sfd_log_configure("error"), SF_OK);
   begin_capture();
@@ -122,9 +118,8 @@ START_TEST(what_is_not_printed_costs_no_arguments)
   check_matches(captured(), "^sfd\\[[0-9]+\\] error main: 1\n$");
   ck_assert_int_eq(evaluations, 1);
 }
-END_TEST
 
-START_TEST(time_begins_the_line)
+SFTEST(time_begins_the_line)
 {
   sfd_log_show_time(true);
   begin_capture();
@@ -133,9 +128,8 @@ START_TEST(time_begins_the_line)
                 "^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{3}Z sfd\\[[0-9]+\\] info "
                 "main: x\n$");
 }
-END_TEST
 
-START_TEST(text_cannot_break_its_line)
+SFTEST(text_cannot_break_its_line)
 {
   begin_capture();
   sfd_log(SFD_LOG_SESSION, SFD_INFO, "job '%s'", "a\nsfd[1] error main: forged\t\r\x1b[31m\x7f\xc2\x9b\xff%n");
@@ -143,9 +137,8 @@ START_TEST(text_cannot_break_its_line)
   ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
   ck_assert_ptr_nonnull(strstr(line, "job 'a\\nsfd[1] error main: forged\\t\\x0d\\x1b[31m\\x7f\\xc2\\x9b\\xff%n'\n"));
 }
-END_TEST
 
-START_TEST(long_text_is_cut)
+SFTEST(long_text_is_cut)
 {
   static char text[4096];
   memset(text, 1, sizeof text - 1); /* the longest escapes */
@@ -156,9 +149,8 @@ START_TEST(long_text_is_cut)
   ck_assert_uint_eq(strlen(begin), 988 * 4 + 3 + 1);
   ck_assert_str_eq(begin + 988 * 4, "...\n");
 }
-END_TEST
 
-START_TEST(errno_is_kept_and_a_closed_stderr_harmless)
+SFTEST(errno_is_kept_and_a_closed_stderr_harmless)
 {
   int saved = dup(STDERR_FILENO);
   close(STDERR_FILENO);
@@ -169,7 +161,6 @@ START_TEST(errno_is_kept_and_a_closed_stderr_harmless)
   close(saved);
   ck_assert_int_eq(kept, ENOSPC);
 }
-END_TEST
 
 static int count_lines(const char *text)
 {
@@ -180,7 +171,7 @@ static int count_lines(const char *text)
 }
 
 /* Nobody reads while they are printed, and more than the pipe holds. */
-START_TEST(nobody_reads)
+SFTEST(nobody_reads)
 {
   static char waste[1 << 16];
   begin_capture();
@@ -194,9 +185,8 @@ START_TEST(nobody_reads)
   sfd_log_write(SFD_LOG_MAIN, SFD_INFO, "read again");
   check_matches(captured(), "^sfd.* warn job: [0-9]+ lines were left out: .*\n.* info main: read again\n$");
 }
-END_TEST
 
-START_TEST(nobody_reads_a_socket)
+SFTEST(nobody_reads_a_socket)
 {
   int pair[2];
   ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -206,11 +196,10 @@ START_TEST(nobody_reads_a_socket)
     sfd_log_write(SFD_LOG_JOB, SFD_ERROR, "line %d %0100d", i, 0);
   captured();
 }
-END_TEST
 
 /* Clients can provoke any number of lines. Others than their component's, errors, and what has been asked for are not
  * left out. */
-START_TEST(floods_are_cut)
+SFTEST(floods_are_cut)
 {
   enum { N = 20000 };
   FILE *file = tmpfile();
@@ -236,29 +225,8 @@ START_TEST(floods_are_cut)
   ck_assert_uint_eq((unsigned long)count_lines(text) - 1 - notices + left_out, N);
   ck_assert_ptr_nonnull(strstr(text, "info job: something else\n"));
 }
-END_TEST
-
-static Suite *log_suite(void)
-{
-  Suite *suite = suite_create("log");
-  TCase *tcase = tcase_create("log");
-  tcase_add_test(tcase, level_is_info_at_first);
-  tcase_add_test(tcase, bare_level_is_for_components_not_named);
-  tcase_add_test(tcase, bad_lists_are_refused_and_change_nothing);
-  tcase_add_test(tcase, line_has_process_level_and_component);
-  tcase_add_test(tcase, what_is_not_printed_costs_no_arguments);
-  tcase_add_test(tcase, time_begins_the_line);
-  tcase_add_test(tcase, text_cannot_break_its_line);
-  tcase_add_test(tcase, long_text_is_cut);
-  tcase_add_test(tcase, errno_is_kept_and_a_closed_stderr_harmless);
-  tcase_add_test(tcase, nobody_reads);
-  tcase_add_test(tcase, nobody_reads_a_socket);
-  tcase_add_test(tcase, floods_are_cut);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(log_suite());
+  return sftest_main("log", NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void check_file_refused(const char *text, const char *part_of_detail)
   check_refused(LIST("--config", config_path), expected);
 }
 
-START_TEST(defaults)
+SFTEST(defaults)
 {
   check_ok(LIST(), LIST("PATH=/bin", "SFDX=1", "SF_SOCKET=/x"));
   ck_assert_str_eq(options.config, "");
@@ -98,9 +98,8 @@ START_TEST(defaults)
   ck_assert(options.calibrate && !options.log_time);
   ck_assert(!options.help && !options.version && !options.print_config);
 }
-END_TEST
 
-START_TEST(command_line_forms)
+SFTEST(command_line_forms)
 {
   check_ok(LIST("--socket", "/a=b", "--max-clients=7", "--ready-fd", "-1", "--log-level=warn,job=trace"), LIST());
   ck_assert_str_eq(options.socket, "/a=b");
@@ -114,9 +113,8 @@ START_TEST(command_line_forms)
   check_ok(LIST("--log-time=on", "--log-time=off", "--calibrate", "--print-config", "--socket="), LIST());
   ck_assert(!options.log_time && options.calibrate && options.print_config);
 }
-END_TEST
 
-START_TEST(command_line_errors)
+SFTEST(command_line_errors)
 {
   check_refused(LIST("--max-client", "3"), "unknown option --max-client (did you mean --max-clients?)");
   check_refused(LIST("--sokcet=/x"), "unknown option --sokcet (did you mean --socket?)");
@@ -131,9 +129,8 @@ START_TEST(command_line_errors)
   check_refused(LIST("--socket", "--log-time"), "--socket needs a value");
   check_refused(LIST("--log-time", "maybe"), "--log-time: expected yes or no");
 }
-END_TEST
 
-START_TEST(bad_choices_are_refused_wherever_they_are)
+SFTEST(bad_choices_are_refused_wherever_they_are)
 {
   check_refused(LIST("--fabric=pigeons"), "--fabric: expected none|tcp|mpi, found 'pigeons'");
   check_refused(LIST("--fabric=tcp|mpi"), "--fabric: expected none|tcp|mpi, found 'tcp|mpi'");
@@ -142,9 +139,8 @@ START_TEST(bad_choices_are_refused_wherever_they_are)
   check_refused(LIST("--peer-auth=trust"), "--peer-auth: expected key|munge|user, found 'trust'");
   check_file_refused("fabric = pigeons", "1: fabric: expected none|tcp|mpi, found 'pigeons'");
 }
-END_TEST
 
-START_TEST(bad_values_say_what_was_expected)
+SFTEST(bad_values_say_what_was_expected)
 {
   static const char *const integers[] = {"",    "x", "1x", " 1", "+1", "0", "1048577", "-5", "99999999999999999999",
                                          "0x10"};
@@ -164,9 +160,8 @@ START_TEST(bad_values_say_what_was_expected)
   check_refused(LIST("--socket=a\nb"), "--socket: expected text without control characters");
   check_refused(LIST("--log-level=debgu"), "--log-level: unknown log level 'debgu' (did you mean debug?)");
 }
-END_TEST
 
-START_TEST(seconds_are_exact)
+SFTEST(seconds_are_exact)
 {
   static const struct {
     const char *text;
@@ -177,9 +172,8 @@ START_TEST(seconds_are_exact)
     ck_assert_int_eq(options.join_timeout_ms, cases[i].ms);
   }
 }
-END_TEST
 
-START_TEST(environment_variables)
+SFTEST(environment_variables)
 {
   check_ok(LIST(), LIST("SFD_MAX_CLIENTS=5", "SFD_SOCKET=/a=b", "SFD_CALIBRATE=0", "SFD_LOG_LEVEL=", "SFD_MAX_RANKS=1",
                         "SFD_MAX_RANKS=2"));
@@ -194,9 +188,8 @@ START_TEST(environment_variables)
   check_error(SF_ERR_ARG, LIST(), LIST("SFD_MAX_CLIENTS=x"), "SFD_MAX_CLIENTS: expected an integer from 1");
   check_error(SF_ERR_ARG, LIST(), LIST("SFD_READY_FD=3"), "SFD_READY_FD can be given only on the command line");
 }
-END_TEST
 
-START_TEST(config_file)
+SFTEST(config_file)
 {
   static const char text[] = "# first\n\n  max-clients=5   # five\r\nsocket = /tmp/a#b c\t\n\tlog-time =yes\n"
                              "max-ranks = 1\nmax-ranks = 2";
@@ -213,9 +206,8 @@ START_TEST(config_file)
   check_ok(LIST("--config="), LIST(variable));
   ck_assert_int_eq(options.max_clients, 4096);
 }
-END_TEST
 
-START_TEST(file_errors_name_the_line)
+SFTEST(file_errors_name_the_line)
 {
   check_file_refused("\n# x\nmax-client = 3\n", "3: unknown option 'max-client' (did you mean max-clients?)");
   check_file_refused("max-clients = many", "1: max-clients: expected an integer from 1 to 1048576, found 'many'");
@@ -227,9 +219,8 @@ START_TEST(file_errors_name_the_line)
   check_file_refused("help = yes\n", "1: help can be given only on the command line");
   check_file_refused("max-ranks = 0\nmax-ranks = 2\n", "1: max-ranks: expected");
 }
-END_TEST
 
-START_TEST(unreadable_files)
+SFTEST(unreadable_files)
 {
   check_error(SF_ERR_SYS, LIST("--config", config_path), LIST(), "No such file");
   check_error(SF_ERR_SYS, LIST("--config", directory), LIST(), "Is a directory");
@@ -237,9 +228,8 @@ START_TEST(unreadable_files)
   write_config("max-ranks = 3\0\n", 15);
   check_error(SF_ERR_ARG, LIST("--config", config_path), LIST(), "isn't text: byte 13 is zero");
 }
-END_TEST
 
-START_TEST(precedence)
+SFTEST(precedence)
 {
   static const char text[] = "max-clients = 1\nmax-ranks = 1\nmax-regions = 1\n";
   write_config(text, strlen(text));
@@ -251,16 +241,14 @@ START_TEST(precedence)
   /* also what is overridden must be valid */
   check_error(SF_ERR_ARG, LIST("--max-clients=3"), LIST("SFD_MAX_CLIENTS=x"), "SFD_MAX_CLIENTS");
 }
-END_TEST
 
-START_TEST(help_and_version_ignore_other_sources)
+SFTEST(help_and_version_ignore_other_sources)
 {
   check_ok(LIST("--help", "--config", "/nowhere"), LIST("SFD_NONSENSE=1"));
   ck_assert(options.help);
   check_ok(LIST("--version"), LIST("SFD_MAX_RANKS=x"));
   ck_assert(options.version);
 }
-END_TEST
 
 /* What a function prints; the caller frees it. */
 static char *printed_config(void)
@@ -282,7 +270,7 @@ static void check_line(const char *text, const char *setting, const char *origin
   ck_assert_msg(strncmp(comment + 4, origin, strlen(origin)) == 0, "'%s' is not from %s", setting, origin);
 }
 
-START_TEST(print_config_tells_origins_and_can_be_read_back)
+SFTEST(print_config_tells_origins_and_can_be_read_back)
 {
   static const char config[] = "\njoin-timeout = 2.050\n";
   char file_origin[80];
@@ -305,9 +293,8 @@ START_TEST(print_config_tells_origins_and_can_be_read_back)
   ck_assert(options.log_time);
   ck_assert_int_eq(options.ready_fd, -1);
 }
-END_TEST
 
-START_TEST(help_lists_every_option)
+SFTEST(help_lists_every_option)
 {
   char *text, line[128];
   size_t size, count;
@@ -326,7 +313,6 @@ START_TEST(help_lists_every_option)
   ck_assert_ptr_nonnull(strstr(text, "--join-timeout SECONDS  [60]\n"));
   free(text);
 }
-END_TEST
 
 /* The man page without the backslashes before dashes. */
 static char *read_man_page(void)
@@ -369,7 +355,7 @@ static void check_documented(const char *page, const sfd_option_t *option)
   ck_assert_msg(strncmp(entry, facts, strlen(facts)) == 0, "%s: expected '%s', found '%.80s'", tag, facts, entry);
 }
 
-START_TEST(man_page_agrees_with_the_table)
+SFTEST(man_page_agrees_with_the_table)
 {
   char *page = read_man_page();
   size_t count, documented = 0;
@@ -381,33 +367,8 @@ START_TEST(man_page_agrees_with_the_table)
   ck_assert_uint_eq(documented, count);
   free(page);
 }
-END_TEST
-
-static Suite *options_suite(void)
-{
-  Suite *suite = suite_create("options");
-  TCase *tcase = tcase_create("options");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, defaults);
-  tcase_add_test(tcase, command_line_forms);
-  tcase_add_test(tcase, command_line_errors);
-  tcase_add_test(tcase, bad_choices_are_refused_wherever_they_are);
-  tcase_add_test(tcase, bad_values_say_what_was_expected);
-  tcase_add_test(tcase, seconds_are_exact);
-  tcase_add_test(tcase, environment_variables);
-  tcase_add_test(tcase, config_file);
-  tcase_add_test(tcase, file_errors_name_the_line);
-  tcase_add_test(tcase, unreadable_files);
-  tcase_add_test(tcase, precedence);
-  tcase_add_test(tcase, help_and_version_ignore_other_sources);
-  tcase_add_test(tcase, print_config_tells_origins_and_can_be_read_back);
-  tcase_add_test(tcase, help_lists_every_option);
-  tcase_add_test(tcase, man_page_agrees_with_the_table);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(options_suite());
+  return sftest_main("options", setup, teardown);
 }

@@ -83,7 +83,7 @@ static size_t count_mapped(const char *name)
   return n;
 }
 
-START_TEST(a_region_that_was_given_back_serves_the_next_map)
+SFTEST(a_region_that_was_given_back_serves_the_next_map)
 {
   map_t first = take(LENGTH, 'a');
   sfc_trunk_region_t *seen = expect_mapped(&first);
@@ -101,9 +101,8 @@ START_TEST(a_region_that_was_given_back_serves_the_next_map)
   sfc_trunk_regions_give(&mapped, seen);
   give(&first);
 }
-END_TEST
 
-START_TEST(maps_in_use_have_regions_of_their_own)
+SFTEST(maps_in_use_have_regions_of_their_own)
 {
   map_t maps[5];
   sfc_trunk_region_t *seen[5];
@@ -122,10 +121,9 @@ START_TEST(maps_in_use_have_regions_of_their_own)
   }
   ck_assert_uint_eq(count_mapped("sf-trunks"), 2 * SFSHM_TRUNK_IDLE);
 }
-END_TEST
 
 /* A rank may keep its plan of a graph, which it has no use for, longer than the daemon does. */
-START_TEST(a_region_can_serve_while_ranks_still_have_it_mapped_for_an_earlier_map)
+SFTEST(a_region_can_serve_while_ranks_still_have_it_mapped_for_an_earlier_map)
 {
   map_t map = take(LENGTH, 'a');
   sfc_trunk_region_t *stale = expect_mapped(&map);
@@ -138,9 +136,8 @@ START_TEST(a_region_can_serve_while_ranks_still_have_it_mapped_for_an_earlier_ma
   sfc_trunk_regions_give(&mapped, seen);
   give(&map);
 }
-END_TEST
 
-START_TEST(short_maps_do_not_take_long_regions_and_long_ones_are_not_kept)
+SFTEST(short_maps_do_not_take_long_regions_and_long_ones_are_not_kept)
 {
   map_t longer = take(LENGTH, 'a'), longest = take(SFSHM_TRUNK_IDLE_BYTES + 1, 'b');
   const void *base = longer.memory.base;
@@ -156,10 +153,9 @@ START_TEST(short_maps_do_not_take_long_regions_and_long_ones_are_not_kept)
   give(&shorter);
   give(&longer);
 }
-END_TEST
 
 /* As when messages of a graph are still under way. */
-START_TEST(a_map_may_outlive_its_job)
+SFTEST(a_map_may_outlive_its_job)
 {
   map_t map = take(LENGTH, 'a');
   sfd_trunk_regions_release(job.trunk_regions);
@@ -167,7 +163,6 @@ START_TEST(a_map_may_outlive_its_job)
   sfc_trunk_regions_give(&mapped, expect_mapped(&map));
   give(&map);
 }
-END_TEST
 
 /* Whether all bytes of the board have that value. */
 static bool is_filled(int i, char value)
@@ -193,7 +188,7 @@ static void expect_whole(int i)
   ck_assert(is_filled(i, (char)(i % 100 + 1)));
 }
 
-START_TEST(boards_do_not_overlap)
+SFTEST(boards_do_not_overlap)
 {
   for (int i = 0; i < MAX_BOARDS; i++)
     take_board(i, (uint32_t)(i * 7 % 100) + 1);
@@ -206,10 +201,9 @@ START_TEST(boards_do_not_overlap)
   for (int i = 0; i < MAX_BOARDS; i++)
     expect_whole(i);
 }
-END_TEST
 
 /* Small ones, and ones that need a region each. */
-START_TEST(memory_of_boards_serves_again)
+SFTEST(memory_of_boards_serves_again)
 {
   static const uint32_t sides[] = {2, 62, 200, 1000};
   for (int i = 0; i < 4; i++)
@@ -222,9 +216,8 @@ START_TEST(memory_of_boards_serves_again)
     }
   ck_assert_uint_eq(server.last_serial, last); /* no further region */
 }
-END_TEST
 
-START_TEST(boards_have_pages_of_their_own)
+SFTEST(boards_have_pages_of_their_own)
 {
   take_board(0, 2);
   take_board(1, 2);
@@ -235,17 +228,15 @@ START_TEST(boards_have_pages_of_their_own)
   ck_assert_uint_eq(sfd_trunk_memory_offset(&boards[1]) % (uint64_t)sysconf(_SC_PAGESIZE), 0);
   ck_assert_int_ge(sfd_trunk_memory_fd(&boards[0]), 0);
 }
-END_TEST
 
 /* Messages of a graph may still be under way when its job ends. */
-START_TEST(boards_outlive_the_job)
+SFTEST(boards_outlive_the_job)
 {
   take_board(0, 2);
   sfd_trunk_regions_release(job.trunk_regions);
   job.trunk_regions = NULL;
   expect_whole(0);
 }
-END_TEST
 
 static sfc_trunk_region_t *expect_board_mapped(int i)
 {
@@ -259,7 +250,7 @@ static sfc_trunk_region_t *expect_board_mapped(int i)
 }
 
 /* Boards so long that each has a region of its own. */
-START_TEST(regions_of_boards_do_not_pile_up)
+SFTEST(regions_of_boards_do_not_pile_up)
 {
   sfc_trunk_region_t *seen[5];
   for (int round = 0; round < 10; round++) {
@@ -277,28 +268,8 @@ START_TEST(regions_of_boards_do_not_pile_up)
     ck_assert_uint_eq(count_mapped("sf-trunk-boards"), 2 * SFSHM_TRUNK_IDLE);
   }
 }
-END_TEST
-
-static Suite *trunk_regions_suite(void)
-{
-  Suite *suite = suite_create("trunk regions");
-  TCase *tcase = tcase_create("trunk regions");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, a_region_that_was_given_back_serves_the_next_map);
-  tcase_add_test(tcase, maps_in_use_have_regions_of_their_own);
-  tcase_add_test(tcase, a_region_can_serve_while_ranks_still_have_it_mapped_for_an_earlier_map);
-  tcase_add_test(tcase, short_maps_do_not_take_long_regions_and_long_ones_are_not_kept);
-  tcase_add_test(tcase, a_map_may_outlive_its_job);
-  tcase_add_test(tcase, boards_do_not_overlap);
-  tcase_add_test(tcase, memory_of_boards_serves_again);
-  tcase_add_test(tcase, boards_have_pages_of_their_own);
-  tcase_add_test(tcase, boards_outlive_the_job);
-  tcase_add_test(tcase, regions_of_boards_do_not_pile_up);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(trunk_regions_suite());
+  return sftest_main("trunk regions", setup, teardown);
 }

@@ -85,7 +85,7 @@ static void expect_released(void)
 }
 
 /* Boards of others stay as they are. */
-START_TEST(streams_that_begin_after_the_failure)
+SFTEST(streams_that_begin_after_the_failure)
 {
   sfd_trunks_let_go(trunks);
   ck_assert_uint_eq(atomic_load(&board->released), 0);
@@ -93,9 +93,8 @@ START_TEST(streams_that_begin_after_the_failure)
   sfd_trunks_let_go(trunks);
   expect_released();
 }
-END_TEST
 
-START_TEST(message_that_is_leaving)
+SFTEST(message_that_is_leaving)
 {
   atomic_store(&board->on_streams, 1);
   trunks->sides[0].sent = 1;
@@ -106,9 +105,8 @@ START_TEST(message_that_is_leaving)
   sfd_trunks_departed(trunks);
   expect_released();
 }
-END_TEST
 
-START_TEST(message_for_which_there_is_no_memory)
+SFTEST(message_for_which_there_is_no_memory)
 {
   const sfshm_ring_entry_t send = {.kind = SFSHM_SUBMIT_SEND, .graph = GRAPH, .message = 1, .size = LARGEST};
   atomic_store(&board->on_streams, 1);
@@ -116,10 +114,9 @@ START_TEST(message_for_which_there_is_no_memory)
   ck_assert_int_eq(graph->state, SFD_GRAPH_FAILED);
   expect_released();
 }
-END_TEST
 
 /* Part 1 of message 1 waits for part 0; then something that is no other part of the message. */
-START_TEST(part_that_does_not_fit)
+SFTEST_FOR(part_that_does_not_fit, 7)
 {
   enum { VALUES = 100000, PARTS = SFSHM_TRUNK_PARTS };
   static const sfshm_ring_entry_t wrong[] = {
@@ -144,12 +141,11 @@ START_TEST(part_that_does_not_fit)
   sfd_trunks_submit(&rank, &entry);
   ck_assert_int_eq(graph->state, SFD_GRAPH_FAILED);
 }
-END_TEST
 
 /* A slot's class is not below that of the message's unit. */
 static const uint32_t wrong_classes[] = {1, 3, 41, 63, 64, UINT16_MAX};
 
-START_TEST(message_in_a_slot_that_cannot_be)
+SFTEST_FOR(message_in_a_slot_that_cannot_be, 6)
 {
   const sfshm_ring_entry_t send = {.kind = SFSHM_SUBMIT_SEND,
                                    .graph = GRAPH,
@@ -161,7 +157,6 @@ START_TEST(message_in_a_slot_that_cannot_be)
   ck_assert_int_eq(graph->failure, SF_ERR_PROTO);
   ck_assert_ptr_null(trunks->exchanges);
 }
-END_TEST
 
 /* ---- Credit ------------------------------------------------------------------------------------------------------ */
 
@@ -187,7 +182,7 @@ static void expect_credit(sftest_cluster_t *cluster, size_t narrivals, uint64_t 
 
 /* Where messages go both ways, pairs wait as long as the other node has slots; then all credit is returned. Elsewhere
  * each pair is, and one message's if the other node has used up its slots. */
-START_TEST(credit_that_waits)
+SFTEST(credit_that_waits)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, 2);
@@ -220,19 +215,8 @@ START_TEST(credit_that_waits)
   server.network = NULL;
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("trunks");
-  TCase *tests = tcase_create("release");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, streams_that_begin_after_the_failure);
-  tcase_add_test(tests, message_that_is_leaving);
-  tcase_add_test(tests, message_for_which_there_is_no_memory);
-  tcase_add_loop_test(tests, part_that_does_not_fit, 0, 7);
-  tcase_add_loop_test(tests, message_in_a_slot_that_cannot_be, 0, 6);
-  tcase_add_test(tests, credit_that_waits);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("trunks", setup, teardown);
 }

@@ -42,7 +42,7 @@ static void expect_error(sf_status_t status, sf_status_t expected, const char *t
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" lacks \"%s\"", sfshm_error_detail(), text);
 }
 
-START_TEST(order_of_places)
+SFTEST(order_of_places)
 {
   setenv("SF_SOCKET", "/a/from-env", 1);
   setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
@@ -53,9 +53,8 @@ START_TEST(order_of_places)
   setenv("SF_SOCKET", "", 1);
   expect_address(NULL, "/run/user/7/sfd.sock");
 }
-END_TEST
 
-START_TEST(longest_path)
+SFTEST(longest_path)
 {
   char path[200];
   memset(path, 'p', sizeof path);
@@ -75,7 +74,6 @@ START_TEST(longest_path)
   int fd;
   expect_error(sfproto_connect(NULL, &fd), SF_ERR_ARG, "at most 107");
 }
-END_TEST
 
 /* ---- The directory in /tmp: that of a user who surely has none, who only root can become ---- */
 
@@ -173,7 +171,7 @@ static int bind_socket(const char *name, struct sockaddr_un *address)
   return fd;
 }
 
-START_TEST(daemon_answers)
+SFTEST(daemon_answers)
 {
   struct sockaddr_un address;
   int listener = bind_socket("live", &address);
@@ -191,9 +189,8 @@ START_TEST(daemon_answers)
   close(listener);
   unlink(address.sun_path);
 }
-END_TEST
 
-START_TEST(nothing_there)
+SFTEST(nothing_there)
 {
   char path[100];
   snprintf(path, sizeof path, "%s/absent", scratch);
@@ -204,9 +201,8 @@ START_TEST(nothing_there)
   expect_error(sfproto_connect(path, &fd), SF_ERR_NO_DAEMON, path);
   ck_assert_int_eq(fd, -1);
 }
-END_TEST
 
-START_TEST(stale_socket)
+SFTEST(stale_socket)
 {
   struct sockaddr_un address;
   close(bind_socket("stale", &address));
@@ -215,9 +211,8 @@ START_TEST(stale_socket)
   ck_assert_int_eq(fd, -1);
   unlink(address.sun_path);
 }
-END_TEST
 
-START_TEST(no_permission)
+SFTEST(no_permission)
 {
   struct sockaddr_un address;
   int listener = bind_socket("closed", &address);
@@ -230,16 +225,6 @@ START_TEST(no_permission)
   ck_assert(!root || seteuid(0) == 0);
   close(listener);
   unlink(address.sun_path);
-}
-END_TEST
-
-static TCase *places(void)
-{
-  TCase *tcase = tcase_create("places");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, order_of_places);
-  tcase_add_test(tcase, longest_path);
-  return tcase;
 }
 
 static TCase *directory(void)
@@ -254,26 +239,13 @@ static TCase *directory(void)
   return tcase;
 }
 
-static TCase *connecting(void)
-{
-  TCase *tcase = tcase_create("connecting");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, daemon_answers);
-  tcase_add_test(tcase, nothing_there);
-  tcase_add_test(tcase, stale_socket);
-  tcase_add_test(tcase, no_permission);
-  return tcase;
-}
-
 int main(void)
 {
   test_uid = 1000000u + (uid_t)getpid();
-  Suite *suite = suite_create("address");
-  suite_add_tcase(suite, places());
+  tcase_add_checked_fixture(sftest_case("address"), setup, teardown);
   if (geteuid() == 0)
-    suite_add_tcase(suite, directory());
+    suite_add_tcase(sftest_suite, directory());
   else
     printf("part skipped: the directory in /tmp is tested as another user, which needs root\n");
-  suite_add_tcase(suite, connecting());
-  return sftest_run(suite);
+  return sftest_run_case();
 }

@@ -28,7 +28,7 @@ static void close_fds(int nfds, const int fds[])
 /* ---- Sending ---- */
 
 /* The sender may close its descriptors as soon as the message is queued. */
-START_TEST(message_with_fds)
+SFTEST(message_with_fds)
 {
   int fds[SFPROTO_MAX_FDS];
   make_fds(10, SFPROTO_MAX_FDS, fds);
@@ -42,9 +42,8 @@ START_TEST(message_with_fds)
   ck_assert(sfproto_conn_next(sftest_right, &incoming));
   sftest_expect_message(&incoming, 7, 100, 10, SFPROTO_MAX_FDS);
 }
-END_TEST
 
-START_TEST(taken_descriptors_stay_open)
+SFTEST(taken_descriptors_stay_open)
 {
   int fds[2];
   make_fds(20, 2, fds);
@@ -59,9 +58,8 @@ START_TEST(taken_descriptors_stay_open)
   ck_assert_int_eq(sftest_tag_of(kept), 21);
   close(kept);
 }
-END_TEST
 
-START_TEST(longest_message)
+SFTEST(longest_message)
 {
   /* Without the fields around the text: request 2, tag and length of error 1 + 3, status 2, tag and length 1 + 3. */
   size_t text = SFPROTO_MAX_LENGTH - 12;
@@ -76,9 +74,8 @@ START_TEST(longest_message)
   }
   sftest_expect_message(&incoming, 1, text, 0, 0);
 }
-END_TEST
 
-START_TEST(impossible_descriptors)
+SFTEST(impossible_descriptors)
 {
   int fds[SFPROTO_MAX_FDS + 1] = {0};
   ck_assert_int_eq(sftest_pair_queue(sftest_left, 1, 0, fds, SFPROTO_MAX_FDS + 1), SF_ERR_LIMIT);
@@ -89,10 +86,9 @@ START_TEST(impossible_descriptors)
   ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), 0);
   ck_assert_int_eq(sftest_count_fds(), sftest_pair_fds_before + 2);
 }
-END_TEST
 
 /* Frames larger than what the socket holds: each set of descriptors arrives once, with its frame. */
-START_TEST(partial_writes)
+SFTEST(partial_writes)
 {
   const int count = 12;
   const size_t length = 50000;
@@ -117,7 +113,6 @@ START_TEST(partial_writes)
   ck_assert_int_gt(flushes, count);
   ck_assert_uint_eq(sfproto_conn_queued_bytes(sftest_left), 0);
 }
-END_TEST
 
 /* Of a socket that keeps what one sendmsg sent together. */
 static ssize_t length_of_next(int socket)
@@ -126,7 +121,7 @@ static ssize_t length_of_next(int socket)
   return recv(socket, bytes, sizeof bytes, MSG_DONTWAIT);
 }
 
-START_TEST(frames_without_descriptors_leave_together)
+SFTEST(frames_without_descriptors_leave_together)
 {
   int ends[2], fd;
   sfproto_conn_t *conn;
@@ -145,10 +140,9 @@ START_TEST(frames_without_descriptors_leave_together)
   close(ends[1]);
   sfproto_conn_destroy(conn);
 }
-END_TEST
 
 /* A full socket: nothing is written and nothing is lost. */
-START_TEST(full_socket)
+SFTEST(full_socket)
 {
   int fds[1];
   make_fds(5, 1, fds);
@@ -170,11 +164,10 @@ START_TEST(full_socket)
     sftest_expect_message(&incoming, (uint64_t)taken, 10000, 5, 1);
   }
 }
-END_TEST
 
 /* The kernel limits how many descriptors a user, but not root, has in flight in sockets, over all processes: messages
  * whose descriptors would exceed the limit wait. Run by root, the test becomes a user without other processes. */
-START_TEST(crowded)
+SFTEST(crowded)
 {
   int fds[8], flood[2];
   sfproto_conn_t *flooder;
@@ -211,9 +204,8 @@ START_TEST(crowded)
   ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
   prctl(PR_SET_DUMPABLE, 1); /* leaks are looked for by ptrace, which a change of user takes away */
 }
-END_TEST
 
-START_TEST(untaken_output_is_closed)
+SFTEST(untaken_output_is_closed)
 {
   int fds[4];
   make_fds(1, 4, fds);
@@ -222,13 +214,11 @@ START_TEST(untaken_output_is_closed)
   close_fds(4, fds);
   ck_assert_int_eq(sftest_count_fds(), sftest_pair_fds_before + 2 + 8);
 }
-END_TEST
 
-START_TEST(destroy_nothing)
+SFTEST(destroy_nothing)
 {
   sfproto_conn_destroy(NULL);
 }
-END_TEST
 
 /* ---- Waiting ---- */
 
@@ -252,7 +242,7 @@ static int fill(sfproto_writer_t *writer, int fd, uint64_t request, size_t lengt
 }
 
 /* As if it had never been queued, and its descriptors are closed. */
-START_TEST(withdrawn)
+SFTEST(withdrawn)
 {
   int fds[2], fd = sfproto_conn_fd(sftest_left);
   sfproto_writer_t writer = {0};
@@ -277,9 +267,8 @@ START_TEST(withdrawn)
   }
   close_fds(2, fds);
 }
-END_TEST
 
-START_TEST(what_has_begun_to_leave_is_not_withdrawn)
+SFTEST(what_has_begun_to_leave_is_not_withdrawn)
 {
   sfproto_writer_t writer = {0};
   fill(&writer, sfproto_conn_fd(sftest_left), 1, SFPROTO_MAX_LENGTH - 100, NULL, 0);
@@ -289,30 +278,8 @@ START_TEST(what_has_begun_to_leave_is_not_withdrawn)
   ck_assert_uint_eq(writer.queued_bytes, rest_bytes);
   sfproto_writer_release(&writer);
 }
-END_TEST
-
-static TCase *sending(void)
-{
-  TCase *tcase = tcase_create("sending");
-  tcase_add_checked_fixture(tcase, sftest_pair_setup, sftest_pair_teardown);
-  tcase_add_test(tcase, message_with_fds);
-  tcase_add_test(tcase, taken_descriptors_stay_open);
-  tcase_add_test(tcase, longest_message);
-  tcase_add_test(tcase, impossible_descriptors);
-  tcase_add_test(tcase, partial_writes);
-  tcase_add_test(tcase, frames_without_descriptors_leave_together);
-  tcase_add_test(tcase, full_socket);
-  tcase_add_test(tcase, crowded);
-  tcase_add_test(tcase, withdrawn);
-  tcase_add_test(tcase, what_has_begun_to_leave_is_not_withdrawn);
-  tcase_add_test(tcase, untaken_output_is_closed);
-  tcase_add_test(tcase, destroy_nothing);
-  return tcase;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("conn: sending");
-  suite_add_tcase(suite, sending());
-  return sftest_run(suite);
+  return sftest_main("conn: sending", sftest_pair_setup, sftest_pair_teardown);
 }

@@ -10,7 +10,7 @@
 #include "tests/unit/runner.h"
 
 /* No SIGPIPE either, which would end the test. */
-START_TEST(other_end_gone)
+SFTEST(other_end_gone)
 {
   ck_assert_int_eq(sftest_pair_send(sftest_right, 3, 10), SF_OK);
   sfproto_conn_destroy(sftest_right);
@@ -23,10 +23,9 @@ START_TEST(other_end_gone)
   sftest_expect_message(&incoming, 3, 10, 0, 0);
   ck_assert_int_eq(sfproto_conn_receive(sftest_left, -1, &incoming), SF_ERR_DAEMON_LOST);
 }
-END_TEST
 
 /* The other end closes without having read what it was sent, which the kernel reports as a reset. */
-START_TEST(other_end_gone_unread)
+SFTEST(other_end_gone_unread)
 {
   ck_assert_int_eq(sftest_pair_send(sftest_left, 1, 10), SF_OK);
   ck_assert_int_eq(sftest_pair_send(sftest_right, 3, 10), SF_OK);
@@ -38,9 +37,8 @@ START_TEST(other_end_gone_unread)
   ck_assert_int_eq(sfproto_conn_receive(sftest_left, -1, &incoming), SF_ERR_DAEMON_LOST);
   ck_assert_int_eq(sfproto_conn_receive(sftest_left, -1, &incoming), SF_ERR_DAEMON_LOST);
 }
-END_TEST
 
-START_TEST(nothing_comes)
+SFTEST(nothing_comes)
 {
   sfproto_incoming_t incoming;
   ck_assert_int_eq(sfproto_conn_receive(sftest_left, 0, &incoming), SF_ERR_TIMEOUT);
@@ -50,10 +48,9 @@ START_TEST(nothing_comes)
   ck_assert_int_eq(sfproto_conn_receive(sftest_left, 0, &incoming), SF_OK);
   sftest_expect_message(&incoming, 1, 5, 0, 0);
 }
-END_TEST
 
 /* Bytes that make no message do not prolong the wait. */
-START_TEST(only_a_part_comes)
+SFTEST(only_a_part_comes)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   ck_assert(sftest_send(sfproto_conn_fd(sftest_right), frame.bytes, 10, -1, 0));
@@ -64,7 +61,6 @@ START_TEST(only_a_part_comes)
   ck_assert_uint_eq(incoming.message->request, 1);
   sfproto_incoming_free(&incoming);
 }
-END_TEST
 
 static void on_alarm(int number)
 {
@@ -84,7 +80,7 @@ static void *echo(void *unused)
 }
 
 /* Messages larger than the socket, on blocking sockets, with signals that interrupt whatever waits. */
-START_TEST(there_and_back)
+SFTEST(there_and_back)
 {
   struct sigaction action = {.sa_handler = on_alarm};
   ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
@@ -104,9 +100,8 @@ START_TEST(there_and_back)
   shutdown(sfproto_conn_fd(sftest_left), SHUT_WR);
   ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
-END_TEST
 
-START_TEST(non_blocking_sockets)
+SFTEST(non_blocking_sockets)
 {
   ck_assert_int_eq(fcntl(sfproto_conn_fd(sftest_left), F_SETFL, O_NONBLOCK), 0);
   ck_assert_int_eq(fcntl(sfproto_conn_fd(sftest_right), F_SETFL, O_NONBLOCK), 0);
@@ -119,24 +114,8 @@ START_TEST(non_blocking_sockets)
   shutdown(sfproto_conn_fd(sftest_left), SHUT_WR);
   ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
-END_TEST
-
-static TCase *waiting(void)
-{
-  TCase *tcase = tcase_create("waiting");
-  tcase_add_checked_fixture(tcase, sftest_pair_setup, sftest_pair_teardown);
-  tcase_add_test(tcase, nothing_comes);
-  tcase_add_test(tcase, only_a_part_comes);
-  tcase_add_test(tcase, there_and_back);
-  tcase_add_test(tcase, non_blocking_sockets);
-  tcase_add_test(tcase, other_end_gone);
-  tcase_add_test(tcase, other_end_gone_unread);
-  return tcase;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("conn: waiting");
-  suite_add_tcase(suite, waiting());
-  return sftest_run(suite);
+  return sftest_main("conn: waiting", sftest_pair_setup, sftest_pair_teardown);
 }

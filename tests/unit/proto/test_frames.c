@@ -4,7 +4,7 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-START_TEST(one_frame)
+SFTEST(one_frame)
 {
   sftest_send_frame(sftest_frame(5, 0), 0);
   ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_OK);
@@ -13,9 +13,8 @@ START_TEST(one_frame)
   ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_OK);
   sftest_expect_none();
 }
-END_TEST
 
-START_TEST(several_frames_in_one_read)
+SFTEST(several_frames_in_one_read)
 {
   sftest_frame_t frames = sftest_frame(1, 0);
   sftest_frame_append(&frames, sftest_frame(2, 0));
@@ -26,9 +25,8 @@ START_TEST(several_frames_in_one_read)
     sftest_expect_next(request, 0);
   sftest_expect_none();
 }
-END_TEST
 
-START_TEST(byte_by_byte)
+SFTEST(byte_by_byte)
 {
   sftest_frame_t frame = sftest_frame(6, 2);
   for (size_t i = 0; i < frame.length; i++) {
@@ -38,10 +36,9 @@ START_TEST(byte_by_byte)
   }
   sftest_expect_next(6, 2);
 }
-END_TEST
 
 /* Descriptors come with bytes of frames before theirs. */
-START_TEST(fds_behind_other_frames)
+SFTEST(fds_behind_other_frames)
 {
   sftest_send_frame(sftest_frame(1, 0), 0);
   sftest_send_frame(sftest_frame(2, 0), 0);
@@ -57,10 +54,9 @@ START_TEST(fds_behind_other_frames)
   sftest_expect_next(5, 64);
   sftest_expect_next(6, 1);
 }
-END_TEST
 
 /* One recvmsg gets the end of a frame and the beginning of the next, with its descriptors. */
-START_TEST(fds_behind_an_incomplete_frame)
+SFTEST(fds_behind_an_incomplete_frame)
 {
   sftest_frame_t first = sftest_frame(1, 1);
   for (size_t cut = 1; cut < first.length; cut++) {
@@ -74,10 +70,9 @@ START_TEST(fds_behind_an_incomplete_frame)
     sftest_expect_next(2, 3);
   }
 }
-END_TEST
 
 /* A sender may put frames without descriptors behind one that has some, in the same sendmsg. */
-START_TEST(fds_in_front_of_other_frames)
+SFTEST(fds_in_front_of_other_frames)
 {
   sftest_frame_t frames = sftest_frame(1, 2);
   sftest_frame_append(&frames, sftest_frame(2, 0));
@@ -86,10 +81,9 @@ START_TEST(fds_in_front_of_other_frames)
   sftest_expect_next(1, 2);
   sftest_expect_next(2, 0);
 }
-END_TEST
 
 /* What nobody takes stays in the socket instead of filling memory. */
-START_TEST(flood_waits_in_the_socket)
+SFTEST(flood_waits_in_the_socket)
 {
   const size_t packed = 4000;
   char text[4096] = {0};
@@ -120,9 +114,8 @@ START_TEST(flood_waits_in_the_socket)
   ck_assert_int_le(most, 24); /* 64 KiB and what one recvmsg may add */
   sfproto_conn_destroy(sender);
 }
-END_TEST
 
-START_TEST(end_of_stream)
+SFTEST(end_of_stream)
 {
   sftest_send_frame(sftest_frame(1, 1), 1);
   shutdown(sftest_writer, SHUT_WR);
@@ -130,9 +123,8 @@ START_TEST(end_of_stream)
   ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_ERR_DAEMON_LOST);
   sftest_expect_next(1, 1);
 }
-END_TEST
 
-START_TEST(untaken_descriptors_are_closed)
+SFTEST(untaken_descriptors_are_closed)
 {
   sftest_send_frame(sftest_frame(1, 5), 5);
   sftest_send_frame(sftest_frame(2, 5), 5);
@@ -141,7 +133,6 @@ START_TEST(untaken_descriptors_are_closed)
   ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_OK);
   ck_assert_int_ge(sftest_count_fds(), sftest_reader_fds_before + 15);
 }
-END_TEST
 
 /* A stream of acceptable frames as bytes, and where its descriptors belong. */
 typedef struct script {
@@ -178,7 +169,7 @@ static size_t send_some(const script_t *script, size_t position, uint64_t *rando
   return end;
 }
 
-START_TEST(random_segments)
+SFTEST(random_segments)
 {
   unsigned seed = sftest_seed(1);
   for (unsigned round = 0; round < 200; round++) {
@@ -201,28 +192,8 @@ START_TEST(random_segments)
     ck_assert_int_eq(taken, script.count);
   }
 }
-END_TEST
-
-static TCase *put_together(void)
-{
-  TCase *tcase = tcase_create("put together");
-  tcase_add_checked_fixture(tcase, sftest_reader_setup, sftest_reader_teardown);
-  tcase_add_test(tcase, one_frame);
-  tcase_add_test(tcase, several_frames_in_one_read);
-  tcase_add_test(tcase, byte_by_byte);
-  tcase_add_test(tcase, fds_behind_other_frames);
-  tcase_add_test(tcase, fds_behind_an_incomplete_frame);
-  tcase_add_test(tcase, fds_in_front_of_other_frames);
-  tcase_add_test(tcase, flood_waits_in_the_socket);
-  tcase_add_test(tcase, random_segments);
-  tcase_add_test(tcase, end_of_stream);
-  tcase_add_test(tcase, untaken_descriptors_are_closed);
-  return tcase;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("frames");
-  suite_add_tcase(suite, put_together());
-  return sftest_run(suite);
+  return sftest_main("frames", sftest_reader_setup, sftest_reader_teardown);
 }

@@ -31,7 +31,7 @@ static void expect_refusal_of(sftest_frame_t frame, sf_status_t status, const ch
   expect_nothing_left();
 }
 
-START_TEST(bad_magic)
+SFTEST(bad_magic)
 {
   sftest_send_frame(sftest_frame(1, 0), 0);
   sftest_frame_t frame = {.length = 5, .bytes = "GET /"};
@@ -40,17 +40,15 @@ START_TEST(bad_magic)
   sftest_expect_next(1, 0);
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(bad_reserved)
+SFTEST(bad_reserved)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   frame.bytes[13] = 1;
   expect_refusal_of(frame, SF_ERR_PROTO, "at byte 0 of the connection: reserved field 0x00000100, expected 0");
 }
-END_TEST
 
-START_TEST(too_long)
+SFTEST(too_long)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   frame.bytes[8] = 1;
@@ -58,35 +56,31 @@ START_TEST(too_long)
   frame.length = SFPROTO_HEADER_BYTES;
   expect_refusal_of(frame, SF_ERR_PROTO, "message of 1048577 bytes, at most 1048576");
 }
-END_TEST
 
-START_TEST(too_many_fds_in_header)
+SFTEST(too_many_fds_in_header)
 {
   sftest_send_frame(sftest_frame(1, 65), 65);
   expect_refusal(SF_ERR_PROTO, "65 descriptors, at most 64");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(not_a_message)
+SFTEST(not_a_message)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   frame.bytes[SFPROTO_HEADER_BYTES] = 0xff;
   expect_refusal_of(frame, SF_ERR_PROTO, "are not a message");
 }
-END_TEST
 
-START_TEST(empty_message)
+SFTEST(empty_message)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   frame.bytes[8] = 0;
   frame.length = SFPROTO_HEADER_BYTES;
   expect_refusal_of(frame, SF_ERR_PROTO, "its 0 bytes are not a message");
 }
-END_TEST
 
 /* Whatever else its header says, and without waiting for its body. */
-START_TEST(other_version)
+SFTEST(other_version)
 {
   sftest_frame_t frame = sftest_frame(1, 3);
   memset(frame.bytes + 4, 0xff, 12);
@@ -96,26 +90,23 @@ START_TEST(other_version)
   expect_refusal(SF_ERR_VERSION, "speaks version 7 of the control protocol, this end version 1");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(fewer_fds)
+SFTEST(fewer_fds)
 {
   sftest_send_frame(sftest_frame(1, 3), 2);
   expect_refusal(SF_ERR_PROTO, "2 descriptors came, its header says 3");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(no_fds)
+SFTEST(no_fds)
 {
   sftest_send_frame(sftest_frame(1, 1), 0);
   expect_refusal(SF_ERR_PROTO, "0 descriptors came, its header says 1");
   expect_nothing_left();
 }
-END_TEST
 
 /* As many as announced, but not with the first byte. */
-START_TEST(late_fds)
+SFTEST_FOR(late_fds, 15)
 {
   sftest_frame_t frame = sftest_frame(1, 2);
   size_t cut = 1 + (size_t)_i;
@@ -125,34 +116,30 @@ START_TEST(late_fds)
   expect_refusal(SF_ERR_PROTO, "0 descriptors came, its header says 2");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(more_fds)
+SFTEST(more_fds)
 {
   sftest_send_frame(sftest_frame(1, 1), 2);
   expect_refusal(SF_ERR_PROTO, "2 descriptors came, its header says 1");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(as_many_fds_as_the_kernel_lets_through)
+SFTEST(as_many_fds_as_the_kernel_lets_through)
 {
   sftest_send_frame(sftest_frame(1, 64), SFTEST_MAX_SENT_FDS);
   expect_refusal(SF_ERR_PROTO, "253 descriptors came, its header says 64");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(unannounced_fds)
+SFTEST(unannounced_fds)
 {
   sftest_send_frame(sftest_frame(1, 0), 1);
   expect_refusal(SF_ERR_PROTO, "1 descriptors came with bytes 0 to 19 of the connection");
   expect_nothing_left();
 }
-END_TEST
 
 /* Anywhere but with the first byte, with and without descriptors that are in order. */
-START_TEST(fds_in_the_middle)
+SFTEST_FOR(fds_in_the_middle, 38)
 {
   int nfds = _i % 2;
   size_t cut = 1 + (size_t)_i / 2;
@@ -163,10 +150,9 @@ START_TEST(fds_in_the_middle)
   expect_refusal(SF_ERR_PROTO, "2 descriptors came with bytes");
   expect_nothing_left();
 }
-END_TEST
 
 /* The descriptors of a frame do not serve the next one. */
-START_TEST(fds_of_another_frame)
+SFTEST(fds_of_another_frame)
 {
   sftest_frame_t frame = sftest_frame(1, 0);
   sftest_send_part(&frame, 0, 10, 1);
@@ -176,9 +162,8 @@ START_TEST(fds_of_another_frame)
   expect_refusal(SF_ERR_PROTO, "1 descriptors came with bytes 0 to 9");
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(two_frames_share_fds)
+SFTEST(two_frames_share_fds)
 {
   sftest_frame_t frames = sftest_frame(1, 1);
   sftest_frame_append(&frames, sftest_frame(2, 1));
@@ -187,9 +172,8 @@ START_TEST(two_frames_share_fds)
   sftest_expect_next(1, 1);
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(what_was_complete_can_be_taken)
+SFTEST(what_was_complete_can_be_taken)
 {
   sftest_send_frame(sftest_frame(1, 2), 2);
   sftest_send_frame(sftest_frame(2, 0), 1);
@@ -197,9 +181,8 @@ START_TEST(what_was_complete_can_be_taken)
   sftest_expect_next(1, 2);
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(out_of_descriptors)
+SFTEST_FOR(out_of_descriptors, 8)
 {
   sftest_send_frame(sftest_frame(1, 0), 0);
   sftest_send_frame(sftest_frame(2, 8), 8);
@@ -216,9 +199,8 @@ START_TEST(out_of_descriptors)
   sftest_expect_next(1, 0);
   expect_nothing_left();
 }
-END_TEST
 
-START_TEST(answer_after_refusal)
+SFTEST(answer_after_refusal)
 {
   sftest_frame_t frame = {.length = 4, .bytes = "junk"};
   expect_refusal_of(frame, SF_ERR_PROTO, "magic");
@@ -232,9 +214,8 @@ START_TEST(answer_after_refusal)
   sftest_frame_t answer;
   ck_assert_int_gt(recv(sftest_writer, answer.bytes, sizeof answer.bytes, 0), (int)SFPROTO_HEADER_BYTES);
 }
-END_TEST
 
-START_TEST(end_of_stream_within_a_frame)
+SFTEST_FOR(end_of_stream_within_a_frame, 19)
 {
   sftest_frame_t frame = sftest_frame(1, 2);
   sftest_send_part(&frame, 0, 1 + (size_t)_i, 2);
@@ -244,38 +225,8 @@ START_TEST(end_of_stream_within_a_frame)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "in the middle of the frame at byte 0"));
   expect_nothing_left();
 }
-END_TEST
-
-static TCase *refused(void)
-{
-  TCase *tcase = tcase_create("refused");
-  tcase_add_checked_fixture(tcase, sftest_reader_setup, sftest_reader_teardown);
-  tcase_add_test(tcase, bad_magic);
-  tcase_add_test(tcase, bad_reserved);
-  tcase_add_test(tcase, too_long);
-  tcase_add_test(tcase, too_many_fds_in_header);
-  tcase_add_test(tcase, not_a_message);
-  tcase_add_test(tcase, empty_message);
-  tcase_add_test(tcase, other_version);
-  tcase_add_test(tcase, fewer_fds);
-  tcase_add_test(tcase, no_fds);
-  tcase_add_loop_test(tcase, late_fds, 0, 15);
-  tcase_add_test(tcase, more_fds);
-  tcase_add_test(tcase, as_many_fds_as_the_kernel_lets_through);
-  tcase_add_test(tcase, unannounced_fds);
-  tcase_add_loop_test(tcase, fds_in_the_middle, 0, 38);
-  tcase_add_test(tcase, fds_of_another_frame);
-  tcase_add_test(tcase, two_frames_share_fds);
-  tcase_add_test(tcase, what_was_complete_can_be_taken);
-  tcase_add_loop_test(tcase, out_of_descriptors, 0, 8);
-  tcase_add_test(tcase, answer_after_refusal);
-  tcase_add_loop_test(tcase, end_of_stream_within_a_frame, 0, 19);
-  return tcase;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("frames: refused");
-  suite_add_tcase(suite, refused());
-  return sftest_run(suite);
+  return sftest_main("frames: refused", sftest_reader_setup, sftest_reader_teardown);
 }
