@@ -65,10 +65,11 @@ void sftest_fabric_refuse(sftest_fabric_hub_t *hub, int32_t a, int32_t b, bool r
   sftest_fabric_end_of(hub, b, a)->refused = refuse;
 }
 
-void sftest_fabric_cut(sftest_fabric_hub_t *hub, int32_t a, int32_t b)
+bool sftest_fabric_cut(sftest_fabric_hub_t *hub, int32_t a, int32_t b)
 {
-  sftest_fabric_end_stream(hub, a, b, "the link was cut");
-  sftest_fabric_end_stream(hub, b, a, "the link was cut");
+  bool ended_a = sftest_fabric_end_stream(hub, a, b, "the link was cut");
+  bool ended_b = sftest_fabric_end_stream(hub, b, a, "the link was cut");
+  return ended_a || ended_b;
 }
 
 void sftest_fabric_kill(sftest_fabric_hub_t *hub, int32_t node)

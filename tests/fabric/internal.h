@@ -53,7 +53,7 @@ static inline sftest_fabric_end_t *sftest_fabric_end_of(sftest_fabric_hub_t *hub
 }
 
 /* The other end is gone. */
-void sftest_fabric_end_stream(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason);
+bool sftest_fabric_end_stream(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason);
 
 /* The node gives up all its ends. */
 void sftest_fabric_leave_all(sftest_fabric_node_t *node, const char *reason);

@@ -67,14 +67,15 @@ static void reset(sftest_fabric_end_t *end)
   sfd_pipe_clear(&end->out);
 }
 
-/* The other end is gone. */
-void sftest_fabric_end_stream(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason)
+/* The other end is gone. Returns whether there was a stream. */
+bool sftest_fabric_end_stream(sftest_fabric_hub_t *hub, int32_t node, int32_t other, const char *reason)
 {
   sftest_fabric_end_t *end = sftest_fabric_end_of(hub, node, other);
   if (!has_stream(hub, node, other))
-    return;
+    return false;
   end->ended = true;
   end->reason = reason;
+  return true;
 }
 
 /* The node gives up its end. */

@@ -47,8 +47,8 @@ void sftest_fabric_hold(sftest_fabric_hub_t *hub, int32_t from, int32_t to, bool
 /* A refused pair can make no stream. */
 void sftest_fabric_refuse(sftest_fabric_hub_t *hub, int32_t a, int32_t b, bool refuse);
 
-/* The stream between two nodes ends, for both of them. */
-void sftest_fabric_cut(sftest_fabric_hub_t *hub, int32_t a, int32_t b);
+/* The stream between two nodes ends, for both of them. Returns whether there was one. */
+bool sftest_fabric_cut(sftest_fabric_hub_t *hub, int32_t a, int32_t b);
 
 /* A node dies: the others lose their streams to it and can make none; itself hears of nothing, except that its fabric
  * can still be closed. */

@@ -27,7 +27,7 @@ typedef enum sftest_loop_order {
   SFTEST_LOOP_FRAMES,  /* result: frames sent so far from a to b */
   SFTEST_LOOP_QUEUED,  /* result: messages that wait to be sent from a to b */
   SFTEST_LOOP_BYTES,   /* result: bytes of their payload */
-  SFTEST_LOOP_CUT,     /* the stream between a and b ends */
+  SFTEST_LOOP_CUT,     /* the stream between a and b ends; once there is one */
   SFTEST_LOOP_CHAOS,   /* directions are held and let go at random, by seed a; b: whether, or not any more */
   SFTEST_LOOP_OPEN,    /* result: graphs and groups, but for those of all ranks, of which node a knows */
   SFTEST_LOOP_JOBS,    /* result: jobs of which node a knows */

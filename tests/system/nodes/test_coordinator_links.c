@@ -141,12 +141,11 @@ static void end_loop(sftest_loop_cluster_t *loop, hold_t *hold)
   sftest_shared_free(hold, sizeof *hold);
 }
 
-static void await_jobs(sftest_loop_cluster_t *loop)
+/* Until the coordinator, which is held, has sent the start. */
+static void await_start(sftest_loop_cluster_t *loop)
 {
-  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 0, 0) == 0 ||
-         sftest_loop_cluster_order(loop, SFTEST_LOOP_JOBS, 1, 1) == 0)
+  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_QUEUED, 2, 0) == 0)
     sftest_sleep_ms(1);
-  sftest_machine_sleep_ms(50); /* until the coordinator has heard of them */
 }
 
 /* The coordinator is lost when it has sent the start to the first node, where it has not arrived. */
@@ -155,7 +154,7 @@ START_TEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
   hold_t *hold = begin_to_join(&loop, &job, 2, 0, join_late);
-  await_jobs(&loop);
+  await_start(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
@@ -175,11 +174,13 @@ START_TEST(the_first_node_starts_those_that_lose_the_coordinator)
   static const int32_t places[] = {0, 1};
   hold_t *hold = begin_to_join(&loop, &job, 0, 1, join_late);
   sftest_job_await(&job, &hold->ready, 1);
+  uint64_t frames = sftest_loop_cluster_order(&loop, SFTEST_LOOP_FRAMES, 1, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 1);
-  sftest_machine_sleep_ms(50); /* until node 0 is the coordinator of its rank */
+  while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_FRAMES, 1, 0) == frames) /* then node 0 is its coordinator */
+    sftest_sleep_ms(1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
   sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
@@ -241,7 +242,7 @@ START_TEST(a_job_whose_first_node_is_lost_does_not_start)
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
   hold_t *hold = begin_to_join(&loop, &job, 2, 0, fail_to_join);
-  await_jobs(&loop);
+  await_start(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_job_end_well(&job);
