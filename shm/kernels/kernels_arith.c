@@ -1,99 +1,73 @@
-/* Kernels with arithmetic: specialised loops for units of one element; for blocks a loop over the elements of each
- * vertex. Any thread. */
+/* Specialised kernels for the common ops and base types: loops for units of one element, and for blocks; all else goes
+ * through the generic ones. Any thread. */
 #include "shm/kernels/kernels_arith.h"
 
 #include "shm/kernels/kernels_dense.h"
+#include "shm/kernels/kernels_generic.h"
 #include "shm/kernels/kernels_loops.h"
 #include "shm/kernels/kernels_move.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
-/* Only the dense loops are vectorised. Vectorising gains nothing here, and complex products would be fused: see there.
- */
-#pragma GCC optimize("no-tree-vectorize", "fp-contract=off")
+#pragma GCC optimize("no-tree-vectorize") /* only the dense loops: nothing is gained here */
 #endif
 
-/* Blocks from this size on are worth a call of the vectorised loop. */
-#define DENSE_BLOCK_BYTES 64
-
-/* Packing does not depend on the op. The kernels for the unit's size are looked up here and not when kernels are found,
- * which saves a table of all ops, base types and sizes. */
-static void pack_by_size(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, const void *array,
-                         void *packed)
-{
-  sfshm_kernels_move(sfshm_unit_size(unit))->pack(unit, pattern, first, n, array, packed);
-}
-
-#define DEFINE_KERNELS(op, suffix, type, expression)                                                                   \
-  SFSHM_DEFINE_UNPACK(op##_##suffix, small, sfshm_##op##_##suffix, sfshm_dense_##op##_##suffix, sizeof(type))          \
-  SFSHM_DEFINE_SCATTER(op##_##suffix, small, sfshm_##op##_##suffix, sfshm_dense_##op##_##suffix, sizeof(type))         \
-                                                                                                                       \
+#define DEFINE_CALLS(name, dense, size_bytes)                                                                          \
+  SFSHM_DEFINE_UNPACK(name, units_##name, dense, size_bytes)                                                           \
+  SFSHM_DEFINE_SCATTER(name, units_##name, dense, size_bytes)
+#define DEFINE_ELEMENTS(op, suffix, type)                                                                              \
+  SFSHM_DEFINE_UNITS(op##_##suffix, small, sfshm_##op##_##suffix, sfshm_dense_##op##_##suffix, sizeof(type))           \
+  DEFINE_CALLS(op##_##suffix, sfshm_dense_##op##_##suffix, sizeof(type))
+#define DEFINE_BLOCKS(op, suffix, type)                                                                                \
   SFSHM_INLINE void block_##op##_##suffix(char *to, const char *from, size_t size_bytes)                               \
   {                                                                                                                    \
-    if (size_bytes >= DENSE_BLOCK_BYTES)                                                                               \
+    if (size_bytes >= SFSHM_DENSE_BLOCK_BYTES)                                                                         \
       sfshm_dense_##op##_##suffix(to, from, size_bytes);                                                               \
     else                                                                                                               \
       for (size_t offset = 0; offset < size_bytes; offset += sizeof(type))                                             \
         sfshm_##op##_##suffix(to + offset, from + offset, sizeof(type));                                               \
   }                                                                                                                    \
-  SFSHM_DEFINE_UNPACK(block_##op##_##suffix, large, block_##op##_##suffix, sfshm_dense_##op##_##suffix,                \
-                      sizeof(type) * (size_t)unit.count)                                                               \
-  SFSHM_DEFINE_SCATTER(block_##op##_##suffix, large, block_##op##_##suffix, sfshm_dense_##op##_##suffix,               \
-                       sizeof(type) * (size_t)unit.count)                                                              \
-                                                                                                                       \
-  SFSHM_INLINE void fetch_all_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)         \
-  {                                                                                                                    \
-    char *in = (char *)(uintptr_t)from; /* packed data, which fetch may write */                                       \
-    type before;                                                                                                       \
-    for (size_t offset = 0; offset < size_bytes; offset += sizeof(type)) {                                             \
-      memcpy(&before, to + offset, sizeof(type));                                                                      \
-      sfshm_##op##_##suffix(to + offset, in + offset, sizeof(type));                                                   \
-      memcpy(in + offset, &before, sizeof(type));                                                                      \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  SFSHM_INLINE void fetch_each_##op##_##suffix(char *to, const char *from, size_t size_bytes)                          \
-  {                                                                                                                    \
-    fetch_all_##op##_##suffix(to, from, size_bytes);                                                                   \
-  }                                                                                                                    \
-  SFSHM_DEFINE_FETCH(op##_##suffix, small, fetch_each_##op##_##suffix, fetch_all_##op##_##suffix, sizeof(type))        \
-  SFSHM_DEFINE_FETCH(block_##op##_##suffix, large, fetch_each_##op##_##suffix, fetch_all_##op##_##suffix,              \
-                     sizeof(type) * (size_t)unit.count)
+  SFSHM_DEFINE_UNITS(block_##op##_##suffix, large, block_##op##_##suffix, sfshm_dense_##op##_##suffix, size_bytes)     \
+  DEFINE_CALLS(block_##op##_##suffix, sfshm_dense_##op##_##suffix, sizeof(type) * (size_t)unit.count)
 
-SFSHM_ELEMENT_TABLE(DEFINE_KERNELS)
+#define COMMON(X, op)                                                                                                  \
+  X(op, u32, uint32_t)                                                                                                 \
+  X(op, u64, uint64_t)                                                                                                 \
+  X(op, f32, float)                                                                                                    \
+  X(op, f64, double)
+#define SIGNED(X, op)                                                                                                  \
+  X(op, i32, int32_t)                                                                                                  \
+  X(op, i64, int64_t)
+COMMON(DEFINE_ELEMENTS, sum) /* signed integers as unsigned */
+COMMON(DEFINE_BLOCKS, sum)
+COMMON(DEFINE_ELEMENTS, max)
+SIGNED(DEFINE_ELEMENTS, max)
+COMMON(DEFINE_ELEMENTS, min)
+SIGNED(DEFINE_ELEMENTS, min)
 
-#define CELL(op, OP, BASE, suffix, size_bytes)                                                                         \
-  [SFSHM_OP_##OP][SFSHM_BASE_##BASE] = {                                                                               \
-      {sfshm_pack_##size_bytes, unpack_##op##_##suffix, scatter_##op##_##suffix, fetch_##op##_##suffix},               \
-      {pack_by_size, unpack_block_##op##_##suffix, scatter_block_##op##_##suffix, fetch_block_##op##_##suffix},        \
-  }
+/* [op][base][block]; empty: generic. */
+#define FIRST_BASE SFSHM_BASE_INT32
+#define ELEMENTS(op, OP, BASE, suffix, size_bytes)                                                                     \
+  [SFSHM_OP_##OP][SFSHM_BASE_##BASE - FIRST_BASE][0] = {sfshm_pack_##size_bytes, unpack_##op##_##suffix,               \
+                                                        scatter_##op##_##suffix, sfshm_fetch_##OP},
+#define SUMS(op, OP, BASE, suffix, size_bytes)                                                                         \
+  ELEMENTS(op, OP, BASE, suffix, size_bytes)                                                                           \
+  [SFSHM_OP_SUM][SFSHM_BASE_##BASE - FIRST_BASE][1] = {sfshm_kernels_pack, unpack_block_sum_##suffix,                  \
+                                                       scatter_block_sum_##suffix, sfshm_fetch_SUM},
+#define ROWS(X, op, OP, ordered32, ordered64)                                                                          \
+  X(op, OP, INT32, ordered32, 4)                                                                                       \
+  X(op, OP, UINT32, u32, 4)                                                                                            \
+  X(op, OP, INT64, ordered64, 8)                                                                                       \
+  X(op, OP, UINT64, u64, 8)                                                                                            \
+  X(op, OP, FLOAT, f32, 4)                                                                                             \
+  X(op, OP, DOUBLE, f64, 8)
 
-/* ordered: the suffix that max and min go by; all other ops take signed integers as unsigned. */
-#define INTEGER_CELLS(BASE, ordered, suffix, size_bytes)                                                               \
-  CELL(sum, SUM, BASE, suffix, size_bytes), CELL(prod, PROD, BASE, suffix, size_bytes),                                \
-      CELL(max, MAX, BASE, ordered, size_bytes), CELL(min, MIN, BASE, ordered, size_bytes),                            \
-      CELL(land, LAND, BASE, suffix, size_bytes), CELL(lor, LOR, BASE, suffix, size_bytes),                            \
-      CELL(lxor, LXOR, BASE, suffix, size_bytes), CELL(band, BAND, BASE, suffix, size_bytes),                          \
-      CELL(bor, BOR, BASE, suffix, size_bytes), CELL(bxor, BXOR, BASE, suffix, size_bytes)
-#define REAL_CELLS(BASE, suffix, size_bytes)                                                                           \
-  CELL(sum, SUM, BASE, suffix, size_bytes), CELL(prod, PROD, BASE, suffix, size_bytes),                                \
-      CELL(max, MAX, BASE, suffix, size_bytes), CELL(min, MIN, BASE, suffix, size_bytes)
-#define COMPLEX_CELLS(BASE, suffix, size_bytes)                                                                        \
-  CELL(sum, SUM, BASE, suffix, size_bytes), CELL(prod, PROD, BASE, suffix, size_bytes)
-
-#define PAIR_CELLS(NAME, size_bytes)                                                                                   \
-  CELL(maxloc, MAXLOC, NAME, NAME, size_bytes), CELL(minloc, MINLOC, NAME, NAME, size_bytes)
-
-/* [op][base][block] */
-static const sfshm_kernels_t kernels[SFSHM_OP_COUNT][SFSHM_BASE_COUNT][2] = {
-    INTEGER_CELLS(INT8, i8, u8, 1),     INTEGER_CELLS(UINT8, u8, u8, 1),      INTEGER_CELLS(INT16, i16, u16, 2),
-    INTEGER_CELLS(UINT16, u16, u16, 2), INTEGER_CELLS(INT32, i32, u32, 4),    INTEGER_CELLS(UINT32, u32, u32, 4),
-    INTEGER_CELLS(INT64, i64, u64, 8),  INTEGER_CELLS(UINT64, u64, u64, 8),   REAL_CELLS(FLOAT, f32, 4),
-    REAL_CELLS(DOUBLE, f64, 8),         COMPLEX_CELLS(FLOAT_COMPLEX, c32, 8), COMPLEX_CELLS(DOUBLE_COMPLEX, c64, 16),
-    PAIR_CELLS(INT16_INT32, 8),         PAIR_CELLS(INT32_INT32, 8),           PAIR_CELLS(INT64_INT32, 16),
-    PAIR_CELLS(INT64_INT64, 16),        PAIR_CELLS(FLOAT_INT32, 8),           PAIR_CELLS(DOUBLE_INT32, 16),
-    PAIR_CELLS(DOUBLE_INT64, 16),
-};
+static const sfshm_kernels_t special[SFSHM_OP_MIN + 1][SFSHM_BASE_DOUBLE - FIRST_BASE + 1][2] = {
+    ROWS(SUMS, sum, SUM, u32, u64) ROWS(ELEMENTS, max, MAX, i32, i64) ROWS(ELEMENTS, min, MIN, i32, i64)};
 
 const sfshm_kernels_t *sfshm_kernels_arith(sfshm_op_t op, sfshm_base_t base, bool block)
 {
-  return &kernels[op][base][block];
+  if (op <= SFSHM_OP_MIN && base >= FIRST_BASE && base <= SFSHM_BASE_DOUBLE &&
+      special[op][base - FIRST_BASE][block].pack != NULL)
+    return &special[op][base - FIRST_BASE][block];
+  return sfshm_kernels_generic(op);
 }

@@ -81,9 +81,20 @@ void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, 
     _Pragma("GCC unroll 4") for (size_t i = 0; i < n; i++)                                                             \
         sfshm_##op##_##suffix(to + i * sizeof(type), from + i * sizeof(type), sizeof(type));                           \
   }
-#define CLONED_DENSE(op, suffix, type, expression) SFSHM_CLONES DENSE(op, suffix, type, expression)
 
-SFSHM_SCALAR_TABLE(CLONED_DENSE)
+/* Sums, maxima and minima are common enough for clones. */
+#define DENSE_sum SFSHM_CLONES
+#define DENSE_max SFSHM_CLONES
+#define DENSE_min SFSHM_CLONES
+#define DENSE_prod
+#define DENSE_land
+#define DENSE_lor
+#define DENSE_lxor
+#define DENSE_band
+#define DENSE_bor
+#define DENSE_bxor
+#define SCALAR_DENSE(op, suffix, type, expression) DENSE_##op DENSE(op, suffix, type, expression)
+SFSHM_SCALAR_TABLE(SCALAR_DENSE)
 
 /* Complex sums are sums of twice as many real components. */
 void sfshm_dense_sum_c32(char *restrict to, const char *restrict from, size_t size_bytes)
@@ -107,3 +118,28 @@ DENSE(prod, c64, sfshm_c64_t, )
 
 /* Pairs are selected by comparisons: nothing to vectorise. */
 SFSHM_PAIR_OPS_TABLE(DENSE)
+
+#define CELL(op, OP, BASE, suffix) [SFSHM_OP_##OP][SFSHM_BASE_##BASE] = sfshm_dense_##op##_##suffix
+
+/* ordered: the suffix that max and min go by; all other ops take signed integers as unsigned. */
+#define INTEGER_CELLS(BASE, ordered, suffix)                                                                           \
+  CELL(sum, SUM, BASE, suffix), CELL(prod, PROD, BASE, suffix), CELL(max, MAX, BASE, ordered),                         \
+      CELL(min, MIN, BASE, ordered), CELL(land, LAND, BASE, suffix), CELL(lor, LOR, BASE, suffix),                     \
+      CELL(lxor, LXOR, BASE, suffix), CELL(band, BAND, BASE, suffix), CELL(bor, BOR, BASE, suffix),                    \
+      CELL(bxor, BXOR, BASE, suffix)
+#define COMPLEX_CELLS(BASE, suffix) CELL(sum, SUM, BASE, suffix), CELL(prod, PROD, BASE, suffix)
+#define REAL_CELLS(BASE, suffix) COMPLEX_CELLS(BASE, suffix), CELL(max, MAX, BASE, suffix), CELL(min, MIN, BASE, suffix)
+#define PAIR_CELLS(BASE, value_type, index_type, text)                                                                 \
+  CELL(maxloc, MAXLOC, BASE, BASE), CELL(minloc, MINLOC, BASE, BASE),
+
+static const sfshm_dense_t table[SFSHM_OP_COUNT][SFSHM_BASE_COUNT] = {
+    INTEGER_CELLS(INT8, i8, u8),     INTEGER_CELLS(UINT8, u8, u8),      INTEGER_CELLS(INT16, i16, u16),
+    INTEGER_CELLS(UINT16, u16, u16), INTEGER_CELLS(INT32, i32, u32),    INTEGER_CELLS(UINT32, u32, u32),
+    INTEGER_CELLS(INT64, i64, u64),  INTEGER_CELLS(UINT64, u64, u64),   REAL_CELLS(FLOAT, f32),
+    REAL_CELLS(DOUBLE, f64),         COMPLEX_CELLS(FLOAT_COMPLEX, c32), COMPLEX_CELLS(DOUBLE_COMPLEX, c64),
+    SFSHM_PAIR_TABLE(PAIR_CELLS)};
+
+sfshm_dense_t sfshm_dense_find(sfshm_op_t op, sfshm_base_t base)
+{
+  return table[op][base];
+}

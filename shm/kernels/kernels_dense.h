@@ -10,6 +10,14 @@
 SFSHM_ELEMENT_TABLE(SFSHM_DENSE_DECLARATION)
 #undef SFSHM_DENSE_DECLARATION
 
+/* Blocks from this size on are worth a call of a vectorised loop. */
+#define SFSHM_DENSE_BLOCK_BYTES 64
+
+typedef void (*sfshm_dense_t)(char *restrict to, const char *restrict from, size_t size_bytes);
+
+/* The op is not replace and applies to the base. */
+sfshm_dense_t sfshm_dense_find(sfshm_op_t op, sfshm_base_t base);
+
 /* Copies at the same speed for any alignment. memcpy of common C libraries uses string instructions for large sizes,
  * which on some processors are up to ten times slower if the ranges start at different offsets within a page, as memory
  * from malloc and page-aligned memory do. */

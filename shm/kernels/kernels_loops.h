@@ -9,14 +9,10 @@
 #include <stdbool.h>
 
 #include "shm/edges/pattern.h"
-#include "shm/kernels/kernels_elements.h"
-#include "shm/kernels/unit.h"
+#include "shm/kernels/kernels_dense.h"
 
 /* Combines the unit at from into the unit at to. size_bytes is the unit's size. */
 typedef void (*sfshm_visit_t)(char *to, const char *from, size_t size_bytes);
-
-/* The same for a dense range of size_bytes bytes in all. */
-typedef void (*sfshm_dense_t)(char *restrict to, const char *restrict from, size_t size_bytes);
 
 /* A part of a pattern, from vertex first; bias is subtracted from every vertex. */
 typedef struct sfshm_part {
@@ -85,28 +81,29 @@ SFSHM_INLINE void sfshm_loop(sfshm_visit_t visit, size_t size_bytes, sfshm_patte
           from + sfshm_place_offset(from_kind, from_place, i, size_bytes), size_bytes);
 }
 
-/* A loop for each kind of destination. */
-SFSHM_INLINE void sfshm_loops_to(sfshm_visit_t visit, size_t size_bytes, sfshm_pattern_kind_t from_kind,
-                                 sfshm_part_t from_part, const char *from, sfshm_part_t to_part, char *to, int64_t n)
+/* Lists of 64-bit indices are of huge arrays, where memory is what takes time: one loop tests the kinds for every unit.
+ */
+SFSHM_INLINE void sfshm_loop_any(sfshm_visit_t visit, size_t size_bytes, sfshm_part_t from_part, const char *from,
+                                 sfshm_part_t to_part, char *to, int64_t n)
 {
-  if (to_part.pattern->kind == SFSHM_PATTERN_INDEX32)
-    sfshm_loop(visit, size_bytes, from_kind, from_part, from, SFSHM_PATTERN_INDEX32, to_part, to, n);
-  else if (to_part.pattern->kind == SFSHM_PATTERN_INDEX64)
-    sfshm_loop(visit, size_bytes, from_kind, from_part, from, SFSHM_PATTERN_INDEX64, to_part, to, n);
-  else
-    sfshm_loop(visit, size_bytes, from_kind, from_part, from, SFSHM_PATTERN_STRIDED, to_part, to, n);
+  sfshm_loop(visit, size_bytes, from_part.pattern->kind, from_part, from, to_part.pattern->kind, to_part, to, n);
 }
 
-/* A loop for each pair of kinds. */
 SFSHM_INLINE void sfshm_loops(sfshm_visit_t visit, size_t size_bytes, sfshm_part_t from_part, const char *from,
                               sfshm_part_t to_part, char *to, int64_t n)
 {
-  if (from_part.pattern->kind == SFSHM_PATTERN_INDEX32)
-    sfshm_loops_to(visit, size_bytes, SFSHM_PATTERN_INDEX32, from_part, from, to_part, to, n);
-  else if (from_part.pattern->kind == SFSHM_PATTERN_INDEX64)
-    sfshm_loops_to(visit, size_bytes, SFSHM_PATTERN_INDEX64, from_part, from, to_part, to, n);
+  bool from_list = from_part.pattern->kind == SFSHM_PATTERN_INDEX32;
+  bool to_list = to_part.pattern->kind == SFSHM_PATTERN_INDEX32;
+  if (from_part.pattern->kind == SFSHM_PATTERN_INDEX64 || to_part.pattern->kind == SFSHM_PATTERN_INDEX64)
+    sfshm_loop_any(visit, size_bytes, from_part, from, to_part, to, n);
+  else if (from_list && to_list)
+    sfshm_loop(visit, size_bytes, SFSHM_PATTERN_INDEX32, from_part, from, SFSHM_PATTERN_INDEX32, to_part, to, n);
+  else if (from_list)
+    sfshm_loop(visit, size_bytes, SFSHM_PATTERN_INDEX32, from_part, from, SFSHM_PATTERN_STRIDED, to_part, to, n);
+  else if (to_list)
+    sfshm_loop(visit, size_bytes, SFSHM_PATTERN_STRIDED, from_part, from, SFSHM_PATTERN_INDEX32, to_part, to, n);
   else
-    sfshm_loops_to(visit, size_bytes, SFSHM_PATTERN_STRIDED, from_part, from, to_part, to, n);
+    sfshm_loop(visit, size_bytes, SFSHM_PATTERN_STRIDED, from_part, from, SFSHM_PATTERN_STRIDED, to_part, to, n);
 }
 
 /* Processes the range densely if both parts are contiguous. n == 0 counts as processed: the arrays may be NULL. */
@@ -121,6 +118,19 @@ SFSHM_INLINE bool sfshm_dense_done(sfshm_dense_t dense, size_t size_bytes, sfshm
   int64_t to_start = to_part.pattern->start + to_part.first - to_part.bias;
   dense(to + to_start * (int64_t)size_bytes, from + from_start * (int64_t)size_bytes, (size_t)n * size_bytes);
   return true;
+}
+
+/* Worth unrolling for small units only. */
+SFSHM_INLINE void sfshm_line(sfshm_visit_t visit, size_t size_bytes, int64_t step, const char *from, int64_t to_step,
+                             char *to, int64_t n)
+{
+  int64_t i = 0;
+  if (__builtin_constant_p(size_bytes))
+#pragma GCC unroll 4
+    for (; i < n; i++)
+      visit(to + i * to_step, from + i * step, size_bytes);
+  for (; i < n; i++)
+    visit(to + i * to_step, from + i * step, size_bytes);
 }
 
 /* Processes the range line by line, if at least one part is a box and the other one is not a plain list. Returns
@@ -143,9 +153,7 @@ SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, siz
       dense(to_line, line, (size_t)some * size_bytes);
     else {
       int64_t step = source.stride * (int64_t)size_bytes, to_step = target.stride * (int64_t)size_bytes;
-#pragma GCC unroll 4
-      for (int64_t i = 0; i < some; i++)
-        visit(to_line + i * to_step, line + i * step, size_bytes);
+      sfshm_line(visit, size_bytes, step, line, to_step, to_line, some);
     }
     sfshm_walk_on(&source, from_pattern, some);
     sfshm_walk_on(&target, to_pattern, some);
@@ -153,57 +161,81 @@ SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, siz
   return true;
 }
 
-/* Small units of constant size: a separate loop for each pair of kinds. */
-SFSHM_INLINE void sfshm_visit_small(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+/* Ranges that are not dense. Small units of constant size: a separate loop for each pair of common kinds. */
+SFSHM_INLINE void sfshm_units_small(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) &&
-      !sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
+  if (!sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
     sfshm_loops(visit, size_bytes, from_part, from, to_part, to, n);
 }
 
-/* Units of any size: they are so large that one loop suffices, which tests the kinds for every unit. */
-SFSHM_INLINE void sfshm_visit_large(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+/* Units of any size: they are so large that one loop suffices. */
+SFSHM_INLINE void sfshm_units_large(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                                     const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) &&
-      !sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
-    sfshm_loop(visit, size_bytes, from_part.pattern->kind, from_part, from, to_part.pattern->kind, to_part, to, n);
+  if (!sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
+    sfshm_loop_any(visit, size_bytes, from_part, from, to_part, to, n);
 }
 
-/* The kernels of kernels.h, named sfshm_pack_NAME (visible), unpack_NAME, scatter_NAME and fetch_NAME (static).
- * flavour: small or large. What fetch visits at "from" it writes, too. */
-#define SFSHM_DEFINE_PACK(name, flavour, visit, dense, size_bytes)                                                     \
+/* For what is rare. */
+SFSHM_INLINE void sfshm_units_plain(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+                                    const void *from, sfshm_part_t to_part, void *to, int64_t n)
+{
+  (void)dense;
+  sfshm_loop_any(visit, size_bytes, from_part, from, to_part, to, n);
+}
+
+/* units_NAME: what the kernels of NAME do with ranges that are not dense. size_bytes is a constant, or the parameter.
+ */
+#define SFSHM_DEFINE_UNITS(name, flavour, visit, dense, size)                                                          \
+  static                                                                                                               \
+      __attribute__((noinline)) void units_##name(size_t size_bytes, const sfshm_part_t *from_part, const char *from,  \
+                                                  const sfshm_part_t *to_part, char *to, int64_t n)                    \
+  {                                                                                                                    \
+    (void)size_bytes;                                                                                                  \
+    sfshm_units_##flavour(visit, dense, size, *from_part, from, *to_part, to, n);                                      \
+  }
+
+typedef void (*sfshm_units_t)(size_t size_bytes, const sfshm_part_t *from_part, const char *from,
+                              const sfshm_part_t *to_part, char *to, int64_t n);
+
+SFSHM_INLINE void sfshm_visit(sfshm_units_t units, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+                              const void *from, sfshm_part_t to_part, void *to, int64_t n)
+{
+  if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n))
+    units(size_bytes, &from_part, from, &to_part, to, n);
+}
+
+/* The kernels of kernels.h, named sfshm_pack_NAME (visible), unpack_NAME, scatter_NAME and fetch_NAME (static). What
+ * fetch visits at "from" it writes, too. */
+#define SFSHM_DEFINE_PACK(name, units, dense, size_bytes)                                                              \
   void sfshm_pack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,                  \
                          const void *array, void *packed)                                                              \
   {                                                                                                                    \
     (void)unit;                                                                                                        \
-    sfshm_visit_##flavour(visit, dense, size_bytes, (sfshm_part_t){pattern, first, 0}, array, sfshm_packed_part,       \
-                          packed, n);                                                                                  \
+    sfshm_visit(units, dense, size_bytes, (sfshm_part_t){pattern, first, 0}, array, sfshm_packed_part, packed, n);     \
   }
-#define SFSHM_DEFINE_UNPACK(name, flavour, visit, dense, size_bytes)                                                   \
+#define SFSHM_DEFINE_UNPACK(name, units, dense, size_bytes)                                                            \
   static void unpack_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n,               \
                             const void *packed, void *array)                                                           \
   {                                                                                                                    \
     (void)unit;                                                                                                        \
-    sfshm_visit_##flavour(visit, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0},      \
-                          array, n);                                                                                   \
+    sfshm_visit(units, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0}, array, n);     \
   }
-#define SFSHM_DEFINE_SCATTER(name, flavour, visit, dense, size_bytes)                                                  \
+#define SFSHM_DEFINE_SCATTER(name, units, dense, size_bytes)                                                           \
   static void scatter_##name(sfshm_unit_t unit, const sfshm_pattern_t *from_pattern, int64_t from_bias,                \
                              const void *from, const sfshm_pattern_t *to_pattern, void *to, int64_t first, int64_t n)  \
   {                                                                                                                    \
     (void)unit;                                                                                                        \
-    sfshm_visit_##flavour(visit, dense, size_bytes, (sfshm_part_t){from_pattern, first, from_bias}, from,              \
-                          (sfshm_part_t){to_pattern, first, 0}, to, n);                                                \
+    sfshm_visit(units, dense, size_bytes, (sfshm_part_t){from_pattern, first, from_bias}, from,                        \
+                (sfshm_part_t){to_pattern, first, 0}, to, n);                                                          \
   }
-#define SFSHM_DEFINE_FETCH(name, flavour, visit, dense, size_bytes)                                                    \
+#define SFSHM_DEFINE_FETCH(name, units, dense, size_bytes)                                                             \
   static void fetch_##name(sfshm_unit_t unit, const sfshm_pattern_t *pattern, int64_t first, int64_t n, void *packed,  \
                            void *array)                                                                                \
   {                                                                                                                    \
     (void)unit;                                                                                                        \
-    sfshm_visit_##flavour(visit, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0},      \
-                          array, n);                                                                                   \
+    sfshm_visit(units, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0}, array, n);     \
   }
 
 #endif

@@ -125,12 +125,11 @@ SFSHM_INLINE units_t range_of(sfshm_part_t part, const void *base, size_t size_b
   return (units_t){false, (char *)(uintptr_t)base + start * (int64_t)size_bytes, NULL};
 }
 
-/* As sfshm_visit_small. */
-SFSHM_INLINE void visit_moved(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
-                              const void *from, sfshm_part_t to_part, void *to, int64_t n)
+/* As sfshm_units_small. */
+SFSHM_INLINE void sfshm_units_moved(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
+                                    const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
-  if (sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n) ||
-      sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
+  if (sfshm_lines_done(visit, dense, size_bytes, from_part, from, to_part, to, n))
     return;
   if (!has_units(from_part) || !has_units(to_part))
     sfshm_loops(visit, size_bytes, from_part, from, to_part, to, n);
@@ -141,30 +140,30 @@ SFSHM_INLINE void visit_moved(sfshm_visit_t visit, sfshm_dense_t dense, size_t s
   else
     move_runs(list_of(from_part, from), list_of(to_part, to), n, size_bytes);
 }
-#define sfshm_visit_small_moved visit_moved
-#define sfshm_visit_large_moved sfshm_visit_large
-
 SFSHM_INLINE void swap_dense(char *restrict to, const char *restrict from, size_t size_bytes)
 {
   swap_unit(to, from, size_bytes);
 }
 
-#define DEFINE_MOVE(name, flavour, size_bytes)                                                                         \
-  SFSHM_DEFINE_PACK(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                    \
-  SFSHM_DEFINE_UNPACK(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                  \
-  SFSHM_DEFINE_SCATTER(name, flavour##_moved, copy_unit, sfshm_dense_copy, size_bytes)                                 \
-  SFSHM_DEFINE_FETCH(name, flavour, swap_unit, swap_dense, size_bytes)                                                 \
+#define DEFINE_MOVE(name, flavour, size_bytes, unit_bytes)                                                             \
+  SFSHM_DEFINE_UNITS(move_##name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                    \
+  SFSHM_DEFINE_UNITS(swap_##name, plain, swap_unit, swap_dense, size_bytes)                                            \
+  SFSHM_DEFINE_PACK(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                             \
+  SFSHM_DEFINE_UNPACK(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                           \
+  SFSHM_DEFINE_SCATTER(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                          \
+  SFSHM_DEFINE_FETCH(name, units_swap_##name, swap_dense, unit_bytes)                                                  \
   static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name, fetch_##name};
+#define DEFINE_MOVE_SMALL(size_bytes) DEFINE_MOVE(size_bytes, moved, size_bytes, size_bytes)
 
-DEFINE_MOVE(1, small, 1)
-DEFINE_MOVE(2, small, 2)
-DEFINE_MOVE(4, small, 4)
-DEFINE_MOVE(8, small, 8)
-DEFINE_MOVE(12, small, 12)
-DEFINE_MOVE(16, small, 16)
-DEFINE_MOVE(24, small, 24)
-DEFINE_MOVE(32, small, 32)
-DEFINE_MOVE(any, large, sfshm_unit_size(unit))
+DEFINE_MOVE_SMALL(1)
+DEFINE_MOVE_SMALL(2)
+DEFINE_MOVE_SMALL(4)
+DEFINE_MOVE_SMALL(8)
+DEFINE_MOVE_SMALL(12)
+DEFINE_MOVE_SMALL(16)
+DEFINE_MOVE_SMALL(24)
+DEFINE_MOVE_SMALL(32)
+DEFINE_MOVE(any, large, size_bytes, sfshm_unit_size(unit))
 
 const sfshm_kernels_t *sfshm_kernels_move(size_t size_bytes)
 {
