@@ -46,11 +46,8 @@ static bool find_both(char driver[PATH_MAX], char plugin[PATH_MAX])
   return access(driver, R_OK) == 0 && access(plugin, R_OK) == 0;
 }
 
-int sftest_device_run(Suite *suite)
+int sftest_device_skip(void)
 {
-  if (sftest_device_is_there())
-    return sftest_run(suite);
-  srunner_free(srunner_create(suite));
   printf("skipped: the CUDA plugin was not built\n");
   return 77;
 }

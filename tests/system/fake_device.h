@@ -18,8 +18,10 @@ bool sftest_device_can_fail(void);
 /* Loads it into this process at the first call. False where the CUDA plugin was not built. */
 bool sftest_device_is_there(void);
 
-/* sftest_run, or the exit status of what is skipped, said aloud, where it was not built. */
-int sftest_device_run(Suite *suite);
+/* sftest_main, or the exit status of what is skipped, said aloud, where it was not built. */
+#define sftest_device_main(name, setup, teardown)                                                                      \
+  (sftest_device_is_there() ? sftest_main(name, setup, teardown) : sftest_device_skip())
+int sftest_device_skip(void);
 
 /* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
 bool sftest_device_for_programs(void);

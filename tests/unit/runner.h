@@ -24,14 +24,15 @@ static inline int sftest_run(Suite *suite)
  *     ...
  *   }
  *
- * The other one runs for each _i from 0 to n - 1, which a failure names. */
+ * The others run for each _i from 0, or from, to n - 1, which a failure names; n is computed before main. */
 #define SFTEST(name) SFTEST_FOR(name, 1)
-#define SFTEST_FOR(name, n)                                                                                            \
+#define SFTEST_FOR(name, n) SFTEST_BETWEEN(name, 0, n)
+#define SFTEST_BETWEEN(name, from, n)                                                                                  \
   static void name##_fn(int _i);                                                                                       \
   __attribute__((constructor)) static void name##_enter(void)                                                          \
   {                                                                                                                    \
     static const TTest test = {#name, name##_fn, __FILE__, __LINE__};                                                  \
-    sftest_enter(&test, n);                                                                                            \
+    sftest_enter(&test, from, n);                                                                                      \
   }                                                                                                                    \
   static void name##_fn(int _i __attribute__((unused)))
 
@@ -39,6 +40,7 @@ static inline int sftest_run(Suite *suite)
 
 typedef struct sftest_entry {
   const TTest *test;
+  int from;
   int n;
 } sftest_entry_t;
 
@@ -46,14 +48,14 @@ typedef struct sftest_entry {
 static sftest_entry_t sftest_entries[SFTEST_MOST];
 static int sftest_nentries;
 
-static inline void sftest_enter(const TTest *test, int n)
+static inline void sftest_enter(const TTest *test, int from, int n)
 {
   int at = sftest_nentries++;
   if (sftest_nentries > SFTEST_MOST)
     abort();
   for (; at > 0 && sftest_entries[at - 1].test->line > test->line; at--)
     sftest_entries[at] = sftest_entries[at - 1];
-  sftest_entries[at] = (sftest_entry_t){test, n};
+  sftest_entries[at] = (sftest_entry_t){test, from, n};
 }
 
 static Suite *sftest_suite;
@@ -63,7 +65,7 @@ static inline TCase *sftest_case(const char *name)
 {
   TCase *tests = tcase_create(name);
   for (int i = 0; i < sftest_nentries; i++)
-    tcase_add_loop_test(tests, sftest_entries[i].test, 0, sftest_entries[i].n);
+    tcase_add_loop_test(tests, sftest_entries[i].test, sftest_entries[i].from, sftest_entries[i].n);
   sftest_suite = suite_create(name);
   suite_add_tcase(sftest_suite, tests);
   return tests;

@@ -175,13 +175,12 @@ static int share_nothing(sftest_rank_t *self)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(test_allocated)
+SFTEST(test_allocated)
 {
   run_allocating(2, use_allocated, NULL, NULL);
 }
-END_TEST
 
-START_TEST(test_quota)
+SFTEST(test_quota)
 {
   sftest_node_t node;
   sftest_device_for_programs();
@@ -189,7 +188,6 @@ START_TEST(test_quota)
   sftest_run_job(&node, 1, meet_quota, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 static void run_blocks(const char *told, size_t block)
 {
@@ -199,19 +197,17 @@ static void run_blocks(const char *told, size_t block)
   sftest_run_alone(1, take_blocks, &block);
 }
 
-START_TEST(test_blocks)
+SFTEST(test_blocks)
 {
   run_blocks(NULL, 2 << 20);
 }
-END_TEST
 
-START_TEST(test_large_blocks)
+SFTEST_FOR(test_large_blocks, sftest_device_can_fail() ? 1 : 0)
 {
   run_blocks("8388608", 8 << 20);
 }
-END_TEST
 
-START_TEST(test_owner_dies)
+SFTEST(test_owner_dies)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -223,48 +219,29 @@ START_TEST(test_owner_dies)
   sftest_run_job(&node, 2, use_allocated, NULL); /* it goes on as if nothing had been */
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(test_no_room)
+SFTEST_FOR(test_no_room, sftest_device_can_fail() ? 1 : 0)
 {
   run_allocating(1, find_no_room, NULL, "cuMemCreate:1");
 }
-END_TEST
 
-START_TEST(test_no_devices)
+SFTEST_FOR(test_no_devices, sftest_device_can_fail() ? 1 : 0)
 {
   run_allocating(1, find_no_devices, NULL, "cuInit:1");
 }
-END_TEST
 
-START_TEST(test_daemon_without)
+SFTEST_FOR(test_daemon_without, sftest_device_can_fail() ? 1 : 0)
 {
   run_allocating(2, use_allocated, "cuInit:1", NULL);
 }
-END_TEST
 
-START_TEST(test_not_shared)
+SFTEST_FOR(test_not_shared, sftest_device_can_fail() ? 2 : 0)
 {
   run_allocating(2, share_nothing, NULL,
                  _i == 0 ? "cuMemExportToShareableHandle:1" : "cuMemImportFromShareableHandle:1");
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("allocated memory of devices");
-  TCase *tests = tcase_create("device");
-  tcase_add_test(tests, test_allocated);
-  tcase_add_test(tests, test_owner_dies);
-  tcase_add_test(tests, test_quota);
-  tcase_add_test(tests, test_blocks);
-  if (sftest_device_can_fail()) {
-    tcase_add_test(tests, test_large_blocks);
-    tcase_add_test(tests, test_no_room);
-    tcase_add_test(tests, test_no_devices);
-    tcase_add_test(tests, test_daemon_without);
-    tcase_add_loop_test(tests, test_not_shared, 0, 2);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("allocated memory of devices", NULL, NULL);
 }

@@ -253,7 +253,7 @@ static int outlive_holder(sftest_rank_t *self)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(test_cycles)
+SFTEST(test_cycles)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -263,33 +263,28 @@ START_TEST(test_cycles)
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(test_refused)
+SFTEST_FOR(test_refused, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_run_alone(2, be_refused, NULL);
 }
-END_TEST
 
-START_TEST(test_ways)
+SFTEST_FOR(test_ways, sizeof ways / sizeof ways[0])
 {
   sftest_run_alone(2, go_one_way, (void *)(uintptr_t)&ways[_i]);
 }
-END_TEST
 
-START_TEST(test_both_ways)
+SFTEST(test_both_ways)
 {
   sftest_run_alone(2, go_both_ways, NULL);
 }
-END_TEST
 
-START_TEST(test_freed_too_early)
+SFTEST_FOR(test_freed_too_early, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_run_alone(2, free_too_early, NULL);
 }
-END_TEST
 
-START_TEST(test_holder_dies)
+SFTEST(test_holder_dies)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -299,20 +294,8 @@ START_TEST(test_holder_dies)
   sftest_job_expect_all_but(&job, 0);
   sftest_node_stop(&node);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("memory of devices that others open");
-  TCase *tests = tcase_create("device");
-  tcase_add_test(tests, test_cycles);
-  tcase_add_loop_test(tests, test_ways, 0, sizeof ways / sizeof ways[0]);
-  tcase_add_test(tests, test_both_ways);
-  tcase_add_test(tests, test_holder_dies);
-  if (sftest_device_can_fail()) {
-    tcase_add_test(tests, test_refused);
-    tcase_add_test(tests, test_freed_too_early);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("memory of devices that others open", NULL, NULL);
 }

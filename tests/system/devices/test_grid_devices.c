@@ -20,7 +20,7 @@ static int check_grids(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_grids)
+SFTEST(test_grids)
 {
   uint64_t first = sftest_seed(), random = first;
   for (uint64_t job = 0; job < JOBS; job++) {
@@ -31,7 +31,6 @@ START_TEST(test_grids)
     sftest_cluster_run(&sftest_case_cluster, places, size, check_grids, &seed);
   }
 }
-END_TEST
 
 static int name_bad_devices(sftest_rank_t *self)
 {
@@ -48,12 +47,11 @@ static int name_bad_devices(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_bad_devices)
+SFTEST(test_bad_devices)
 {
   const int32_t places[] = {0, 1};
   sftest_cluster_run(&sftest_case_cluster, places, 2, name_bad_devices, NULL);
 }
-END_TEST
 
 /* ---- Errors of exchanges ----------------------------------------------------------------------------------------- */
 
@@ -129,23 +127,16 @@ static int destroy_in_flight(sftest_rank_t *self)
 
 static int (*const misuses[])(sftest_rank_t *) = {begin_in_part, destroy_in_flight};
 
-START_TEST(test_misuse)
+SFTEST_FOR(test_misuse, 2)
 {
   const int32_t places[] = {0, 1};
   sftest_cluster_run(&sftest_case_cluster, places, 2, misuses[_i], NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("grids on devices");
-  TCase *tests = tcase_create("grids");
   if (!sftest_device_for_programs())
-    return sftest_device_run(suite);
-  sftest_cluster_for_case(tests, 2);
-  tcase_add_test(tests, test_grids);
-  tcase_add_test(tests, test_bad_devices);
-  tcase_add_loop_test(tests, test_misuse, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+    return sftest_device_skip();
+  sftest_cluster_for_case(sftest_case("grids on devices"), 2);
+  return sftest_device_is_there() ? sftest_run_case() : sftest_device_skip();
 }

@@ -218,7 +218,7 @@ static int be_random(sftest_rank_t *self)
 }
 
 /* Without a driver in the daemon, and with one: there are slots on devices then. */
-START_TEST(test_random)
+SFTEST_FOR(test_random, 2)
 {
   sftest_node_t node;
   uint64_t random = sftest_seed();
@@ -232,26 +232,23 @@ START_TEST(test_random)
   }
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* Over nodes between which bytes travel in random pieces. */
-START_TEST(test_random_nodes)
+SFTEST_FOR(test_random_nodes, 2)
 {
   sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
 }
-END_TEST
 
 /* The same with large messages. */
-START_TEST(test_random_large)
+SFTEST_FOR(test_random_large, 2)
 {
   thickness = THICK;
   sftest_avoid_nans();
   sftest_loop_jobs(2 + _i, JOBS_OVER_NODES, be_random, &seed);
 }
-END_TEST
 
 /* The same over MPI. */
-START_TEST(test_random_mpi)
+SFTEST_FOR(test_random_mpi, 2)
 {
   sftest_mpi_cluster_t cluster;
   int32_t places[SFTEST_GROUP_MAX];
@@ -275,17 +272,9 @@ START_TEST(test_random_mpi)
   }
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams");
-  TCase *tests = tcase_create("streams");
   thickness = 1;
-  tcase_add_loop_test(tests, test_random, 0, 2);
-  tcase_add_loop_test(tests, test_random_nodes, 0, 2);
-  tcase_add_loop_test(tests, test_random_large, 0, 2);
-  tcase_add_loop_test(tests, test_random_mpi, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("streams", NULL, NULL);
 }

@@ -50,7 +50,7 @@ static int run_ahead(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_ahead)
+SFTEST_FOR(test_ahead, 2)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -66,7 +66,6 @@ START_TEST(test_ahead)
   sftest_node_stop(&node);
   sftest_shared_free(ahead, sizeof *ahead);
 }
-END_TEST
 
 /* Graphs on streams of their own, which the ranks call in opposite order, once each, or in the same order: the first
  * takes a queue of the device for each stream, the second any number of them. */
@@ -124,19 +123,13 @@ static int cross(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_crossing)
+SFTEST_FOR(test_crossing, 2)
 {
   static const crossing_t crossings[] = {{"32", true}, {"1", false}};
   sftest_run_alone(2, cross, (void *)(uintptr_t)&crossings[_i]);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams that are full");
-  TCase *tests = tcase_create("depth");
-  tcase_add_loop_test(tests, test_ahead, 0, 2);
-  tcase_add_loop_test(tests, test_crossing, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("streams that are full", NULL, NULL);
 }

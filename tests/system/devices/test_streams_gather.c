@@ -160,11 +160,10 @@ static int be_random(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_random)
+SFTEST_FOR(test_random, 2)
 {
   sftest_loop_jobs(1 + _i, JOBS, be_random, &seed);
 }
-END_TEST
 
 /* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
 
@@ -193,18 +192,12 @@ static int differ(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_differing)
+SFTEST(test_differing)
 {
   sftest_loop_run_alone(2, (const int32_t[]){0, 1, 1}, 3, differ, NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("gather, scatter and fetch_op on streams");
-  TCase *tests = tcase_create("streams");
-  tcase_add_loop_test(tests, test_random, 0, 2);
-  tcase_add_test(tests, test_differing);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("gather, scatter and fetch_op on streams", NULL, NULL);
 }

@@ -40,7 +40,7 @@ static int make_and_free(sftest_rank_t *self)
 }
 
 /* Also with slots on devices. */
-START_TEST(test_many)
+SFTEST_FOR(test_many, 2)
 {
   _Atomic int *counted = sftest_shared(sizeof *counted);
   if (_i == 1)
@@ -48,7 +48,6 @@ START_TEST(test_many)
   sftest_run_alone(2, make_and_free, counted);
   sftest_shared_free(counted, sizeof *counted);
 }
-END_TEST
 
 /* Rank 1 goes on with a graph that rank 0 has destroyed: the areas of the next one are others. */
 static int go_on_alone(sftest_rank_t *self)
@@ -87,7 +86,7 @@ static int go_on_alone(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_gone_graph)
+SFTEST_FOR(test_gone_graph, 2)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -101,7 +100,6 @@ START_TEST(test_gone_graph)
   sftest_node_stop(&node);
   sftest_shared_free(step, sizeof *step);
 }
-END_TEST
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
@@ -186,11 +184,10 @@ static void run_fate(fate_t fate, bool memops, bool on_device)
   sftest_shared_free(plot, sizeof *plot);
 }
 
-START_TEST(test_fates)
+SFTEST_FOR(test_fates, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS)
 {
   run_fate((fate_t)(_i / 4), _i % 2 == 0, _i / 2 % 2 == 0);
 }
-END_TEST
 
 /* ---- Memory that is open ----------------------------------------------------------------------------------------- */
 
@@ -278,15 +275,14 @@ static int go_on_meanwhile(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_going_on)
+SFTEST(test_going_on)
 {
   holding_t *holding = sftest_shared(sizeof *holding);
   sftest_run_alone(2, go_on_meanwhile, holding);
   sftest_shared_free(holding, sizeof *holding);
 }
-END_TEST
 
-START_TEST(test_open)
+SFTEST_FOR(test_open, 2)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -299,17 +295,8 @@ START_TEST(test_open)
   sftest_node_stop(&node);
   sftest_shared_free(holding, sizeof *holding);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams of what is gone");
-  TCase *tests = tcase_create("streams");
-  tcase_add_loop_test(tests, test_many, 0, 2);
-  tcase_add_loop_test(tests, test_gone_graph, 0, 2);
-  tcase_add_loop_test(tests, test_open, 0, 2);
-  tcase_add_test(tests, test_going_on);
-  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("streams of what is gone", NULL, NULL);
 }

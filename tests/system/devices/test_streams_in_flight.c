@@ -68,7 +68,7 @@ static int play(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_all_in_flight)
+SFTEST(test_all_in_flight)
 {
   sftest_loop_cluster_t cluster;
   sftest_job_t job;
@@ -78,13 +78,8 @@ START_TEST(test_all_in_flight)
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams_in_flight");
-  TCase *tests = tcase_create("streams_in_flight");
-  tcase_add_test(tests, test_all_in_flight);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("streams_in_flight", NULL, NULL);
 }

@@ -114,26 +114,17 @@ static int count(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_few)
+SFTEST_FOR(test_few, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_run_alone(FEW, count, NULL);
 }
-END_TEST
 
-START_TEST(test_many)
+SFTEST_FOR(test_many, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_run_alone(MANY, count, NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("kernels of operations on streams");
-  TCase *tests = tcase_create("launches");
-  if (sftest_device_can_fail()) {
-    tcase_add_test(tests, test_few);
-    tcase_add_test(tests, test_many);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("kernels of operations on streams", NULL, NULL);
 }

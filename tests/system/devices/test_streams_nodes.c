@@ -158,11 +158,10 @@ static void run_fate(fate_t fate, bool memops)
   sftest_shared_free(plot, sizeof *plot);
 }
 
-START_TEST(test_fates)
+SFTEST_FOR(test_fates, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS)
 {
   run_fate((fate_t)(_i / 2), _i % 2 == 0);
 }
-END_TEST
 
 /* ---- At any moment ----------------------------------------------------------------------------------------------- */
 
@@ -201,7 +200,7 @@ static int go_round(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_any_moment)
+SFTEST(test_any_moment)
 {
   uint64_t random = sftest_seed();
   for (int n = 0; n < KILLS; n++) {
@@ -226,13 +225,12 @@ START_TEST(test_any_moment)
     sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
   }
 }
-END_TEST
 
 /* ---- Messages that are held up ----------------------------------------------------------------------------------- */
 
 /* A kernel of rank 0 fails while messages have not left their slots on node 1: the streams there wait until these have,
  * and not for ever. */
-START_TEST(test_held)
+SFTEST_FOR(test_held, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_loop_cluster_t cluster;
   sftest_job_t job;
@@ -256,7 +254,6 @@ START_TEST(test_held)
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(plot, sizeof *plot);
 }
-END_TEST
 
 /* ---- Nobody sends ------------------------------------------------------------------------------------------------ */
 
@@ -290,7 +287,7 @@ static int wait_in_vain(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_nobody_sends)
+SFTEST(test_nobody_sends)
 {
   sftest_loop_cluster_t cluster;
   sftest_job_t job;
@@ -300,7 +297,6 @@ START_TEST(test_nobody_sends)
   sftest_job_expect_all(&job);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- What waits on the multi-graph ------------------------------------------------------------------------------- */
 
@@ -369,7 +365,7 @@ static int wait_on_kin(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_kin)
+SFTEST(test_kin)
 {
   sftest_loop_cluster_t cluster;
   vain_t *vain = sftest_shared(sizeof *vain);
@@ -384,18 +380,8 @@ START_TEST(test_kin)
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(vain, sizeof *vain);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams over nodes");
-  TCase *tests = tcase_create("streams");
-  tcase_add_loop_test(tests, test_fates, 0, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS);
-  tcase_add_test(tests, test_any_moment);
-  if (sftest_device_can_fail())
-    tcase_add_test(tests, test_held);
-  tcase_add_test(tests, test_nobody_sends);
-  tcase_add_test(tests, test_kin);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("streams over nodes", NULL, NULL);
 }

@@ -64,7 +64,7 @@ static int share(sftest_rank_t *self)
 }
 
 /* The job may have one block of the driver's for each rank. */
-START_TEST(test_shared_memory)
+SFTEST_FOR(test_shared_memory, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_node_t node;
   ck_assert(sftest_device_for_programs());
@@ -72,14 +72,8 @@ START_TEST(test_shared_memory)
   sftest_run_job(&node, RANKS, share, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("shared slots of streams");
-  TCase *tests = tcase_create("streams");
-  if (sftest_device_can_fail())
-    tcase_add_test(tests, test_shared_memory);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("shared slots of streams", NULL, NULL);
 }

@@ -132,7 +132,7 @@ static int run_ahead(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_ahead)
+SFTEST_FOR(test_ahead, 2)
 {
   sftest_loop_cluster_t cluster;
   sftest_job_t job;
@@ -145,13 +145,8 @@ START_TEST(test_ahead)
   sftest_loop_cluster_stop(&cluster);
   sftest_shared_free(plot, sizeof *plot);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("sizes of messages of streams");
-  TCase *tests = tcase_create("sizes");
-  tcase_add_loop_test(tests, test_ahead, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("sizes of messages of streams", NULL, NULL);
 }

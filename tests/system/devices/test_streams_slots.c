@@ -160,7 +160,7 @@ static int go_one_way(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_ways)
+SFTEST_FOR(test_ways, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL)
 {
   sftest_node_t node;
   ck_assert(sftest_device_for_programs());
@@ -168,7 +168,6 @@ START_TEST(test_ways)
   sftest_run_job(&node, 2, go_one_way, (void *)(uintptr_t)&ways[_i]);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* The daemon has no driver, and needs none. */
 static int go_without(sftest_rank_t *self)
@@ -182,11 +181,10 @@ static int go_without(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_without)
+SFTEST_FOR(test_without, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_run_alone(2, go_without, NULL);
 }
-END_TEST
 
 /* ---- Data of the host, and larger units -------------------------------------------------------------------------- */
 
@@ -209,13 +207,12 @@ static int mix(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_mixed)
+SFTEST_FOR(test_mixed, 2)
 {
   unsigned then_on_host = _i == 0 ? 0 : SENDS_FROM_HOST;
   ck_assert(sftest_device_for_programs());
   sftest_run_alone(2, mix, &then_on_host);
 }
-END_TEST
 
 /* From pinned slots to those on the device. */
 static int move_over(sftest_rank_t *self)
@@ -233,12 +230,11 @@ static int move_over(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_moved)
+SFTEST(test_moved)
 {
   ck_assert(sftest_device_for_programs());
   sftest_run_alone(2, move_over, NULL);
 }
-END_TEST
 
 /* ---- Cycles ------------------------------------------------------------------------------------------------------ */
 
@@ -273,7 +269,7 @@ static int cycle(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_cycles)
+SFTEST(test_cycles)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -284,7 +280,6 @@ START_TEST(test_cycles)
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Ranks that die ---------------------------------------------------------------------------------------------- */
 
@@ -324,7 +319,7 @@ static int meet_death(sftest_rank_t *self)
 }
 
 /* The daemon frees all that ranks had of it, whoever has died. */
-START_TEST(test_killed)
+SFTEST_FOR(test_killed, sftest_device_can_fail() ? 1 : 0)
 {
   sftest_node_t node;
   uint64_t random = sftest_seed();
@@ -344,7 +339,6 @@ START_TEST(test_killed)
   }
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* Neighbours in a chain of three; its ends share no edge. */
 typedef struct chain {
@@ -383,7 +377,7 @@ static int grow_in_a_chain(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_chain)
+SFTEST_FOR(test_chain, 4)
 {
   chain_t *chain = sftest_shared(sizeof *chain);
   chain->from_last = (_i & 1) != 0;
@@ -392,21 +386,8 @@ START_TEST(test_chain)
   sftest_run_alone(3, grow_in_a_chain, chain);
   sftest_shared_free(chain, sizeof *chain);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("slots of streams on devices");
-  TCase *tests = tcase_create("slots");
-  tcase_add_loop_test(tests, test_ways, 0, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL);
-  tcase_add_test(tests, test_moved);
-  tcase_add_loop_test(tests, test_mixed, 0, 2);
-  tcase_add_test(tests, test_cycles);
-  tcase_add_loop_test(tests, test_chain, 0, 4);
-  if (sftest_device_can_fail()) {
-    tcase_add_test(tests, test_without);
-    tcase_add_test(tests, test_killed);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("slots of streams on devices", NULL, NULL);
 }

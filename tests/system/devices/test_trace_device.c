@@ -80,7 +80,7 @@ static int use_streams(sftest_rank_t *self)
 }
 
 /* By pinned slots, and by those on the device. */
-START_TEST(streams)
+SFTEST_FOR(streams, 2)
 {
   if (_i == 0)
     setenv("SF_DEVICE_SHARE", "off", 1);
@@ -95,7 +95,6 @@ START_TEST(streams)
   expect_within("stream waits", "bcast");
   expect_within("kernel", "bcast");
 }
-END_TEST
 
 /* Host functions in the place of kernels, and edges within the rank. */
 static int use_both(sftest_rank_t *self)
@@ -113,7 +112,7 @@ static int use_both(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(within_a_rank)
+SFTEST(within_a_rank)
 {
   run_job(1, use_both, NULL);
   dump();
@@ -122,7 +121,6 @@ START_TEST(within_a_rank)
   ck_assert_int_eq(sftest_trace_count('X', "kernel to host"), CALLS);
   ck_assert_int_eq(sftest_trace_count('X', "host function"), CALLS);
 }
-END_TEST
 
 /* Rank 0 gives all before rank 1 gives anything, so that its stream waits. */
 static int queue_many(sftest_rank_t *self)
@@ -141,7 +139,7 @@ static int queue_many(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(more_than_are_watched)
+SFTEST(more_than_are_watched)
 {
   _Atomic bool *all_given = sftest_shared(sizeof *all_given);
   run_job(RANKS, queue_many, all_given);
@@ -150,7 +148,6 @@ START_TEST(more_than_are_watched)
   ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), (QUEUED + 1) * RANKS);
   ck_assert_int_lt(sftest_trace_count('X', "kernel"), 2 * (QUEUED + 1) * RANKS);
 }
-END_TEST
 
 /* ---- Ordinary operations ----------------------------------------------------------------------------------------- */
 
@@ -176,7 +173,7 @@ static int read_each_other(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(by_way_of_the_host)
+SFTEST(by_way_of_the_host)
 {
   run_job(RANKS, use_memory, NULL);
   dump();
@@ -184,9 +181,8 @@ START_TEST(by_way_of_the_host)
   ck_assert_int_eq(sftest_trace_count('X', "kernel from host"), CALLS * RANKS);
   expect_within("kernel", "bcast");
 }
-END_TEST
 
-START_TEST(within_a_device)
+SFTEST(within_a_device)
 {
   run_job(RANKS, read_each_other, NULL);
   dump();
@@ -198,7 +194,6 @@ START_TEST(within_a_device)
   dump();
   ck_assert_int_eq(sftest_trace_count('X', "kernel"), before);
 }
-END_TEST
 
 /* ---- Failure ----------------------------------------------------------------------------------------------------- */
 
@@ -220,27 +215,15 @@ static int fail_in_kernels(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_kernel_fails)
+SFTEST_FOR(a_kernel_fails, sftest_device_can_fail() ? 2 : 0)
 {
   bool on_streams = _i != 0;
   run_job(RANKS, fail_in_kernels, &on_streams);
   dump();
   ck_assert_int_ge(sftest_trace_count('b', "bcast(double, replace)"), 1);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("traces of devices");
-  TCase *tests = tcase_create("device");
-  tcase_add_checked_fixture(tests, start, stop);
-  tcase_add_loop_test(tests, streams, 0, 2);
-  tcase_add_test(tests, within_a_rank);
-  tcase_add_test(tests, more_than_are_watched);
-  tcase_add_test(tests, by_way_of_the_host);
-  tcase_add_test(tests, within_a_device);
-  if (sftest_device_can_fail())
-    tcase_add_loop_test(tests, a_kernel_fails, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("traces of devices", start, stop);
 }

@@ -113,7 +113,7 @@ static int run_jobs(uint64_t first, int njobs, int64_t until)
   return i;
 }
 
-START_TEST(jobs_in_chaos)
+SFTEST(jobs_in_chaos)
 {
   const char *text = getenv("SFTEST_ROUNDS");
   uint64_t seed = sftest_seed();
@@ -126,18 +126,8 @@ START_TEST(jobs_in_chaos)
   }
   printf("%d jobs\n", njobs);
 }
-END_TEST
-
-static Suite *chaos_suite(void)
-{
-  Suite *suite = suite_create("chaos");
-  TCase *jobs = tcase_create("jobs");
-  tcase_add_test(jobs, jobs_in_chaos);
-  suite_add_tcase(suite, jobs);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(chaos_suite());
+  return sftest_main("chaos", NULL, NULL);
 }

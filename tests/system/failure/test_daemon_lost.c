@@ -233,7 +233,7 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped, sftest_not
   sftest_shared_free(plan, sizeof *plan);
 }
 
-START_TEST(loss)
+SFTEST_FOR(loss, STEP_COUNT)
 {
   sftest_node_t node;
   sftest_notices_t notices = {0};
@@ -246,10 +246,9 @@ START_TEST(loss)
   }
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* A daemon that is asked to end does so, whoever is connected. */
-START_TEST(ordinary_end)
+SFTEST(ordinary_end)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -264,7 +263,6 @@ START_TEST(ordinary_end)
   sftest_node_stop(&node);
   sftest_shared_free(plan, sizeof *plan);
 }
-END_TEST
 
 static int join_in_vain(sftest_rank_t *self)
 {
@@ -275,7 +273,7 @@ static int join_in_vain(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(stopped_when_a_rank_joins)
+SFTEST(stopped_when_a_rank_joins)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -287,20 +285,8 @@ START_TEST(stopped_when_a_rank_joins)
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *daemon_lost_suite(void)
-{
-  Suite *suite = suite_create("daemon lost");
-  TCase *cases = tcase_create("daemon lost");
-  tcase_add_loop_test(cases, loss, 0, STEP_COUNT);
-  tcase_add_test(cases, ordinary_end);
-  tcase_add_test(cases, stopped_when_a_rank_joins);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(daemon_lost_suite());
+  return sftest_main("daemon lost", NULL, NULL);
 }

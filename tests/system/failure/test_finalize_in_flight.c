@@ -61,19 +61,14 @@ static int run(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(thread_goes_on)
+SFTEST(thread_goes_on)
 {
   _Atomic int *begun = sftest_shared(sizeof *begun);
   sftest_run_alone(RANKS, run, (void *)begun);
   sftest_shared_free((void *)begun, sizeof *begun);
 }
-END_TEST
 
 int main(void)
 {
-  TCase *tests = tcase_create("finalize in flight");
-  Suite *suite = suite_create("finalize in flight");
-  tcase_add_test(tests, thread_goes_on);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("finalize in flight", NULL, NULL);
 }

@@ -93,17 +93,15 @@ static void run_fight(int first, int last, int jobs)
   sftest_node_stop(&node);
 }
 
-START_TEST(alone)
+SFTEST_FOR(alone, NKINDS)
 {
   run_fight(_i, _i, SERVED);
 }
-END_TEST
 
-START_TEST(together)
+SFTEST(together)
 {
   run_fight(0, NKINDS - 1, SERVED_ALL);
 }
-END_TEST
 
 /* What the client library never asks for: memory of a rank that is on another node. */
 static int ask_elsewhere(sftest_rank_t *self)
@@ -126,7 +124,7 @@ static int ask_elsewhere(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(elsewhere)
+SFTEST(elsewhere)
 {
   static sftest_cluster_t cluster;
   static const int32_t places[] = {0, 1};
@@ -135,20 +133,8 @@ START_TEST(elsewhere)
   sftest_cluster_run(&cluster, places, 2, ask_elsewhere, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *hostile_suite(void)
-{
-  Suite *suite = suite_create("hostile");
-  TCase *cases = tcase_create("hostile");
-  tcase_add_loop_test(cases, alone, 0, NKINDS);
-  tcase_add_test(cases, together);
-  tcase_add_test(cases, elsewhere);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(hostile_suite());
+  return sftest_main("hostile", NULL, NULL);
 }

@@ -378,7 +378,7 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner, sf
 }
 
 /* All manners at one step, while another job works. */
-START_TEST(death)
+SFTEST_FOR(death, STEP_COUNT)
 {
   sftest_node_t node;
   sftest_bystander_t bystander;
@@ -393,18 +393,8 @@ START_TEST(death)
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *kill_suite(void)
-{
-  Suite *suite = suite_create("kill");
-  TCase *cases = tcase_create("kill");
-  tcase_add_loop_test(cases, death, 0, STEP_COUNT);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(kill_suite());
+  return sftest_main("kill", NULL, NULL);
 }

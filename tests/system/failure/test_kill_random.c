@@ -40,7 +40,7 @@ static void kill_many(const sftest_node_t *node, int64_t budget_ms, int limit)
       sftest_doomed_collect(&waiting[i], &notices);
 }
 
-START_TEST(kills)
+SFTEST(kills)
 {
   sftest_node_t node;
   sftest_bystander_t bystander;
@@ -59,18 +59,8 @@ START_TEST(kills)
   ck_assert_msg(sftest_is_sanitized() || grown_kib < 4096, "sfd has grown by %ld KiB", grown_kib);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *kill_suite(void)
-{
-  Suite *suite = suite_create("random kills");
-  TCase *cases = tcase_create("random kills");
-  tcase_add_test(cases, kills);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(kill_suite());
+  return sftest_main("random kills", NULL, NULL);
 }

@@ -126,7 +126,7 @@ static int be_told(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_told)
+SFTEST_FOR(test_told, START)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
   static sftest_loop_cluster_t loop;
@@ -147,7 +147,6 @@ START_TEST(test_told)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* The failure may come before the start does. */
 static int be_started(sftest_rank_t *self)
@@ -170,7 +169,7 @@ static int be_started(sftest_rank_t *self)
 }
 
 /* All have come; one daemon can't begin the job. */
-START_TEST(test_started)
+SFTEST_BETWEEN(test_started, 1, RANKS + 1)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
   static sftest_loop_cluster_t loop;
@@ -186,7 +185,6 @@ START_TEST(test_started)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 static int make_without_trunks(sftest_rank_t *self)
 {
@@ -205,7 +203,7 @@ static int make_without_trunks(sftest_rank_t *self)
 
 /* All ranks have said their edges, and one node can't make its part of the graph: over three nodes, where nothing is
  * left for the ranks to say, and over two, where they go through round 2. */
-START_TEST(test_trunks)
+SFTEST_FOR(test_trunks, RANKS + 2)
 {
   static const int32_t places[][RANKS] = {{0, 1, 2}, {0, 0, 1}};
   static sftest_loop_cluster_t loop;
@@ -222,7 +220,6 @@ START_TEST(test_trunks)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* All leaves are on roots of rank 1, which finds out who has them, and waits for the others at that; none waits for it.
  * Having failed it destroys the graph. */
@@ -248,13 +245,12 @@ static int lack_request(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_leaf_ranks)
+SFTEST_FOR(test_leaf_ranks, 4)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
   int left = _i;
   sftest_loop_run_alone(RANKS, places, RANKS, lack_request, &left);
 }
-END_TEST
 
 /* A daemon that is to be one of several, without memory for the nth thing that this takes: whether it has begun. */
 static bool begin_alone(int nth)
@@ -294,7 +290,7 @@ static bool begin_alone(int nth)
   return !refused;
 }
 
-START_TEST(test_network)
+SFTEST(test_network)
 {
   int nth = 0;
   ck_assert_int_eq(sfd_log_configure("error"), SF_OK);
@@ -302,10 +298,9 @@ START_TEST(test_network)
     nth++;
   ck_assert_int_ge(nth, 3); /* the fabric, the network, its channels */
 }
-END_TEST
 
 /* It is not taken for a malformed one. */
-START_TEST(test_message)
+SFTEST(test_message)
 {
   int pair[2];
   sfproto_conn_t *conns[2];
@@ -325,18 +320,8 @@ START_TEST(test_message)
   for (int i = 0; i < 2; i++)
     sfproto_conn_destroy(conns[i]);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("daemons and ranks without memory");
-  TCase *tests = tcase_create("told");
-  tcase_add_loop_test(tests, test_told, 0, START);
-  tcase_add_loop_test(tests, test_started, 1, RANKS + 1);
-  tcase_add_loop_test(tests, test_trunks, 0, RANKS + 2);
-  tcase_add_loop_test(tests, test_leaf_ranks, 0, 4); /* its operations: two on the way to the edges, two along these */
-  tcase_add_test(tests, test_network);
-  tcase_add_test(tests, test_message);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("daemons and ranks without memory", NULL, NULL);
 }

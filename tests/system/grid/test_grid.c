@@ -19,7 +19,7 @@ static int check_grids(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_grids)
+SFTEST(test_grids)
 {
   uint64_t first = sftest_seed(), random = first;
   for (uint64_t job = 0; job < JOBS; job++) {
@@ -30,7 +30,6 @@ START_TEST(test_grids)
     sftest_cluster_run(&sftest_case_cluster, places, size, check_grids, &seed);
   }
 }
-END_TEST
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
@@ -107,19 +106,17 @@ static int pass_bad_arguments(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_bad_options)
+SFTEST(test_bad_options)
 {
   const int32_t places[] = {0, 1, 0};
   sftest_cluster_run(&sftest_case_cluster, places, 3, pass_bad_options, NULL);
 }
-END_TEST
 
-START_TEST(test_bad_arguments)
+SFTEST(test_bad_arguments)
 {
   const int32_t places[] = {0, 1, 0};
   sftest_cluster_run(&sftest_case_cluster, places, 3, pass_bad_arguments, NULL);
 }
-END_TEST
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
@@ -143,22 +140,14 @@ static int add_halos(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_reduce)
+SFTEST(test_reduce)
 {
   const int32_t places[] = {0, 1, 2, 0};
   sftest_cluster_run(&sftest_case_cluster, places, 4, add_halos, NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("grids");
-  TCase *tests = tcase_create("grids");
-  sftest_cluster_for_case(tests, 3);
-  tcase_add_test(tests, test_grids);
-  tcase_add_test(tests, test_bad_options);
-  tcase_add_test(tests, test_bad_arguments);
-  tcase_add_test(tests, test_reduce);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  sftest_cluster_for_case(sftest_case("grids"), 3);
+  return sftest_run_case();
 }

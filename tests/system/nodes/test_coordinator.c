@@ -49,7 +49,7 @@ static void expect_jobs(sftest_job_t jobs[], int n, int64_t limit_ms)
 }
 
 /* Nobody has talked to anybody yet, so nobody knows of the loss. */
-START_TEST(a_job_on_one_node_needs_no_coordinator)
+SFTEST(a_job_on_one_node_needs_no_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {1, 1};
@@ -59,9 +59,8 @@ START_TEST(a_job_on_one_node_needs_no_coordinator)
   expect_jobs(jobs, n, 3000);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(another_node_takes_the_place_of_a_lost_coordinator)
+SFTEST(another_node_takes_the_place_of_a_lost_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, 1};
@@ -82,11 +81,10 @@ START_TEST(another_node_takes_the_place_of_a_lost_coordinator)
   expect_jobs(jobs, n, 4000);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Node 0 believes that the coordinator is lost, the coordinator itself knows better: it sends those who ask it where
  * node 0 went. */
-START_TEST(nodes_that_disagree_about_the_coordinator_meet)
+SFTEST(nodes_that_disagree_about_the_coordinator_meet)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, DEAD}, others[] = {0, 1};
@@ -104,7 +102,6 @@ START_TEST(nodes_that_disagree_about_the_coordinator_meet)
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 typedef struct shared {
   _Atomic int ready;
@@ -127,7 +124,7 @@ static int work_without_coordinator(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_job_outlives_its_coordinator)
+SFTEST(a_job_outlives_its_coordinator)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, 1};
@@ -153,7 +150,6 @@ START_TEST(a_job_outlives_its_coordinator)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(shared, sizeof *shared);
 }
-END_TEST
 
 /* Until all others have noticed. */
 static void await_loss(int32_t lost)
@@ -205,7 +201,7 @@ static int work_in_turn(sftest_rank_t *self)
 }
 
 /* A rank that comes where the job is over by now is not taken for one of those that run. */
-START_TEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
+SFTEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
 {
   static const int32_t places[] = {0, 1}, others[] = {DEAD + 1, 1};
   static sftest_job_t first, second;
@@ -232,7 +228,6 @@ START_TEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(again, sizeof *again);
 }
-END_TEST
 
 static int join_again_and_again(sftest_rank_t *self)
 {
@@ -242,7 +237,7 @@ static int join_again_and_again(sftest_rank_t *self)
 }
 
 /* The same name each time, while others are still leaving. */
-START_TEST(ranks_join_again)
+SFTEST_BETWEEN(ranks_join_again, 1, 4)
 {
   sftest_job_t job;
   int32_t places[8];
@@ -253,24 +248,8 @@ START_TEST(ranks_join_again)
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *suite = suite_create("coordinators");
-  TCase *cases = tcase_create("coordinators");
-  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_test(cases, a_job_on_one_node_needs_no_coordinator);
-  tcase_add_test(cases, another_node_takes_the_place_of_a_lost_coordinator);
-  tcase_add_test(cases, nodes_that_disagree_about_the_coordinator_meet);
-  tcase_add_test(cases, a_job_outlives_its_coordinator);
-  tcase_add_test(cases, a_name_is_used_again_where_a_job_without_its_coordinator_is_over);
-  tcase_add_loop_test(cases, ranks_join_again, 1, 4);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("coordinators", sftest_machine_watch, NULL);
 }

@@ -43,7 +43,7 @@ static int work_on(sftest_rank_t *self)
 }
 
 /* The coordinator has no ranks of the job, and loses one of its nodes. */
-START_TEST(a_job_outlives_links_of_its_coordinator)
+SFTEST_FOR(a_job_outlives_links_of_its_coordinator, 2)
 {
   static const int32_t places[] = {0, 2, 2};
   static sftest_loop_cluster_t loop;
@@ -60,7 +60,6 @@ START_TEST(a_job_outlives_links_of_its_coordinator)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(hold, sizeof *hold);
 }
-END_TEST
 
 static int wait_in_vain(sftest_rank_t *self)
 {
@@ -82,7 +81,7 @@ static int wait_in_vain(sftest_rank_t *self)
 }
 
 /* Two nodes lose each other, and what they say does not come to a third one, which hears of it from the fourth. */
-START_TEST(who_hears_of_a_loss_passes_it_on)
+SFTEST_FOR(who_hears_of_a_loss_passes_it_on, 4)
 {
   static const int32_t places[] = {0, 1, 2, 3};
   static sftest_loop_cluster_t loop;
@@ -106,7 +105,6 @@ START_TEST(who_hears_of_a_loss_passes_it_on)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(hold, sizeof *hold);
 }
-END_TEST
 
 static int join_late(sftest_rank_t *self)
 {
@@ -149,7 +147,7 @@ static void await_start(sftest_loop_cluster_t *loop)
 }
 
 /* The coordinator is lost when it has sent the start to the first node, where it has not arrived. */
-START_TEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
+SFTEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -163,11 +161,10 @@ START_TEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
   end_loop(&loop, hold);
 }
-END_TEST
 
 /* The coordinator is lost when the first node has heard of the start, and not yet the second one, which turns to the
  * next coordinator: what this keeps of it is not there any more for the next job of that name. */
-START_TEST(the_first_node_starts_those_that_lose_the_coordinator)
+SFTEST(the_first_node_starts_those_that_lose_the_coordinator)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -189,7 +186,6 @@ START_TEST(the_first_node_starts_those_that_lose_the_coordinator)
   sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
-END_TEST
 
 static int fail_to_start(sftest_rank_t *self)
 {
@@ -212,7 +208,7 @@ static int fail_to_start(sftest_rank_t *self)
 
 /* The first node has started its part, and loses the second one, to which the start has not come: both ranks are told.
  */
-START_TEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
+SFTEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -223,7 +219,6 @@ START_TEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
   sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
-END_TEST
 
 static int fail_to_join(sftest_rank_t *self)
 {
@@ -237,7 +232,7 @@ static int fail_to_join(sftest_rank_t *self)
 }
 
 /* The coordinator loses the first node, which has not heard of the start: all ranks are told. */
-START_TEST(a_job_whose_first_node_is_lost_does_not_start)
+SFTEST(a_job_whose_first_node_is_lost_does_not_start)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -248,24 +243,8 @@ START_TEST(a_job_whose_first_node_is_lost_does_not_start)
   sftest_job_end_well(&job);
   end_loop(&loop, hold);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *suite = suite_create("nodes: links to the coordinator");
-  TCase *cases = tcase_create("coordinators");
-  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_loop_test(cases, a_job_outlives_links_of_its_coordinator, 0, 2);
-  tcase_add_loop_test(cases, who_hears_of_a_loss_passes_it_on, 0, 4);
-  tcase_add_test(cases, the_next_coordinator_starts_a_job_that_nobody_heard_of);
-  tcase_add_test(cases, the_first_node_starts_those_that_lose_the_coordinator);
-  tcase_add_test(cases, a_job_whose_first_node_is_lost_does_not_start);
-  tcase_add_test(cases, a_node_that_is_lost_before_the_start_hears_of_the_failure);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("nodes: links to the coordinator", sftest_machine_watch, NULL);
 }

@@ -150,30 +150,18 @@ static void run(bool alone)
   sftest_shared_free(plan, sizeof *plan);
 }
 
-START_TEST(moves_off_the_core_of_its_rank)
+SFTEST(moves_off_the_core_of_its_rank)
 {
   run(false);
 }
-END_TEST
 
-START_TEST(shares_the_only_core)
+SFTEST(shares_the_only_core)
 {
   run(true);
-}
-END_TEST
-
-static Suite *cores_suite(void)
-{
-  Suite *suite = suite_create("nodes_cores");
-  TCase *cases = tcase_create("nodes_cores");
-  tcase_add_test(cases, moves_off_the_core_of_its_rank);
-  tcase_add_test(cases, shares_the_only_core);
-  suite_add_tcase(suite, cases);
-  return suite;
 }
 
 int main(void)
 {
   find_cores();
-  return sftest_run(cores_suite());
+  return sftest_main("nodes_cores", NULL, NULL);
 }

@@ -79,7 +79,7 @@ static int be_refused(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(joining_without_end)
+SFTEST(joining_without_end)
 {
   static const int32_t places[] = {0, STALLED};
   sftest_job_t job, hostile, refused;
@@ -113,12 +113,11 @@ START_TEST(joining_without_end)
   sftest_shared_free(assault, sizeof *assault);
   sftest_shared_free(shared, sizeof *shared);
 }
-END_TEST
 
 /* ---- Jobs that can't start --------------------------------------------------------------------------------------- */
 
 /* Ranks of two other nodes in turns, none of which node 0 knows: it tells each node once, and passes the start on. */
-START_TEST(many_ranks_that_can_not_start)
+SFTEST(many_ranks_that_can_not_start)
 {
   count(SFTEST_LOOP_HOLD);
   uint64_t before = count(SFTEST_LOOP_QUEUED);
@@ -128,15 +127,8 @@ START_TEST(many_ranks_that_can_not_start)
   ck_assert_uint_eq(count(SFTEST_LOOP_QUEUED), before + 2);
   count(SFTEST_LOOP_LET_GO);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("floods between nodes");
-  TCase *tests = tcase_create("floods");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, joining_without_end);
-  tcase_add_test(tests, many_ranks_that_can_not_start);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("floods between nodes", setup, teardown);
 }

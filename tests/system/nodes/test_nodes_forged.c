@@ -75,7 +75,7 @@ static int go_on(sftest_rank_t *self)
 }
 
 /* Over two nodes, and over three. */
-START_TEST(test_forged)
+SFTEST_BETWEEN(test_forged, 2, RANKS + 1)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
   static sftest_loop_cluster_t loop;
@@ -93,13 +93,8 @@ START_TEST(test_forged)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("forged messages between nodes");
-  TCase *tests = tcase_create("forged");
-  tcase_add_loop_test(tests, test_forged, 2, RANKS + 1);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("forged messages between nodes", NULL, NULL);
 }

@@ -83,7 +83,7 @@ static int choose_rounds(int usual)
   return text != NULL ? atoi(text) : sftest_scale(usual);
 }
 
-START_TEST(kills)
+SFTEST(kills)
 {
   sftest_bystander_t bystander;
   sftest_notices_t notices = {0};
@@ -102,9 +102,8 @@ START_TEST(kills)
   printf("%d kills, noticed within %lld ms\n", n, (long long)notices.worst_ms);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(kills_over_loop)
+SFTEST(kills_over_loop)
 {
   sftest_notices_t notices = {0};
   int rounds = choose_rounds(ROUNDS_LOOP);
@@ -114,9 +113,8 @@ START_TEST(kills_over_loop)
   printf("loop: %d kills, noticed within %lld ms\n", rounds, (long long)notices.worst_ms);
   sftest_loop_cluster_stop(&loop);
 }
-END_TEST
 
-START_TEST(kills_over_mpi)
+SFTEST(kills_over_mpi)
 {
   sftest_notices_t notices = {0}, of_daemons = {0};
   int rounds = choose_rounds(ROUNDS_MPI), daemons = choose_rounds(ROUNDS_MPI_DAEMONS);
@@ -133,20 +131,8 @@ START_TEST(kills_over_mpi)
   printf("mpi: %d kills, noticed within %lld ms, and of %d daemons within %lld ms\n", rounds,
          (long long)notices.worst_ms, daemons, (long long)of_daemons.worst_ms);
 }
-END_TEST
-
-static Suite *kill_suite(void)
-{
-  Suite *suite = suite_create("kills over nodes");
-  TCase *cases = tcase_create("kills over nodes");
-  tcase_add_test(cases, kills);
-  tcase_add_test(cases, kills_over_loop);
-  tcase_add_test(cases, kills_over_mpi);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(kill_suite());
+  return sftest_main("kills over nodes", NULL, NULL);
 }

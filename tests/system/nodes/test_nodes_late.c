@@ -83,7 +83,7 @@ static void lose_node(sftest_loop_cluster_t *loop, scene_t *scene, sftest_job_t 
   ck_assert_int_lt(sftest_machine_ms() - began_ms, TIMEOUT_MS / 2);
 }
 
-START_TEST(ranks_that_come_late_get_the_error)
+SFTEST_FOR(ranks_that_come_late_get_the_error, 2)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
@@ -97,19 +97,8 @@ START_TEST(ranks_that_come_late_get_the_error)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *suite = suite_create("late ranks");
-  TCase *cases = tcase_create("late ranks");
-  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_loop_test(cases, ranks_that_come_late_get_the_error, 0, 2);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("late ranks", sftest_machine_watch, NULL);
 }

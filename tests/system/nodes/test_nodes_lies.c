@@ -115,7 +115,7 @@ static void end(sftest_bystander_t *bystander, scene_t *scene)
   sftest_shared_free(scene, sizeof *scene);
 }
 
-START_TEST(what_can_not_be)
+SFTEST_FOR(what_can_not_be, LIES)
 {
   sftest_job_t job;
   sftest_bystander_t bystander;
@@ -130,10 +130,9 @@ START_TEST(what_can_not_be)
   sftest_job_expect_all(&job);
   end(&bystander, scene);
 }
-END_TEST
 
 /* Whatever becomes of that job; the others don't notice, and the nodes serve. */
-START_TEST(anything)
+SFTEST(anything)
 {
   sftest_bystander_t bystander;
   const char *rounds = getenv("SFTEST_ROUNDS");
@@ -156,14 +155,8 @@ START_TEST(anything)
   }
   end(&bystander, scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("lies between nodes");
-  TCase *tests = tcase_create("lies");
-  tcase_add_loop_test(tests, what_can_not_be, 0, LIES);
-  tcase_add_test(tests, anything);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("lies between nodes", NULL, NULL);
 }

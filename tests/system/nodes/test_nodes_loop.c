@@ -111,7 +111,7 @@ static int start_eight(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(messages_gather_while_a_send_is_held)
+SFTEST(messages_gather_while_a_send_is_held)
 {
   play_t play;
   begin_play(&play, 2, start_eight);
@@ -127,7 +127,6 @@ START_TEST(messages_gather_while_a_send_is_held)
   atomic_store(&play.shared->go, 2);
   end_play(&play);
 }
-END_TEST
 
 /* ---- Questions --------------------------------------------------------------------------------------------------- */
 
@@ -161,7 +160,7 @@ static int ask_without_end(sftest_rank_t *self)
 }
 
 /* The channel is that of all jobs, and ends when too much waits for it. */
-START_TEST(questions_do_not_gather)
+SFTEST(questions_do_not_gather)
 {
   play_t play;
   begin_play(&play, 2, ask_without_end);
@@ -173,7 +172,6 @@ START_TEST(questions_do_not_gather)
   atomic_store(&play.shared->go, 2);
   end_play(&play);
 }
-END_TEST
 
 static sf_status_t take_none(void *context, sfproto_incoming_t *incoming)
 {
@@ -197,7 +195,7 @@ static sf_status_t ask_status(const sftest_loop_cluster_t *cluster, int64_t time
 }
 
 /* What tools have asked that have given up does not fill the channel; who waits asks when a question is answered. */
-START_TEST(questions_of_tools_do_not_gather)
+SFTEST(questions_of_tools_do_not_gather)
 {
   sftest_loop_cluster_t cluster;
   int status;
@@ -221,7 +219,6 @@ START_TEST(questions_of_tools_do_not_gather)
   ck_assert_int_eq(status, 0);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- Daemons that had no core ------------------------------------------------------------------------------------ */
 
@@ -255,7 +252,7 @@ static pid_t continue_later(pid_t pid, int64_t ms)
 
 /* Node 2 hears that rank 1 has left, but not yet of the group in which it took part: that comes while the daemon does
  * not run for longer than it would wait for it. */
-START_TEST(news_that_came_during_a_pause)
+SFTEST(news_that_came_during_a_pause)
 {
   play_t play;
   begin_play(&play, 3, take_part);
@@ -267,7 +264,6 @@ START_TEST(news_that_came_during_a_pause)
   ck_assert_int_eq(waitpid(waker, NULL, 0), waker);
   end_play(&play);
 }
-END_TEST
 
 /* ---- Slow and broken streams ------------------------------------------------------------------------------------- */
 
@@ -283,7 +279,7 @@ static int exchange_much(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(slow_streams_in_pieces)
+SFTEST_FOR(slow_streams_in_pieces, 3)
 {
   static const int32_t places[] = {0, 1, 2, 3, 3, 0};
   sftest_loop_cluster_t cluster;
@@ -293,7 +289,6 @@ START_TEST(slow_streams_in_pieces)
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Exchanges until something is lost, of which every rank hears. */
 static int exchange_until_lost(sftest_rank_t *self)
@@ -317,7 +312,7 @@ static int exchange_until_lost(sftest_rank_t *self)
 }
 
 /* SFTEST_ROUNDS says how many. */
-START_TEST(cut_links)
+SFTEST(cut_links)
 {
   static const int32_t places[] = {0, 1, 2, 1};
   const char *text = getenv("SFTEST_ROUNDS");
@@ -338,7 +333,6 @@ START_TEST(cut_links)
     sftest_shared_free(shared, sizeof *shared);
   }
 }
-END_TEST
 
 /* More than daemons can tell each other where they are. */
 static int be_too_many(sftest_rank_t *self)
@@ -353,29 +347,13 @@ static int be_too_many(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(too_many_ranks)
+SFTEST(too_many_ranks)
 {
   static const int32_t places[] = {0, 1};
   sftest_loop_run_alone(3, places, 2, be_too_many, NULL);
 }
-END_TEST
-
-static Suite *nodes_loop_suite(void)
-{
-  Suite *suite = suite_create("nodes_loop");
-  TCase *tcase = tcase_create("nodes_loop");
-  tcase_add_test(tcase, messages_gather_while_a_send_is_held);
-  tcase_add_test(tcase, questions_do_not_gather);
-  tcase_add_test(tcase, questions_of_tools_do_not_gather);
-  tcase_add_test(tcase, news_that_came_during_a_pause);
-  tcase_add_loop_test(tcase, slow_streams_in_pieces, 0, 3);
-  tcase_add_test(tcase, cut_links);
-  tcase_add_test(tcase, too_many_ranks);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(nodes_loop_suite());
+  return sftest_main("nodes_loop", NULL, NULL);
 }

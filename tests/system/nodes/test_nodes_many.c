@@ -128,7 +128,7 @@ static int fly(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(many_in_flight)
+SFTEST(many_in_flight)
 {
   int32_t places[8];
   uint64_t random = sftest_seed();
@@ -140,13 +140,12 @@ START_TEST(many_in_flight)
   sftest_places_random(places, 8, 4, &random);
   sftest_cluster_run(&cluster, places, 8, fly, NULL);
 }
-END_TEST
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 #define JOBS 4
 
-START_TEST(jobs_at_once)
+SFTEST(jobs_at_once)
 {
   sftest_job_t jobs[JOBS];
   int32_t places[5];
@@ -163,7 +162,6 @@ START_TEST(jobs_at_once)
     sftest_cluster_settle(&cluster);
   }
 }
-END_TEST
 
 /* Ranks come one after the other, in an order that the seed says, with seconds between first and last. */
 static int come_late(sftest_rank_t *self)
@@ -174,28 +172,15 @@ static int come_late(sftest_rank_t *self)
   return fly(self);
 }
 
-START_TEST(any_order)
+SFTEST(any_order)
 {
   uint64_t seed = sftest_seed();
   const int32_t places[] = {3, 0, 1, 0, 3, 3};
   sftest_use_seed(seed);
   sftest_cluster_run(&cluster, places, 6, come_late, &seed);
 }
-END_TEST
-
-static Suite *nodes_suite(void)
-{
-  Suite *suite = suite_create("nodes: many at a time");
-  TCase *four = tcase_create("four nodes");
-  tcase_add_checked_fixture(four, start_four, stop);
-  tcase_add_test(four, many_in_flight);
-  tcase_add_test(four, jobs_at_once);
-  tcase_add_test(four, any_order);
-  suite_add_tcase(suite, four);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(nodes_suite());
+  return sftest_main("nodes: many at a time", start_four, stop);
 }

@@ -109,7 +109,7 @@ static int call_wrongly(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(noticed)
+SFTEST_FOR(noticed, (int)NMISMATCHES)
 {
   static const int32_t placements[][RANKS] = {{0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 1, 1, 1, 2, 3}};
   sftest_cluster_t cluster;
@@ -124,10 +124,9 @@ START_TEST(noticed)
       }
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Between parts of the graph that no edge connects, on one node and over several. */
-START_TEST(noticed_apart)
+SFTEST_FOR(noticed_apart, (int)NMISMATCHES)
 {
   static const int32_t placements[][RANKS] = {{0}, {0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 0, 1, 1, 3, 2}};
   sftest_cluster_t cluster;
@@ -140,19 +139,8 @@ START_TEST(noticed_apart)
   }
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *mismatch_suite(void)
-{
-  Suite *suite = suite_create("mismatch over nodes");
-  TCase *cases = tcase_create("mismatch over nodes");
-  tcase_add_loop_test(cases, noticed, 0, (int)NMISMATCHES);
-  tcase_add_loop_test(cases, noticed_apart, 0, (int)NMISMATCHES);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(mismatch_suite());
+  return sftest_main("mismatch over nodes", NULL, NULL);
 }

@@ -85,23 +85,13 @@ static int reduce_nans(sftest_rank_t *self)
 }
 
 /* As on one node, which is the first case. */
-START_TEST(nans_come_in_any_order)
+SFTEST_FOR(nans_come_in_any_order, 5)
 {
   static const int32_t places[][NAN_RANKS] = {{0, 0, 0, 0}, {0, 1, 1, 1}, {0, 1, 1, 2}, {1, 0, 1, 0}, {0, 1, 2, 1}};
   sftest_loop_run_alone(3, places[_i], NAN_RANKS, reduce_nans, NULL);
 }
-END_TEST
-
-static Suite *nodes_loop_suite(void)
-{
-  Suite *suite = suite_create("nodes: NaNs");
-  TCase *tcase = tcase_create("nodes_loop");
-  tcase_add_loop_test(tcase, nans_come_in_any_order, 0, 5);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(nodes_loop_suite());
+  return sftest_main("nodes: NaNs", NULL, NULL);
 }

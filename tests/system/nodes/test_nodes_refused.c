@@ -53,7 +53,7 @@ static void expect_diagnosis(int32_t node, const char *reason)
   sftest_expect_in(sftest_sfctl_out, "give both daemons the same");
 }
 
-START_TEST(keys_that_differ)
+SFTEST(keys_that_differ)
 {
   char path[128];
   sftest_cluster_start(&cluster, NODES);
@@ -67,9 +67,8 @@ START_TEST(keys_that_differ)
   expect_diagnosis(1, "has another key");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(lists_that_differ)
+SFTEST(lists_that_differ)
 {
   size_t length;
   sftest_cluster_start(&cluster, NODES);
@@ -82,10 +81,9 @@ START_TEST(lists_that_differ)
   expect_diagnosis(1, "lists of peers differ");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* The last node calls the first two by each other's numbers, and finds the first one's coordinators elsewhere. */
-START_TEST(lists_in_another_order)
+SFTEST(lists_in_another_order)
 {
   char list[sizeof cluster.peers];
   sftest_cluster_start(&cluster, 3);
@@ -100,9 +98,8 @@ START_TEST(lists_in_another_order)
   expect_diagnosis(2, "lists of peers differ");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(clusters_that_differ)
+SFTEST(clusters_that_differ)
 {
   sftest_cluster_start(&cluster, NODES);
   setenv("SFD_CLUSTER", "other", true);
@@ -113,7 +110,6 @@ START_TEST(clusters_that_differ)
   expect_diagnosis(1, "names of the clusters differ");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Rank 1 needs the job's coordinator, which is node 0. */
 static int expect_other_version(sftest_rank_t *self)
@@ -133,7 +129,7 @@ static int expect_other_version(sftest_rank_t *self)
 
 /* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the coordinator's version
  * first. */
-START_TEST(versions_that_differ)
+SFTEST(versions_that_differ)
 {
   static const int32_t places[] = {0, 1};
   static sftest_loop_cluster_t loop;
@@ -146,23 +142,9 @@ START_TEST(versions_that_differ)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 0);
   sftest_loop_cluster_stop(&loop);
 }
-END_TEST
-
-static Suite *refused_suite(void)
-{
-  Suite *suite = suite_create("refused nodes");
-  TCase *cases = tcase_create("refused nodes");
-  tcase_add_test(cases, keys_that_differ);
-  tcase_add_test(cases, lists_that_differ);
-  tcase_add_test(cases, lists_in_another_order);
-  tcase_add_test(cases, clusters_that_differ);
-  tcase_add_test(cases, versions_that_differ);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
   sftest_machine_watch();
-  return sftest_run(refused_suite());
+  return sftest_main("refused nodes", NULL, NULL);
 }

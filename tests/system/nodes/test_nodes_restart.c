@@ -171,7 +171,7 @@ static void end(scene_t *scene, part_t *first)
   finish(scene);
 }
 
-START_TEST(home_hears_late_that_a_rank_died)
+SFTEST(home_hears_late_that_a_rank_died)
 {
   scene_t *scene = begin();
   part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
@@ -182,9 +182,8 @@ START_TEST(home_hears_late_that_a_rank_died)
   let_go(scene, 1, COORDINATOR);
   end(scene, rank0);
 }
-END_TEST
 
-START_TEST(node_hears_late_that_the_coordinator_refused)
+SFTEST(node_hears_late_that_the_coordinator_refused)
 {
   scene_t *scene = begin();
   part_t *rank0 = come(scene, 0, 3), *rank1 = come(scene, 1, 3);
@@ -195,11 +194,10 @@ START_TEST(node_hears_late_that_the_coordinator_refused)
   let_go(scene, COORDINATOR, 0);
   end(scene, rank0);
 }
-END_TEST
 
 /* A rank of the job before runs, and is told that it was joined by one that had died. The first node tells the other
  * one of the start. */
-START_TEST(node_hears_late_that_the_job_started)
+SFTEST(node_hears_late_that_the_job_started)
 {
   scene_t *scene = begin();
   hold(scene, 0, 1);
@@ -214,10 +212,9 @@ START_TEST(node_hears_late_that_the_job_started)
   expect(rank1, true, SF_OK);
   finish(scene);
 }
-END_TEST
 
 /* The ranks of a node have given up before the coordinator hears that they came. */
-START_TEST(home_hears_late_that_ranks_came)
+SFTEST(home_hears_late_that_ranks_came)
 {
   scene_t *scene = begin();
   hold(scene, 0, COORDINATOR);
@@ -229,22 +226,8 @@ START_TEST(home_hears_late_that_ranks_came)
   let_go(scene, 0, COORDINATOR);
   end(scene, rank0);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  TCase *tcase = tcase_create("nodes_restart");
-  tcase_add_checked_fixture(tcase, sftest_machine_watch, NULL);
-  tcase_add_test(tcase, home_hears_late_that_a_rank_died);
-  tcase_add_test(tcase, node_hears_late_that_the_coordinator_refused);
-  tcase_add_test(tcase, node_hears_late_that_the_job_started);
-  tcase_add_test(tcase, home_hears_late_that_ranks_came);
-  Suite *suite = suite_create("nodes_restart");
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("nodes_restart", sftest_machine_watch, NULL);
 }

@@ -266,7 +266,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes, uint64_t job_se
   sftest_job_expect_all(&job);
 }
 
-START_TEST(test_loop)
+SFTEST_FOR(test_loop, 2)
 {
   sftest_loop_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -277,10 +277,9 @@ START_TEST(test_loop)
     run_job(cluster.nodes, cluster.n, sftest_hash2(random, (uint64_t)i));
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 /* With workers of the daemons, which take what comes for the host to the host only. */
-START_TEST(test_mpi)
+SFTEST_FOR(test_mpi, 2)
 {
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -296,14 +295,8 @@ START_TEST(test_mpi)
     run_job(cluster.nodes, cluster.n, sftest_hash2(random, (uint64_t)i));
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("operations of the host on devices, over MPI");
-  TCase *tests = tcase_create("operations");
-  tcase_add_loop_test(tests, test_loop, 0, 2);
-  tcase_add_loop_test(tests, test_mpi, 0, 2);
-  suite_add_tcase(suite, tests);
-  return sftest_device_run(suite);
+  return sftest_device_main("operations of the host on devices, over MPI", NULL, NULL);
 }

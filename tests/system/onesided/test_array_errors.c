@@ -175,7 +175,7 @@ static int make_errors(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(errors)
+SFTEST_BETWEEN(errors, 1, 3)
 {
   int32_t places[RANKS];
   sftest_cluster_t cluster;
@@ -185,7 +185,6 @@ START_TEST(errors)
   sftest_cluster_run(&cluster, places, RANKS, make_errors, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 
@@ -212,7 +211,7 @@ static int use_up_segments(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(limits)
+SFTEST(limits)
 {
   static const char *const options[] = {"--max-segments=5", NULL};
   sftest_node_t node;
@@ -220,7 +219,6 @@ START_TEST(limits)
   sftest_run_job(&node, 3, use_up_segments, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Death ------------------------------------------------------------------------------------------------------- */
 
@@ -302,7 +300,7 @@ static int choose_rounds(void)
   return text != NULL ? atoi(text) : sftest_scale(KILLS);
 }
 
-START_TEST(kills)
+SFTEST_BETWEEN(kills, 1, 4)
 {
   int rounds = choose_rounds();
   int32_t places[RANKS];
@@ -323,7 +321,6 @@ START_TEST(kills)
   sftest_cluster_warm(&cluster); /* still serves */
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Rank 1 is killed while it holds the locks of its part: the others, which wait for a lock, get the failure. */
 static int hold_locks_and_die(sftest_rank_t *self)
@@ -350,7 +347,7 @@ static int hold_locks_and_die(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(killed_holder)
+SFTEST(killed_holder)
 {
   sftest_cluster_t cluster;
   sftest_job_t job;
@@ -362,16 +359,8 @@ START_TEST(killed_holder)
   sftest_job_expect_all_but(&job, 1);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("arrays: errors");
-  TCase *cases = tcase_create("arrays: errors");
-  tcase_add_loop_test(cases, errors, 1, 3);
-  tcase_add_test(cases, limits);
-  tcase_add_loop_test(cases, kills, 1, 4);
-  tcase_add_test(cases, killed_holder);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("arrays: errors", NULL, NULL);
 }

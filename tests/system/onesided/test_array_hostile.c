@@ -198,7 +198,7 @@ static int work(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(nonsense)
+SFTEST(nonsense)
 {
   static const int32_t places[] = {0, 1};
   sftest_cluster_t cluster;
@@ -222,13 +222,8 @@ START_TEST(nonsense)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("arrays: hostile");
-  TCase *cases = tcase_create("arrays: hostile");
-  tcase_add_test(cases, nonsense);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("arrays: hostile", NULL, NULL);
 }

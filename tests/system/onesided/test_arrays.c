@@ -373,43 +373,38 @@ static void run_over_tcp(int32_t nnodes, int jobs)
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(one_node)
+SFTEST(one_node)
 {
   run_over_tcp(1, 12);
 }
-END_TEST
 
-START_TEST(two_nodes)
+SFTEST(two_nodes)
 {
   run_over_tcp(2, 6);
 }
-END_TEST
 
-START_TEST(three_nodes)
+SFTEST(three_nodes)
 {
   run_over_tcp(3, 6);
 }
-END_TEST
 
 /* Long operations are those of workers. */
-START_TEST(with_workers)
+SFTEST(with_workers)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
   run_over_tcp(2, 2);
 }
-END_TEST
 
 /* Bytes take a while, and arrive in random pieces. */
-START_TEST(over_loop)
+SFTEST_FOR(over_loop, 2)
 {
   sftest_loop_cluster_t cluster;
   sftest_loop_cluster_start(&cluster, 3, (unsigned)_i * 3, sftest_seed() | 1);
   run_jobs(cluster.nodes, 3, 2);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(over_mpi)
+SFTEST(over_mpi)
 {
   sftest_mpi_cluster_t cluster;
   if (sftest_mpi_cluster_lacks() != NULL) {
@@ -420,18 +415,8 @@ START_TEST(over_mpi)
   run_jobs(cluster.nodes, 3, 2);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("arrays");
-  TCase *cases = tcase_create("against a model");
-  tcase_add_test(cases, one_node);
-  tcase_add_test(cases, two_nodes);
-  tcase_add_test(cases, three_nodes);
-  tcase_add_test(cases, with_workers);
-  tcase_add_loop_test(cases, over_loop, 0, 2);
-  tcase_add_test(cases, over_mpi);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("arrays", NULL, NULL);
 }

@@ -331,31 +331,22 @@ static void run_jobs(int32_t nnodes, sftest_rank_fn_t run)
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(atomics)
+SFTEST_BETWEEN(atomics, 1, 4)
 {
   run_jobs(_i, use_atomics);
 }
-END_TEST
 
-START_TEST(threads)
+SFTEST_BETWEEN(threads, 1, 3)
 {
   run_jobs(_i, use_threads);
 }
-END_TEST
 
-START_TEST(much)
+SFTEST_BETWEEN(much, 1, 4)
 {
   run_jobs(_i, move_much);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("arrays: many ranks");
-  TCase *cases = tcase_create("arrays: many ranks");
-  tcase_add_loop_test(cases, atomics, 1, 4);
-  tcase_add_loop_test(cases, threads, 1, 3);
-  tcase_add_loop_test(cases, much, 1, 4);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("arrays: many ranks", NULL, NULL);
 }

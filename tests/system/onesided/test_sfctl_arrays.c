@@ -78,7 +78,7 @@ static void look_at_arrays(const char *socket, const char *other_socket)
   sftest_expect_in(sftest_sfctl_out, "way=\"daemon\",kind=\"acc\"} 6\n");
 }
 
-START_TEST(arrays)
+SFTEST(arrays)
 {
   static const int32_t places[] = {0, 0, 1, 1};
   sftest_cluster_t cluster;
@@ -113,13 +113,8 @@ START_TEST(arrays)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("sfctl arrays");
-  TCase *cases = tcase_create("sfctl arrays");
-  tcase_add_test(cases, arrays);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("sfctl arrays", NULL, NULL);
 }

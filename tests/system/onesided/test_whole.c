@@ -204,24 +204,17 @@ static void run_jobs(int32_t nnodes, int jobs)
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(one_node)
+SFTEST(one_node)
 {
   run_jobs(1, 8);
 }
-END_TEST
 
-START_TEST(several_nodes)
+SFTEST(several_nodes)
 {
   run_jobs(3, 4);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("whole arrays");
-  TCase *cases = tcase_create("whole arrays");
-  tcase_add_test(cases, one_node);
-  tcase_add_test(cases, several_nodes);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("whole arrays", NULL, NULL);
 }

@@ -276,26 +276,23 @@ static int run_death(sftest_rank_t *self)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(test_neighbours)
+SFTEST(test_neighbours)
 {
   sftest_run_alone(RANKS, run_neighbours, NULL);
 }
-END_TEST
 
-START_TEST(test_wrong_lists)
+SFTEST(test_wrong_lists)
 {
   sftest_run_alone(RANKS, run_wrong_lists, NULL);
 }
-END_TEST
 
-START_TEST(test_arguments)
+SFTEST(test_arguments)
 {
   sftest_run_alone(3, run_arguments, NULL);
 }
-END_TEST
 
 /* By all ways: in slots, in cells and beyond them, in place; more than the peer may be sent eagerly otherwise. */
-START_TEST(test_ahead)
+SFTEST_FOR(test_ahead, 8)
 {
   static const size_t sizes[] = {8, 5000, 200000, 3000000};
   scene_t *scene = sftest_shared(sizeof *scene);
@@ -305,15 +302,13 @@ START_TEST(test_ahead)
   sftest_run_alone(2, run_ahead, scene);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
-START_TEST(test_mismatch)
+SFTEST(test_mismatch)
 {
   sftest_run_alone(2, run_mismatch, NULL);
 }
-END_TEST
 
-START_TEST(test_death)
+SFTEST(test_death)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -325,18 +320,8 @@ START_TEST(test_death)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("cases of blocks");
-  TCase *tests = tcase_create("cases of blocks");
-  tcase_add_test(tests, test_neighbours);
-  tcase_add_test(tests, test_wrong_lists);
-  tcase_add_test(tests, test_arguments);
-  tcase_add_loop_test(tests, test_ahead, 0, 8);
-  tcase_add_test(tests, test_mismatch);
-  tcase_add_test(tests, test_death);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("cases of blocks", NULL, NULL);
 }

@@ -314,7 +314,7 @@ static int run_rank(sftest_rank_t *self)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(test_random)
+SFTEST(test_random)
 {
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_node_t node;
@@ -329,13 +329,8 @@ START_TEST(test_random)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("blocks");
-  TCase *tests = tcase_create("blocks");
-  tcase_add_test(tests, test_random);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("blocks", NULL, NULL);
 }

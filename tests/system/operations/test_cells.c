@@ -63,11 +63,10 @@ static int work(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(cells_grow_between_operations)
+SFTEST_BETWEEN(cells_grow_between_operations, 2, RANKS + 1)
 {
   sftest_run_alone(_i, work, NULL);
 }
-END_TEST
 
 /* ---- No memory for larger cells ---------------------------------------------------------------------------------- */
 
@@ -91,21 +90,15 @@ static int work_in_one_segment(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(cells_stay_without_memory)
+SFTEST_BETWEEN(cells_stay_without_memory, 2, RANKS + 1)
 {
   sftest_node_t node;
   sftest_node_start(&node, (const char *const[]){"--max-segments=1", NULL});
   sftest_run_job(&node, _i, work_in_one_segment, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("cells");
-  TCase *tests = tcase_create("cells");
-  tcase_add_loop_test(tests, cells_grow_between_operations, 2, RANKS + 1);
-  tcase_add_loop_test(tests, cells_stay_without_memory, 2, RANKS + 1);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("cells", NULL, NULL);
 }

@@ -197,31 +197,22 @@ static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
 /* Inline, in cells, more than these hold, and units larger than a cell. */
 static const int64_t sizes[][2] = {{1, 1}, {100, 1}, {MANY, 1}, {3, 40000}};
 
-START_TEST(test_crossing)
+SFTEST_FOR(test_crossing, 2 * (int)(sizeof sizes / sizeof sizes[0]))
 {
   run_job(1 + _i % 2, cross_all, sizes[_i / 2][0], sizes[_i / 2][1]);
 }
-END_TEST
 
-START_TEST(test_ahead)
+SFTEST_FOR(test_ahead, 4)
 {
   run_job(1 + _i % 2, run_ahead, _i / 2 == 0 ? 1 : 1000, 1);
 }
-END_TEST
 
-START_TEST(test_mixed)
+SFTEST(test_mixed)
 {
   run_job(2, run_mixed, 0, 0);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("eager");
-  TCase *tests = tcase_create("eager");
-  tcase_add_loop_test(tests, test_crossing, 0, 2 * (int)(sizeof sizes / sizeof sizes[0]));
-  tcase_add_loop_test(tests, test_ahead, 0, 4);
-  tcase_add_test(tests, test_mixed);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("eager", NULL, NULL);
 }

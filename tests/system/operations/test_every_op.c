@@ -102,7 +102,7 @@ static int do_all(sftest_rank_t *self)
 }
 
 /* On one node; in blocks, in which ranks of a node follow one another; and dealt out. */
-START_TEST(every_unit_with_every_op)
+SFTEST_FOR(every_unit_with_every_op, 3)
 {
   static const int32_t here[RANKS] = {0}, blocks[RANKS] = {0, 0, 1, 1, 2, 2}, cyclic[RANKS] = {0, 1, 2, 0, 1, 2};
   static const int32_t *const places[] = {here, blocks, cyclic};
@@ -110,19 +110,9 @@ START_TEST(every_unit_with_every_op)
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
   sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, do_all, &seed);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("every op");
-  TCase *tc = tcase_create("every op");
-  sftest_cluster_for_case(tc, NODES);
-  tcase_add_loop_test(tc, every_unit_with_every_op, 0, 3);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_cluster_for_case(sftest_case("every op"), NODES);
+  return sftest_run_case();
 }

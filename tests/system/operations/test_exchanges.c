@@ -94,7 +94,7 @@ static int use_memory(sftest_rank_t *self)
 }
 
 /* Twice: a job's that is over counts no longer. */
-START_TEST(memory)
+SFTEST(memory)
 {
   setenv("SFD_MAX_EXCHANGE_MEMORY", MIB, 1);
   sftest_cluster_start(&cluster, NODES);
@@ -102,7 +102,6 @@ START_TEST(memory)
     run(use_memory, NODES, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- Descriptors ------------------------------------------------------------------------------------------------- */
 
@@ -128,7 +127,7 @@ static int use_descriptors(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(descriptors)
+SFTEST(descriptors)
 {
   struct rlimit few;
   sftest_job_t job;
@@ -151,14 +150,8 @@ START_TEST(descriptors)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(shared, sizeof *shared);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("exchanges");
-  TCase *tests = tcase_create("quotas");
-  tcase_add_test(tests, memory);
-  tcase_add_test(tests, descriptors);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("exchanges", NULL, NULL);
 }

@@ -161,11 +161,10 @@ static int exchange_all(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(payloads)
+SFTEST_FOR(payloads, 3)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, exchange_all, NULL);
 }
-END_TEST
 
 /* ---- Several contributions to one root --------------------------------------------------------------------------- */
 
@@ -203,11 +202,10 @@ static int share_roots(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(shared_roots)
+SFTEST_FOR(shared_roots, 3)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, share_roots, NULL);
 }
-END_TEST
 
 /* ---- Payloads in turns ------------------------------------------------------------------------------------------- */
 
@@ -257,11 +255,10 @@ static int take_turns(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(turns)
+SFTEST_FOR(turns, 3)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, take_turns, NULL);
 }
-END_TEST
 
 /* ---- Requests that start together -------------------------------------------------------------------------------- */
 
@@ -333,11 +330,10 @@ static int start_together(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(together)
+SFTEST_FOR(together, 3)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_together, NULL);
 }
-END_TEST
 
 /* Rank 1 starts them one by one. */
 static int start_apart(sftest_rank_t *self)
@@ -364,11 +360,10 @@ static int start_apart(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(apart)
+SFTEST_FOR(apart, 3)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_apart, NULL);
 }
-END_TEST
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
@@ -412,28 +407,13 @@ static int refuse(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(arguments)
+SFTEST(arguments)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[0], RANKS, refuse, NULL);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("fields");
-  TCase *tc = tcase_create("fields");
-  sftest_cluster_for_case(tc, 3);
-  tcase_add_loop_test(tc, payloads, 0, 3);
-  tcase_add_loop_test(tc, shared_roots, 0, 3);
-  tcase_add_loop_test(tc, turns, 0, 3);
-  tcase_add_loop_test(tc, together, 0, 3);
-  tcase_add_loop_test(tc, apart, 0, 3);
-  tcase_add_test(tc, arguments);
-  suite_add_tcase(s, tc);
-  return s;
 }
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_cluster_for_case(sftest_case("fields"), 3);
+  return sftest_run_case();
 }

@@ -182,18 +182,13 @@ static int operate_all(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_flat)
+SFTEST_FOR(test_flat, SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_all, NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("alike fields");
-  TCase *tests = tcase_create("alike");
-  sftest_cluster_for_case(tests, 3);
-  tcase_add_loop_test(tests, test_flat, 0, SFTEST_FIELDS_PLACINGS);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  sftest_cluster_for_case(sftest_case("alike fields"), 3);
+  return sftest_run_case();
 }

@@ -144,11 +144,10 @@ static int operate_both(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_ops)
+SFTEST_FOR(test_ops, SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_both, NULL);
 }
-END_TEST
 
 /* ---- Wrong calls ------------------------------------------------------------------------------------------------- */
 
@@ -220,20 +219,14 @@ static int mistake_op(sftest_rank_t *self)
 
 static int (*const cases[])(sftest_rank_t *) = {count_operations, pass_bad_fields, mistake_op};
 
-START_TEST(test_calls)
+SFTEST_FOR(test_calls, 3 * SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i % SFTEST_FIELDS_PLACINGS], RANKS,
                      cases[_i / SFTEST_FIELDS_PLACINGS], NULL);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("fields with ops of the application");
-  TCase *tests = tcase_create("ops");
-  sftest_cluster_for_case(tests, 3);
-  tcase_add_loop_test(tests, test_ops, 0, SFTEST_FIELDS_PLACINGS);
-  tcase_add_loop_test(tests, test_calls, 0, 3 * SFTEST_FIELDS_PLACINGS);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  sftest_cluster_for_case(sftest_case("fields with ops of the application"), 3);
+  return sftest_run_case();
 }

@@ -350,17 +350,15 @@ static void run_jobs(int32_t max_nodes, int64_t budget_ms)
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(one_node)
+SFTEST(one_node)
 {
   run_jobs(1, 2500);
 }
-END_TEST
 
-START_TEST(several_nodes)
+SFTEST(several_nodes)
 {
   run_jobs(3, 3500);
 }
-END_TEST
 
 /* ---- Few leaves on many roots ------------------------------------------------------------------------------------ */
 
@@ -414,7 +412,7 @@ static int use_few_roots(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(few_roots_of_many)
+SFTEST_FOR(few_roots_of_many, 2)
 {
   static const int32_t places[][2] = {{0, 0}, {0, 1}};
   sftest_cluster_t cluster;
@@ -423,20 +421,8 @@ START_TEST(few_roots_of_many)
   sftest_cluster_run(&cluster, places[_i], 2, use_few_roots, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *gather_suite(void)
-{
-  Suite *suite = suite_create("gather");
-  TCase *cases = tcase_create("random");
-  tcase_add_test(cases, one_node);
-  tcase_add_test(cases, several_nodes);
-  tcase_add_loop_test(cases, few_roots_of_many, 0, 2);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(gather_suite());
+  return sftest_main("gather", NULL, NULL);
 }

@@ -93,7 +93,7 @@ static int32_t many(int32_t most)
   return n < most ? n : most;
 }
 
-START_TEST(on_one_node)
+SFTEST(on_one_node)
 {
   int32_t size = many(SFTEST_RANKS_MAX);
   sftest_node_t node;
@@ -106,9 +106,8 @@ START_TEST(on_one_node)
   ck_assert_int_lt(all.rank_kib, 2 * few.rank_kib);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(on_two_nodes)
+SFTEST(on_two_nodes)
 {
   int32_t size = many(SFTEST_RANKS_MAX / 2);
   sftest_cluster_t cluster;
@@ -120,7 +119,6 @@ START_TEST(on_two_nodes)
   ck_assert_int_lt(all.daemon_kib / size, EACH_KIB);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Everybody has a root, and rank 0 a leaf on each of the others'. */
 static sf_graph_t *create_star(sftest_rank_t *self, sf_context_t *context)
@@ -152,24 +150,12 @@ static int work_in_star(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(one_with_an_edge_to_each)
+SFTEST(one_with_an_edge_to_each)
 {
   sftest_run_alone(STAR, work_in_star, NULL);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *suite = suite_create("many ranks");
-  TCase *cases = tcase_create("many ranks");
-  tcase_add_test(cases, on_one_node);
-  tcase_add_test(cases, on_two_nodes);
-  tcase_add_test(cases, one_with_an_edge_to_each);
-  suite_add_tcase(suite, cases);
-  return suite;
 }
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("many ranks", NULL, NULL);
 }

@@ -204,13 +204,12 @@ static int mix(sftest_rank_t *self)
 static const int32_t places[][RANKS] = {{0, 0, 1, 1}, {0, 0, 1, 2}, {1, 0, 0, 0}, {0, 1, 0, 1}};
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
-START_TEST(forms)
+SFTEST_FOR(forms, 2 * NPLACES)
 {
   uint64_t seed = sftest_seed();
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
   sftest_cluster_run(&sftest_case_cluster, places[_i % NPLACES], RANKS, mix, &seed);
 }
-END_TEST
 
 typedef struct worker {
   sftest_rank_t self; /* with a note of its own */
@@ -251,13 +250,12 @@ static int mix_in_threads(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(threads)
+SFTEST(threads)
 {
   uint64_t seed = sftest_seed();
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
   sftest_cluster_run(&sftest_case_cluster, places[0], RANKS, mix_in_threads, &seed);
 }
-END_TEST
 
 /* ---- In another order -------------------------------------------------------------------------------------------- */
 
@@ -300,26 +298,14 @@ static int make_in_another_order(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(another_order)
+SFTEST_FOR(another_order, 2)
 {
   sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, use_in_another_order, NULL);
   sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, make_in_another_order, NULL);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("mixed forms");
-  TCase *tc = tcase_create("mixed forms");
-  sftest_cluster_for_case(tc, NODES);
-  tcase_add_loop_test(tc, forms, 0, 2 * NPLACES);
-  tcase_add_loop_test(tc, another_order, 0, 2);
-  tcase_add_test(tc, threads);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  sftest_cluster_for_case(sftest_case("mixed forms"), NODES);
+  return sftest_run_case();
 }

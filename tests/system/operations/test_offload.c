@@ -210,7 +210,7 @@ static void run_without_calls(const sftest_node_t *node, form_t form, bool bcast
   sftest_shared_free(scene, sizeof *scene);
 }
 
-START_TEST(owner_makes_no_call)
+SFTEST(owner_makes_no_call)
 {
   sftest_node_t node;
   sftest_node_start(&node, two_workers);
@@ -220,7 +220,6 @@ START_TEST(owner_makes_no_call)
                         form == DENSE ? (int64_t)(SFSHM_OFFLOAD_MIN_BYTES / sizeof(int64_t)) : 300000);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
@@ -258,7 +257,7 @@ static int use_part(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(parts_have_their_own_edges)
+SFTEST(parts_have_their_own_edges)
 {
   sftest_node_t node;
   scene_t *scene = sftest_shared(sizeof *scene);
@@ -269,7 +268,6 @@ START_TEST(parts_have_their_own_edges)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* ---- Many at a time ---------------------------------------------------------------------------------------------- */
 
@@ -341,16 +339,15 @@ static int fields(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(several_fields)
+SFTEST(several_fields)
 {
   sftest_node_t node;
   sftest_node_start(&node, two_workers);
   sftest_run_job(&node, 3, fields, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(many_in_flight)
+SFTEST(many_in_flight)
 {
   sftest_node_t node;
   uint64_t seed = sftest_seed();
@@ -359,16 +356,8 @@ START_TEST(many_in_flight)
   sftest_run_job(&node, 3, many, &seed);
   sftest_node_stop(&node);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("offload");
-  TCase *cases = tcase_create("offload");
-  tcase_add_test(cases, owner_makes_no_call);
-  tcase_add_test(cases, parts_have_their_own_edges);
-  tcase_add_test(cases, several_fields);
-  tcase_add_test(cases, many_in_flight);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("offload", NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void kill_one(const sftest_node_t *node, int32_t victim, int64_t delay_ms
   sftest_shared_free(plan, sizeof *plan);
 }
 
-START_TEST(killed_while_copied)
+SFTEST(killed_while_copied)
 {
   sftest_node_t node;
   sftest_node_start(&node, two_workers);
@@ -95,7 +95,6 @@ START_TEST(killed_while_copied)
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* Rank 1 calls something else while the first operation's data are on their way. */
 static int until_mismatch(sftest_rank_t *self)
@@ -119,7 +118,7 @@ static int until_mismatch(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(failed_while_copied)
+SFTEST(failed_while_copied)
 {
   sftest_node_t node;
   sftest_node_start(&node, two_workers);
@@ -127,7 +126,6 @@ START_TEST(failed_while_copied)
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Garbage ----------------------------------------------------------------------------------------------------- */
 
@@ -189,7 +187,7 @@ static int lie(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(lies_do_no_harm)
+SFTEST(lies_do_no_harm)
 {
   sftest_node_t node;
   sftest_bystander_t bystander;
@@ -204,15 +202,8 @@ START_TEST(lies_do_no_harm)
   sftest_node_stop(&node);
   sftest_shared_free(stage, sizeof *stage);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("failures of offloading");
-  TCase *cases = tcase_create("offload");
-  tcase_add_test(cases, killed_while_copied);
-  tcase_add_test(cases, failed_while_copied);
-  tcase_add_test(cases, lies_do_no_harm);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("failures of offloading", NULL, NULL);
 }

@@ -131,7 +131,7 @@ static const int32_t placements[][RANKS] = {{0, 0, 0, 0}, {0, 1, 2, 1}, {0, 0, 1
 #define NPLACEMENTS ((int)(sizeof placements / sizeof placements[0]))
 
 /* Kind by kind, so that each meets each of the others somewhere. */
-START_TEST(test_waits)
+SFTEST_FOR(test_waits, NPLACEMENTS)
 {
   static sftest_loop_cluster_t loop;
   plan_t *plan = sftest_shared(sizeof *plan);
@@ -151,10 +151,9 @@ START_TEST(test_waits)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(plan, sizeof *plan);
 }
-END_TEST
 
 /* The other node is asked about every operation, not only about the first one that takes long. */
-START_TEST(test_waits_again)
+SFTEST(test_waits_again)
 {
   static sftest_loop_cluster_t loop;
   plan_t *plan = sftest_shared(sizeof *plan);
@@ -169,7 +168,6 @@ START_TEST(test_waits_again)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(plan, sizeof *plan);
 }
-END_TEST
 
 /* ---- Who has sent what others need ------------------------------------------------------------------------------- */
 
@@ -201,21 +199,14 @@ static int read_late(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_reads_late)
+SFTEST_FOR(test_reads_late, NPLACEMENTS)
 {
   late_t *late = sftest_shared(sizeof *late);
   sftest_loop_run_alone(3, placements[_i], RANKS, read_late, late);
   sftest_shared_free(late, sizeof *late);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("one more");
-  TCase *tests = tcase_create("one more");
-  tcase_add_loop_test(tests, test_waits, 0, NPLACEMENTS);
-  tcase_add_test(tests, test_waits_again);
-  tcase_add_loop_test(tests, test_reads_late, 0, NPLACEMENTS);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("one more", NULL, NULL);
 }

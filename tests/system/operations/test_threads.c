@@ -137,11 +137,10 @@ static int operate_in_threads(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(operations)
+SFTEST(operations)
 {
   sftest_run_alone(RANKS, operate_in_threads, NULL);
 }
-END_TEST
 
 /* ---- Set-up ------------------------------------------------------------------------------------------------------ */
 
@@ -176,11 +175,10 @@ static int set_up_in_threads(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(set_ups)
+SFTEST(set_ups)
 {
   sftest_run_alone(RANKS, set_up_in_threads, NULL);
 }
-END_TEST
 
 /* ---- Several jobs in one process --------------------------------------------------------------------------------- */
 
@@ -254,7 +252,7 @@ static int join_again(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(two_jobs)
+SFTEST(two_jobs)
 {
   sftest_node_t node;
   sftest_node_start(&node, NULL);
@@ -262,7 +260,6 @@ START_TEST(two_jobs)
   sftest_run_job(&node, RANKS, join_again, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Failure ----------------------------------------------------------------------------------------------------- */
 
@@ -296,7 +293,7 @@ static int die_while_threads_wait(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(failure)
+SFTEST(failure)
 {
   sftest_node_t node;
   sftest_node_start(&node, NULL);
@@ -304,21 +301,8 @@ START_TEST(failure)
     sftest_run_job(&node, RANKS, die_while_threads_wait, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *threads_suite(void)
-{
-  Suite *suite = suite_create("threads");
-  TCase *cases = tcase_create("threads");
-  tcase_add_test(cases, operations);
-  tcase_add_test(cases, set_ups);
-  tcase_add_test(cases, two_jobs);
-  tcase_add_test(cases, failure);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(threads_suite());
+  return sftest_main("threads", NULL, NULL);
 }

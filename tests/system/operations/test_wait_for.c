@@ -116,33 +116,21 @@ static int look_again(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(is_over)
+SFTEST(is_over)
 {
   _Atomic int *step = sftest_shared(sizeof *step);
   sftest_run_alone(RANKS, look_again, step);
   sftest_shared_free(step, sizeof *step);
 }
-END_TEST
 
-START_TEST(gives_up)
+SFTEST(gives_up)
 {
   _Atomic int *tried = sftest_shared(sizeof *tried);
   sftest_run_alone(RANKS, be_patient, tried);
   sftest_shared_free(tried, sizeof *tried);
 }
-END_TEST
-
-static Suite *wait_for_suite(void)
-{
-  Suite *suite = suite_create("wait_for");
-  TCase *cases = tcase_create("wait_for");
-  tcase_add_test(cases, gives_up);
-  tcase_add_test(cases, is_over);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(wait_for_suite());
+  return sftest_main("wait_for", NULL, NULL);
 }

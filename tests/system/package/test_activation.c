@@ -107,7 +107,7 @@ static void expect_end(void)
   ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "sfd ended with status 0x%x", (unsigned)status);
 }
 
-START_TEST(serves_what_was_passed)
+SFTEST(serves_what_was_passed)
 {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -125,9 +125,8 @@ START_TEST(serves_what_was_passed)
   expect_end();
   ck_assert_int_eq(stat(manager.node.socket, &file), 0);
 }
-END_TEST
 
-START_TEST(tells_where_it_serves)
+SFTEST(tells_where_it_serves)
 {
   char line[128];
   snprintf(line, sizeof line, "STATUS=Serving at %s", manager.node.socket);
@@ -137,7 +136,6 @@ START_TEST(tells_where_it_serves)
   expect_told("STATUS=Ending");
   expect_end();
 }
-END_TEST
 
 static int come_and_go(sftest_rank_t *self)
 {
@@ -146,7 +144,7 @@ static int come_and_go(sftest_rank_t *self)
 }
 
 /* Whoever comes between two daemons waits for the second one. */
-START_TEST(nobody_is_lost_in_between)
+SFTEST(nobody_is_lost_in_between)
 {
   sftest_job_t job;
   start_sfd(NULL);
@@ -161,10 +159,9 @@ START_TEST(nobody_is_lost_in_between)
   kill(manager.node.pid, SIGTERM);
   expect_end();
 }
-END_TEST
 
 /* Whoever waits for word there would wait for ever. */
-START_TEST(word_that_nobody_would_get)
+SFTEST(word_that_nobody_would_get)
 {
   int status, ends[2];
   char option[32];
@@ -178,22 +175,8 @@ START_TEST(word_that_nobody_would_get)
   close(ends[0]);
   close(ends[1]);
 }
-END_TEST
-
-static Suite *activation_suite(void)
-{
-  Suite *suite = suite_create("activation");
-  TCase *cases = tcase_create("activation");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_test(cases, serves_what_was_passed);
-  tcase_add_test(cases, tells_where_it_serves);
-  tcase_add_test(cases, nobody_is_lost_in_between);
-  tcase_add_test(cases, word_that_nobody_would_get);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(activation_suite());
+  return sftest_main("activation", setup, teardown);
 }

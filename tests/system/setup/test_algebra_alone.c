@@ -217,7 +217,7 @@ static const struct {
   int32_t size;
 } jobs[] = {{try_alone, 3}, {starve, 3}, {join_without_mode, 3}, {outlive_group, 3}, {view, 2}};
 
-START_TEST(over_nodes)
+SFTEST_FOR(over_nodes, (int)(sizeof jobs / sizeof jobs[0]))
 {
   static const int32_t places[][3] = {{0, 0, 0}, {0, 1, 0}};
   sftest_cluster_t cluster;
@@ -227,18 +227,8 @@ START_TEST(over_nodes)
     sftest_cluster_run(&cluster, places[i], jobs[_i].size, jobs[_i].run, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *alone_suite(void)
-{
-  Suite *suite = suite_create("graph algebra of each rank");
-  TCase *cases = tcase_create("nodes");
-  tcase_add_loop_test(cases, over_nodes, 0, (int)(sizeof jobs / sizeof jobs[0]));
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(alone_suite());
+  return sftest_main("graph algebra of each rank", NULL, NULL);
 }

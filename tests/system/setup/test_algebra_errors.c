@@ -286,7 +286,7 @@ static int try_all(sftest_rank_t *self)
 
 /* ---- On one node and over two ------------------------------------------------------------------------------------ */
 
-START_TEST(over_nodes)
+SFTEST(over_nodes)
 {
   static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 1, 0, 1}};
   sftest_cluster_t cluster;
@@ -296,7 +296,6 @@ START_TEST(over_nodes)
     sftest_cluster_run(&cluster, places[i], RANKS, try_all, NULL);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* Rank 1 dies while the others make graphs, wherever they are then. */
 static int compose_until_lost(sftest_rank_t *self)
@@ -322,7 +321,7 @@ static int compose_until_lost(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_rank_dies)
+SFTEST(a_rank_dies)
 {
   static const int32_t places[RANKS] = {0, 1, 0, 1};
   sftest_cluster_t cluster;
@@ -338,19 +337,8 @@ START_TEST(a_rank_dies)
   }
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *errors_suite(void)
-{
-  Suite *suite = suite_create("errors of graph algebra");
-  TCase *cases = tcase_create("nodes");
-  tcase_add_test(cases, over_nodes);
-  tcase_add_test(cases, a_rank_dies);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(errors_suite());
+  return sftest_main("errors of graph algebra", NULL, NULL);
 }

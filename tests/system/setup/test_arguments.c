@@ -251,7 +251,7 @@ static void refuse_short_memory(sftest_alone_t *scene)
   SFTEST_OK(self, sf_free(scene->context, address));
 }
 
-START_TEST(one_rank_alone)
+SFTEST(one_rank_alone)
 {
   static const sftest_alone_part_t parts[] = {{"init", refuse_init},
                                               {"groups", refuse_groups},
@@ -264,18 +264,8 @@ START_TEST(one_rank_alone)
                                               {NULL, NULL}};
   sftest_alone_run(parts);
 }
-END_TEST
-
-static Suite *arguments_suite(void)
-{
-  Suite *suite = suite_create("arguments");
-  TCase *cases = tcase_create("arguments");
-  tcase_add_test(cases, one_rank_alone);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(arguments_suite());
+  return sftest_main("arguments", NULL, NULL);
 }

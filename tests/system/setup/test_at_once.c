@@ -35,11 +35,10 @@ static int count_rounds(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(one_round_if_edges_lead_both_ways)
+SFTEST(one_round_if_edges_lead_both_ways)
 {
   sftest_run_alone(SFTEST_CROSSED_RANKS, count_rounds, NULL);
 }
-END_TEST
 
 /* Edges to other nodes need no lanes. */
 static int count_rounds_far(sftest_rank_t *self)
@@ -54,12 +53,11 @@ static int count_rounds_far(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(one_round_over_nodes)
+SFTEST_FOR(one_round_over_nodes, 2)
 {
   static const int32_t places[][SFTEST_CROSSED_RANKS] = {{0, 0, 1}, {0, 1, 2}};
   sftest_loop_run_alone(SFTEST_CROSSED_RANKS, places[_i], SFTEST_CROSSED_RANKS, count_rounds_far, NULL);
 }
-END_TEST
 
 /* Many graphs in a row, some of them kept for a while, by ranks that are slow now and then. */
 static int make_many(sftest_rank_t *self)
@@ -86,27 +84,15 @@ static int make_many(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(many_in_a_row)
+SFTEST(many_in_a_row)
 {
   sftest_node_t node;
   sftest_node_start(&node, NULL);
   sftest_run_job(&node, SFTEST_CROSSED_RANKS, make_many, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *at_once_suite(void)
-{
-  Suite *suite = suite_create("graphs that are ready at once");
-  TCase *cases = tcase_create("graphs that are ready at once");
-  tcase_add_test(cases, one_round_if_edges_lead_both_ways);
-  tcase_add_loop_test(cases, one_round_over_nodes, 0, 2);
-  tcase_add_test(cases, many_in_a_row);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(at_once_suite());
+  return sftest_main("graphs that are ready at once", NULL, NULL);
 }

@@ -182,7 +182,7 @@ static int lend(sftest_rank_t *self)
 }
 
 /* Whether the daemon has workers or not: a list is in the inbox. */
-START_TEST(lists_stay_until_they_are_read)
+SFTEST_FOR(lists_stay_until_they_are_read, 2)
 {
   steps_t *steps = sftest_shared(sizeof *steps);
   sftest_node_t node;
@@ -191,7 +191,6 @@ START_TEST(lists_stay_until_they_are_read)
   sftest_node_stop(&node);
   sftest_shared_free(steps, sizeof *steps);
 }
-END_TEST
 
 /* ---- A lie ------------------------------------------------------------------------------------------------------- */
 
@@ -237,7 +236,7 @@ static int hear_a_lie(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_lie_fails_the_graph)
+SFTEST(a_lie_fails_the_graph)
 {
   steps_t *steps = sftest_shared(sizeof *steps);
   sftest_node_t node;
@@ -247,7 +246,6 @@ START_TEST(a_lie_fails_the_graph)
   sftest_node_stop(&node);
   sftest_shared_free(steps, sizeof *steps);
 }
-END_TEST
 
 /* ---- Death ------------------------------------------------------------------------------------------------------- */
 
@@ -285,7 +283,7 @@ static int see_one_die(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(one_dies)
+SFTEST_FOR(one_dies, STEPS)
 {
   step_t *step = sftest_shared(sizeof *step);
   sftest_node_t node;
@@ -301,20 +299,8 @@ START_TEST(one_dies)
   sftest_node_stop(&node);
   sftest_shared_free(step, sizeof *step);
 }
-END_TEST
-
-static Suite *at_once_suite(void)
-{
-  Suite *suite = suite_create("graphs ready at once: late, lying and dying ranks");
-  TCase *cases = tcase_create("graphs that are ready at once");
-  tcase_add_loop_test(cases, lists_stay_until_they_are_read, 0, 2);
-  tcase_add_test(cases, a_lie_fails_the_graph);
-  tcase_add_loop_test(cases, one_dies, 0, STEPS);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(at_once_suite());
+  return sftest_main("graphs ready at once: late, lying and dying ranks", NULL, NULL);
 }

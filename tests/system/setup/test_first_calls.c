@@ -165,7 +165,7 @@ static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 0, 0, 1}
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
 /* All pairs on one node, and each of them in one of the other placements. */
-START_TEST(noticed)
+SFTEST_FOR(noticed, NPLACES)
 {
   for (int a = 0; a < NCALLS; a++)
     for (int b = 0; b < NCALLS; b++) {
@@ -178,19 +178,9 @@ START_TEST(noticed)
         sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, call_differently, &plan);
     }
 }
-END_TEST
-
-static Suite *first_calls_suite(void)
-{
-  Suite *suite = suite_create("first calls");
-  TCase *cases = tcase_create("first calls");
-  sftest_cluster_for_case(cases, NODES);
-  tcase_add_loop_test(cases, noticed, 0, NPLACES);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(first_calls_suite());
+  sftest_cluster_for_case(sftest_case("first calls"), NODES);
+  return sftest_run_case();
 }

@@ -112,7 +112,7 @@ static void play(sftest_loop_cluster_t *loop, scene_t *scene, int32_t failing, w
   sftest_job_end_well(&job);
 }
 
-START_TEST(test_failing)
+SFTEST_FOR(test_failing, LATES *RANKS)
 {
   static sftest_loop_cluster_t loop;
   scene_t *scene = sftest_shared(sizeof *scene);
@@ -126,7 +126,6 @@ START_TEST(test_failing)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* ---- A graph that is gone on a node ------------------------------------------------------------------------------ */
 
@@ -190,7 +189,7 @@ static void lose(going_t *going, int32_t nnodes, const int32_t places[], int32_t
 static const int pauses_ms[] = {0, PAUSE_MS, LONG_MS};
 #define NPAUSES 3
 
-START_TEST(test_gone)
+SFTEST_FOR(test_gone, NPAUSES *NODES)
 {
   static const int32_t places[RANKS] = {0, 1, 2, 1};
   going_t *going = sftest_shared(sizeof *going);
@@ -199,10 +198,9 @@ START_TEST(test_gone)
   lose(going, NODES, places, RANKS, going->node == 1 ? 2 : 1, pauses_ms[_i / NODES]);
   sftest_shared_free(going, sizeof *going);
 }
-END_TEST
 
 /* The last node of ten is a child of the second one in the tree, of which nobody has come: that passes on who waits. */
-START_TEST(test_gone_below)
+SFTEST_FOR(test_gone_below, NPAUSES)
 {
   static const int32_t places[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   going_t *going = sftest_shared(sizeof *going);
@@ -211,15 +209,8 @@ START_TEST(test_gone_below)
   lose(going, 10, places, 10, 1, pauses_ms[_i]);
   sftest_shared_free(going, sizeof *going);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("meetings");
-  TCase *tests = tcase_create("failing");
-  tcase_add_loop_test(tests, test_failing, 0, LATES * RANKS);
-  tcase_add_loop_test(tests, test_gone, 0, NPAUSES * NODES);
-  tcase_add_loop_test(tests, test_gone_below, 0, NPAUSES);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("meetings", NULL, NULL);
 }

@@ -119,11 +119,10 @@ static int make_bad_and_good(sftest_rank_t *self)
 
 /* That a root is not there both nodes see when they compare what is wanted with what there is; where it is wanted the
  * text is known, and is told in a second part. */
-START_TEST(wanted_and_not_there)
+SFTEST_FOR(wanted_and_not_there, 2)
 {
   run_held(_i, OF_ROUND_1, make_bad_and_good);
 }
-END_TEST
 
 static int make_good_ones(sftest_rank_t *self)
 {
@@ -134,11 +133,10 @@ static int make_good_ones(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(good)
+SFTEST_FOR(good, 2)
 {
   run_held(_i, OF_ROUND_1, make_good_ones);
 }
-END_TEST
 
 /* Data follow what makes the graph ready. */
 static int make_at_once(sftest_rank_t *self)
@@ -155,11 +153,10 @@ static int make_at_once(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(ready_at_once)
+SFTEST_FOR(ready_at_once, 2)
 {
   run_held(_i, OF_ROUND_1, make_at_once);
 }
-END_TEST
 
 /* Rank 0 destroys the graph at once; another one calls what rank 1 does not, so that the graph fails. */
 static int fail_at_once(sftest_rank_t *self)
@@ -179,25 +176,12 @@ static int fail_at_once(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(failed_at_once)
+SFTEST_FOR(failed_at_once, 2)
 {
   run_held(_i, OF_ROUND_1, fail_at_once);
-}
-END_TEST
-
-static Suite *orders_suite(void)
-{
-  Suite *suite = suite_create("orders in set-up");
-  TCase *tcase = tcase_create("two nodes");
-  tcase_add_loop_test(tcase, wanted_and_not_there, 0, 2);
-  tcase_add_loop_test(tcase, good, 0, 2);
-  tcase_add_loop_test(tcase, ready_at_once, 0, 2);
-  tcase_add_loop_test(tcase, failed_at_once, 0, 2);
-  suite_add_tcase(suite, tcase);
-  return suite;
 }
 
 int main(void)
 {
-  return sftest_run(orders_suite());
+  return sftest_main("orders in set-up", NULL, NULL);
 }

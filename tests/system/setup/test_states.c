@@ -152,7 +152,7 @@ static void refuse_child(sftest_alone_t *scene)
   SFTEST_OK(scene->self, sf_wait(&begun));
 }
 
-START_TEST(one_rank_alone)
+SFTEST(one_rank_alone)
 {
   static const sftest_alone_part_t parts[] = {{"requests", refuse_requests},
                                               {"other thread", refuse_other_thread},
@@ -161,18 +161,8 @@ START_TEST(one_rank_alone)
                                               {NULL, NULL}};
   sftest_alone_run(parts);
 }
-END_TEST
-
-static Suite *states_suite(void)
-{
-  Suite *suite = suite_create("states");
-  TCase *cases = tcase_create("states");
-  tcase_add_test(cases, one_rank_alone);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(states_suite());
+  return sftest_main("states", NULL, NULL);
 }

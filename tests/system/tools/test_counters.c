@@ -253,7 +253,7 @@ static void run(scene_t *scene, uint64_t seed, int64_t max_vertices)
   sftest_graph_free(&graph);
 }
 
-START_TEST(random_graphs)
+SFTEST(random_graphs)
 {
   scene_t *scene = sftest_shared(sizeof *scene);
   uint64_t first = sftest_seed();
@@ -264,7 +264,6 @@ START_TEST(random_graphs)
   }
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* ---- Kinds ------------------------------------------------------------------------------------------------------- */
 
@@ -338,7 +337,7 @@ static void look_at_kinds(int32_t node)
   sftest_expect_in(sftest_sfctl_out, "{\"kind\":\"fetch_op\",");
 }
 
-START_TEST(kinds)
+SFTEST(kinds)
 {
   sftest_job_t job;
   scene_t *scene = sftest_shared(sizeof *scene);
@@ -355,7 +354,6 @@ START_TEST(kinds)
   sftest_graph_free(&graph);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
 
@@ -384,7 +382,7 @@ static int loop_of_two(sftest_rank_t *self)
 }
 
 /* Operations that take turns are all timed now and then. */
-START_TEST(samples)
+SFTEST(samples)
 {
   sftest_job_t job;
   scene_t *scene = sftest_shared(sizeof *scene);
@@ -398,21 +396,8 @@ START_TEST(samples)
   sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("counters");
-  TCase *tc = tcase_create("counters");
-  tcase_add_checked_fixture(tc, start_cluster, stop_cluster);
-  tcase_add_test(tc, random_graphs);
-  tcase_add_test(tc, kinds);
-  tcase_add_test(tc, samples);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("counters", start_cluster, stop_cluster);
 }

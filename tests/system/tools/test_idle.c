@@ -87,7 +87,7 @@ static void watch(const sftest_node_t *node, pid_t waiting)
   ck_assert_msg(kib < MAX_RESIDENT_KIB, "the daemon has %ld KiB", kib);
 }
 
-START_TEST(idle)
+SFTEST(idle)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -103,18 +103,8 @@ START_TEST(idle)
   sftest_node_stop(&node);
   sftest_shared_free(quiet, sizeof *quiet);
 }
-END_TEST
-
-static Suite *idle_suite(void)
-{
-  Suite *suite = suite_create("idle");
-  TCase *cases = tcase_create("idle");
-  tcase_add_test(cases, idle);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(idle_suite());
+  return sftest_main("idle", NULL, NULL);
 }

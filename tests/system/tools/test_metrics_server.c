@@ -91,7 +91,7 @@ static void start(sftest_node_t *node, char path[128])
   sftest_node_launch(node, (const char *const[]){option, NULL});
 }
 
-START_TEST(what_is_served)
+SFTEST(what_is_served)
 {
   sftest_node_t node;
   sftest_bystander_t bystander;
@@ -118,9 +118,8 @@ START_TEST(what_is_served)
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(what_others_try)
+SFTEST(what_others_try)
 {
   static char endless[20000];
   sftest_node_t node;
@@ -155,7 +154,6 @@ START_TEST(what_others_try)
   expect_metrics();
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* A port that is nobody else's while *fd_p is open, but that the daemon may be told to listen at. */
 static int reserve_port(int *fd_p)
@@ -171,7 +169,7 @@ static int reserve_port(int *fd_p)
   return ntohs(address.sin_port);
 }
 
-START_TEST(a_port)
+SFTEST(a_port)
 {
   sftest_node_t node;
   char option[64];
@@ -183,10 +181,9 @@ START_TEST(a_port)
   sftest_node_stop(&node);
   close(reserved);
 }
-END_TEST
 
 /* A daemon that was killed leaves its socket behind. */
-START_TEST(a_stale_socket)
+SFTEST(a_stale_socket)
 {
   sftest_node_t node;
   char path[128], option[160];
@@ -197,9 +194,8 @@ START_TEST(a_stale_socket)
   expect_metrics();
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(bad_places)
+SFTEST(bad_places)
 {
   static const char *const bad[] = {"0.0.0.0:9400", "9400x",     "0",  "65536",
                                     "host:9400",    "[::]:9400", "-1", "metrics.sock"};
@@ -223,22 +219,8 @@ START_TEST(bad_places)
   uv_run(&loop, UV_RUN_DEFAULT);
   ck_assert_int_eq(uv_loop_close(&loop), 0);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("metrics server");
-  TCase *tc = tcase_create("metrics");
-  tcase_add_test(tc, what_is_served);
-  tcase_add_test(tc, what_others_try);
-  tcase_add_test(tc, a_port);
-  tcase_add_test(tc, a_stale_socket);
-  tcase_add_test(tc, bad_places);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("metrics server", NULL, NULL);
 }

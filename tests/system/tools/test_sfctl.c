@@ -239,7 +239,7 @@ static void choose_a_job(const sftest_node_t *node, const char *name)
   sftest_expect_in(err, name);
 }
 
-START_TEST(a_job)
+SFTEST(a_job)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -267,7 +267,6 @@ START_TEST(a_job)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* Rank 1 dies when rank 0 has all its data; rank 0 stays. */
 static int fail_job(sftest_rank_t *self)
@@ -288,7 +287,7 @@ static int fail_job(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_job_that_failed)
+SFTEST(a_job_that_failed)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -311,7 +310,6 @@ START_TEST(a_job_that_failed)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* Rank 1 joins late. */
 static int come_late(sftest_rank_t *self)
@@ -322,7 +320,7 @@ static int come_late(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_job_that_joins)
+SFTEST(a_job_that_joins)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -338,7 +336,6 @@ START_TEST(a_job_that_joins)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* Rank 1 takes part late. */
 static int set_up_late(sftest_rank_t *self)
@@ -354,7 +351,7 @@ static int set_up_late(sftest_rank_t *self)
 }
 
 /* It has no number yet, by which metrics could tell it from others. */
-START_TEST(a_graph_that_is_set_up)
+SFTEST(a_graph_that_is_set_up)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -371,7 +368,6 @@ START_TEST(a_graph_that_is_set_up)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* A graph that the library creates by way of another one. */
 static int exchange_with_neighbors(sftest_rank_t *self)
@@ -388,7 +384,7 @@ static int exchange_with_neighbors(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(the_call_site_of_a_graph)
+SFTEST(the_call_site_of_a_graph)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -404,22 +400,8 @@ START_TEST(the_call_site_of_a_graph)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
-
-static Suite *sfctl_suite(void)
-{
-  Suite *suite = suite_create("sfctl");
-  TCase *cases = tcase_create("jobs");
-  tcase_add_test(cases, a_job);
-  tcase_add_test(cases, a_job_that_failed);
-  tcase_add_test(cases, a_job_that_joins);
-  tcase_add_test(cases, a_graph_that_is_set_up);
-  tcase_add_test(cases, the_call_site_of_a_graph);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(sfctl_suite());
+  return sftest_main("sfctl", NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void look_at_numbers(const sftest_cluster_t *cluster, const char *name)
   sftest_expect_in(err, "no job \"");
 }
 
-START_TEST(all_of_them)
+SFTEST(all_of_them)
 {
   sftest_cluster_t cluster;
   sftest_show_t show;
@@ -128,7 +128,6 @@ START_TEST(all_of_them)
   sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* The others' answers are printed, and the one that is missing is named. */
 static void expect_missing(const char *socket, const char *const words[], const char *text)
@@ -151,7 +150,7 @@ static void look_at_top(const char *socket)
   sftest_expect_in(out, "\n0 jobs:");
 }
 
-START_TEST(nodes_that_do_not_answer)
+SFTEST(nodes_that_do_not_answer)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, NODES);
@@ -180,7 +179,6 @@ START_TEST(nodes_that_do_not_answer)
   sftest_cluster_restart(&cluster, 1);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 static void expect_end(sftest_node_t *node)
 {
@@ -191,7 +189,7 @@ static void expect_end(sftest_node_t *node)
   node->pid = 0;
 }
 
-START_TEST(control_over_nodes)
+SFTEST(control_over_nodes)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, NODES);
@@ -215,20 +213,8 @@ START_TEST(control_over_nodes)
     expect_end(&cluster.nodes[node]);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: all nodes");
-  TCase *tc = tcase_create("nodes");
-  tcase_add_test(tc, all_of_them);
-  tcase_add_test(tc, nodes_that_do_not_answer);
-  tcase_add_test(tc, control_over_nodes);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: all nodes", NULL, NULL);
 }

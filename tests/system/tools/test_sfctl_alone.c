@@ -19,7 +19,7 @@
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
 
-START_TEST(usage)
+SFTEST(usage)
 {
   sftest_sfctl("/nowhere", WORDS("--help"), 0);
   sftest_expect_in(out, "usage: sfctl ");
@@ -35,9 +35,8 @@ START_TEST(usage)
   sftest_sfctl("/nowhere", WORDS("plan", "--matrix", "/", "--ranks", "4", "--per-node", "2"), 1);
   sftest_expect_in(err, "Is a directory");
 }
-END_TEST
 
-START_TEST(no_daemon)
+SFTEST(no_daemon)
 {
   char path[200];
   sftest_sfctl("/nowhere/sfd.sock", WORDS("status"), 3);
@@ -49,10 +48,9 @@ START_TEST(no_daemon)
   sftest_sfctl(path, WORDS("status"), 1);
   sftest_expect_in(err, "199 bytes");
 }
-END_TEST
 
 /* No daemon is needed, nor a device. */
-START_TEST(topology)
+SFTEST(topology)
 {
   setenv("SF_CUDA_PLUGIN", "/nowhere/libsf_cuda.so", 1);
   sftest_sfctl("/nowhere", WORDS("topo"), 0);
@@ -62,10 +60,9 @@ START_TEST(topology)
   sftest_expect_in(out, "\"devices\":[]");
   sftest_expect_in(out, "\"numa_nodes\":[");
 }
-END_TEST
 
 /* Four devices of the stand-in for the driver, and how they reach each other. */
-START_TEST(topology_of_devices)
+SFTEST(topology_of_devices)
 {
   if (!sftest_device_can_fail() || !sftest_device_for_programs())
     return;
@@ -93,7 +90,6 @@ START_TEST(topology_of_devices)
   sftest_sfctl("/nowhere", WORDS("topo"), 0);
   sftest_expect_in(out, "no CUDA-capable device");
 }
-END_TEST
 
 /* Output and exit status of a doctor that finds problems: what is wrong is in the output. */
 static void call_the_doctor(const char *socket, const char *const words[], int code)
@@ -105,7 +101,7 @@ static void call_the_doctor(const char *socket, const char *const words[], int c
   ck_assert_str_eq(err, "");
 }
 
-START_TEST(no_daemon_but_a_doctor)
+SFTEST(no_daemon_but_a_doctor)
 {
   call_the_doctor("/nowhere/sfd.sock", WORDS("doctor"), 0);
   sftest_expect_in(out, "ok       socket      /nowhere/sfd.sock (from SF_SOCKET), not there\n");
@@ -117,7 +113,6 @@ START_TEST(no_daemon_but_a_doctor)
   sftest_sfctl("/nowhere/sfd.sock", WORDS("metrics"), 3);
   sftest_expect_in(err, "no sfd answers at /nowhere/sfd.sock");
 }
-END_TEST
 
 /* A stranger's mpirun and sfd: one that says nothing sensible, one that is of another version. */
 static void write_script(char path[64], const char *directory, const char *name, const char *text)
@@ -130,7 +125,7 @@ static void write_script(char path[64], const char *directory, const char *name,
   ck_assert_int_eq(chmod(path, 0700), 0);
 }
 
-START_TEST(strange_mpi)
+SFTEST(strange_mpi)
 {
   char directory[] = "/tmp/sftest-mpi-XXXXXX", path[64];
   ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -146,9 +141,8 @@ START_TEST(strange_mpi)
   sftest_expect_in(out, "warning  mpi         mpirun named by SFRUN_MPIRUN: ");
   rmdir(directory);
 }
-END_TEST
 
-START_TEST(stopped_daemon)
+SFTEST(stopped_daemon)
 {
   sftest_node_t node;
   sftest_node_start(&node, NULL);
@@ -167,9 +161,8 @@ START_TEST(stopped_daemon)
   sftest_sfctl(node.socket, WORDS("jobs"), 0);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(full_disk)
+SFTEST(full_disk)
 {
   static const char *const words[] = {"status", "--help", "--version", "metrics", "doctor"};
   sftest_node_t node;
@@ -183,7 +176,6 @@ START_TEST(full_disk)
   }
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* ---- Strange daemons --------------------------------------------------------------------------------------------- */
 
@@ -231,7 +223,7 @@ static void run_against(const void *bytes, size_t length, int expected)
   run_command_against(WORDS("status"), bytes, length, expected);
 }
 
-START_TEST(another_version)
+SFTEST(another_version)
 {
   sfproto_header_t header = sfproto_header_make(0, 0);
   header.version++;
@@ -241,9 +233,8 @@ START_TEST(another_version)
   for (size_t i = 0; i < NCOMMANDS; i++)
     run_command_against(words_of(i), &header, sizeof header, 4);
 }
-END_TEST
 
-START_TEST(garbage)
+SFTEST(garbage)
 {
   static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
   run_against(text, sizeof text, 1);
@@ -251,7 +242,6 @@ START_TEST(garbage)
   for (size_t i = 0; i < NCOMMANDS; i++)
     run_command_against(words_of(i), text, sizeof text, 1);
 }
-END_TEST
 
 static size_t pack(Sfproto__Message *message, uint8_t *frame)
 {
@@ -262,7 +252,7 @@ static size_t pack(Sfproto__Message *message, uint8_t *frame)
 }
 
 /* It has just died: what it said before may be cut anywhere. And an answer of another kind is no answer. */
-START_TEST(a_daemon_that_dies)
+SFTEST(a_daemon_that_dies)
 {
   uint8_t bytes[512];
   char software[] = "sfd 9.9.9";
@@ -287,9 +277,8 @@ START_TEST(a_daemon_that_dies)
     sftest_expect_in(err, "sfd answers with message ");
   }
 }
-END_TEST
 
-START_TEST(a_socket_that_is_none)
+SFTEST(a_socket_that_is_none)
 {
   char path[] = "/tmp/sftest-file-XXXXXX";
   int fd = mkstemp(path);
@@ -301,17 +290,15 @@ START_TEST(a_socket_that_is_none)
   }
   unlink(path);
 }
-END_TEST
 
-START_TEST(a_daemon_that_ends)
+SFTEST(a_daemon_that_ends)
 {
   run_against("", 0, 1);
   sftest_expect_in(err, "has ended or closed the connection");
 }
-END_TEST
 
 /* Its text must not command the terminal. */
-START_TEST(a_daemon_that_refuses)
+SFTEST(a_daemon_that_refuses)
 {
   uint8_t frame[256];
   Sfproto__Error error = SFPROTO__ERROR__INIT;
@@ -327,31 +314,8 @@ START_TEST(a_daemon_that_refuses)
   run_against(frame, sizeof header + length, 1);
   ck_assert_str_eq(err, "sfctl: sfd answers: no\\x1b[2J\\nmore\n");
 }
-END_TEST
-
-static Suite *sfctl_suite(void)
-{
-  Suite *suite = suite_create("sfctl alone");
-  TCase *cases = tcase_create("alone");
-  tcase_add_test(cases, usage);
-  tcase_add_test(cases, no_daemon);
-  tcase_add_test(cases, no_daemon_but_a_doctor);
-  tcase_add_test(cases, topology);
-  tcase_add_test(cases, topology_of_devices);
-  tcase_add_test(cases, strange_mpi);
-  tcase_add_test(cases, stopped_daemon);
-  tcase_add_test(cases, full_disk);
-  tcase_add_test(cases, another_version);
-  tcase_add_test(cases, garbage);
-  tcase_add_test(cases, a_daemon_that_dies);
-  tcase_add_test(cases, a_socket_that_is_none);
-  tcase_add_test(cases, a_daemon_that_ends);
-  tcase_add_test(cases, a_daemon_that_refuses);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(sfctl_suite());
+  return sftest_main("sfctl alone", NULL, NULL);
 }

@@ -84,7 +84,7 @@ static int be_refused_over_nodes(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(drain_and_undo)
+SFTEST(drain_and_undo)
 {
   sftest_node_t node;
   sftest_node_start(&node, NULL);
@@ -98,10 +98,9 @@ START_TEST(drain_and_undo)
   sftest_run_job(&node, 2, come_and_go, NULL);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* The rank that came to the other node is told, too, and does not wait for the one that can't come. */
-START_TEST(drain_one_node_of_two)
+SFTEST(drain_one_node_of_two)
 {
   sftest_cluster_t cluster;
   static const int32_t places[] = {0, 1};
@@ -119,7 +118,6 @@ START_TEST(drain_one_node_of_two)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(refusal, sizeof *refusal);
 }
-END_TEST
 
 static void kill_over(int32_t nnodes)
 {
@@ -141,11 +139,10 @@ static void kill_over(int32_t nnodes)
   sftest_shared_free(scene, sizeof *scene);
 }
 
-START_TEST(kill_a_job)
+SFTEST_BETWEEN(kill_a_job, 1, 3)
 {
   kill_over(_i);
 }
-END_TEST
 
 static void expect_end(sftest_node_t *node)
 {
@@ -155,7 +152,7 @@ static void expect_end(sftest_node_t *node)
   node->pid = 0;
 }
 
-START_TEST(shutdown_is_orderly)
+SFTEST(shutdown_is_orderly)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -179,9 +176,8 @@ START_TEST(shutdown_is_orderly)
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
-START_TEST(log_and_config)
+SFTEST(log_and_config)
 {
   sftest_node_t node;
   sftest_node_start(&node, (const char *const[]){"--log-level=warn", NULL});
@@ -199,22 +195,8 @@ START_TEST(log_and_config)
   sftest_expect_in(out, "{\"name\":\"log-level\",\"value\":\"warn,session=error\",\"origin\":\"sfctl log of uid ");
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: control");
-  TCase *tc = tcase_create("control");
-  tcase_add_test(tc, drain_and_undo);
-  tcase_add_test(tc, drain_one_node_of_two);
-  tcase_add_loop_test(tc, kill_a_job, 1, 3);
-  tcase_add_test(tc, shutdown_is_orderly);
-  tcase_add_test(tc, log_and_config);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: control", NULL, NULL);
 }

@@ -252,7 +252,7 @@ static void look_at_metrics(const sftest_cluster_t *cluster)
   sftest_expect_in(out, wanted);
 }
 
-START_TEST(a_job_over_two_nodes)
+SFTEST(a_job_over_two_nodes)
 {
   sftest_cluster_t cluster;
   sftest_job_t job;
@@ -279,7 +279,6 @@ START_TEST(a_job_over_two_nodes)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
 /* ---- Channels that are not open ---------------------------------------------------------------------------------- */
 
@@ -290,7 +289,7 @@ static void await_state(const sftest_cluster_t *cluster, const char *state)
   sftest_sfctl_await(cluster->nodes[0].socket, WORDS("peers", "--json"), wanted);
 }
 
-START_TEST(a_peer_that_dies)
+SFTEST(a_peer_that_dies)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, NODES);
@@ -305,7 +304,6 @@ START_TEST(a_peer_that_dies)
   expect_doctor(&cluster.nodes[0], 0, "warning  fabric      tcp, node 0 of 2: the channel has ended to node 1 (tcp ");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 static int join_and_leave(sftest_rank_t *self)
 {
@@ -334,7 +332,7 @@ static int start_until_opening(sftest_cluster_t *cluster, sftest_job_t jobs[MANY
 }
 
 /* The other daemon is stopped: the kernel takes the connection, nobody answers. */
-START_TEST(a_peer_that_does_not_answer)
+SFTEST(a_peer_that_does_not_answer)
 {
   static sftest_job_t jobs[MANY_JOBS];
   sftest_cluster_t cluster;
@@ -348,7 +346,6 @@ START_TEST(a_peer_that_does_not_answer)
   }
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- Questions that don't fit ------------------------------------------------------------------------------------ */
 
@@ -390,7 +387,7 @@ static void ask_to_kill(const sftest_cluster_t *cluster, size_t length, sf_statu
 }
 
 /* The channel that they would end is that of all jobs. */
-START_TEST(questions_that_do_not_fit_into_a_message)
+SFTEST(questions_that_do_not_fit_into_a_message)
 {
   static const int32_t places[] = {0, 1};
   sftest_cluster_t cluster;
@@ -407,21 +404,8 @@ START_TEST(questions_that_do_not_fit_into_a_message)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: nodes");
-  TCase *tc = tcase_create("nodes");
-  tcase_add_test(tc, a_job_over_two_nodes);
-  tcase_add_test(tc, a_peer_that_dies);
-  tcase_add_test(tc, a_peer_that_does_not_answer);
-  tcase_add_test(tc, questions_that_do_not_fit_into_a_message);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: nodes", NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void finish(sftest_job_t *job, meeting_t *meeting)
   sftest_shared_free(meeting, sizeof *meeting);
 }
 
-START_TEST(bytes_are_counted)
+SFTEST(bytes_are_counted)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -89,9 +89,8 @@ START_TEST(bytes_are_counted)
   finish(&job, meeting);
   sftest_node_stop(&node);
 }
-END_TEST
 
-START_TEST(off_is_off)
+SFTEST(off_is_off)
 {
   sftest_node_t node;
   sftest_job_t job;
@@ -102,14 +101,8 @@ START_TEST(off_is_off)
   finish(&job, meeting);
   sftest_node_stop(&node);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("sfctl offload");
-  TCase *cases = tcase_create("offload");
-  tcase_add_test(cases, bytes_are_counted);
-  tcase_add_test(cases, off_is_off);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("sfctl offload", NULL, NULL);
 }

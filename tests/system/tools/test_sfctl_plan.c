@@ -201,7 +201,7 @@ static void await_round(sftest_job_t *job, const scene_t *scene, int32_t round)
   sftest_job_await(job, &scene->nready, RANKS * (round + 1));
 }
 
-START_TEST(a_matrix_on_two_nodes)
+SFTEST(a_matrix_on_two_nodes)
 {
   sftest_cluster_t cluster;
   sftest_job_t job;
@@ -234,9 +234,8 @@ START_TEST(a_matrix_on_two_nodes)
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
-START_TEST(large_grids_are_planned_quickly)
+SFTEST(large_grids_are_planned_quickly)
 {
   sftest_machine_watch();
   int64_t started = sftest_machine_ms();
@@ -245,19 +244,8 @@ START_TEST(large_grids_are_planned_quickly)
   sftest_expect_in(out, "256 nodes");
   ck_assert_int_le(sftest_machine_ms() - started, sftest_limit_ms(10000));
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: plan");
-  TCase *tc = tcase_create("plan");
-  tcase_add_test(tc, a_matrix_on_two_nodes);
-  tcase_add_test(tc, large_grids_are_planned_quickly);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: plan", NULL, NULL);
 }

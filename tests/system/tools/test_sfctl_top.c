@@ -99,7 +99,7 @@ static void look_at_lines(const sftest_cluster_t *cluster)
   sftest_sfctl("/nowhere/s", WORDS("top", "-b"), 3);
 }
 
-START_TEST(a_job_over_two_nodes)
+SFTEST(a_job_over_two_nodes)
 {
   sftest_cluster_t cluster;
   sftest_show_t show;
@@ -112,7 +112,6 @@ START_TEST(a_job_over_two_nodes)
   ck_assert_str_eq(out, "nothing has been sent\n");
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- A terminal -------------------------------------------------------------------------------------------------- */
 
@@ -237,7 +236,7 @@ static void expect_lines_on(terminal_t *terminal, const char *socket, const char
   close(terminal->fd);
 }
 
-START_TEST(on_a_terminal)
+SFTEST(on_a_terminal)
 {
   static terminal_t terminal;
   sftest_cluster_t cluster;
@@ -272,10 +271,9 @@ START_TEST(on_a_terminal)
   sftest_show_end(&show);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* It says so, and goes on when there is one again. */
-START_TEST(a_daemon_that_dies)
+SFTEST(a_daemon_that_dies)
 {
   static terminal_t terminal;
   sftest_node_t node;
@@ -291,10 +289,9 @@ START_TEST(a_daemon_that_dies)
   expect_end(&terminal, 0);
   sftest_node_stop(&node);
 }
-END_TEST
 
 /* The screen names the node, and goes on with the others. */
-START_TEST(a_daemon_that_is_stopped)
+SFTEST(a_daemon_that_is_stopped)
 {
   static terminal_t terminal;
   sftest_cluster_t cluster;
@@ -310,7 +307,6 @@ START_TEST(a_daemon_that_is_stopped)
   expect_end(&terminal, 0);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* ---- At full speed ----------------------------------------------------------------------------------------------- */
 
@@ -332,7 +328,7 @@ static uint64_t expect_growing(const char *member, uint64_t before)
 }
 
 /* Whatever is read while counters are written, they only grow, and by what can be. */
-START_TEST(counters_at_full_speed)
+SFTEST(counters_at_full_speed)
 {
   sftest_node_t node;
   sftest_bystander_t bystander;
@@ -358,22 +354,8 @@ START_TEST(counters_at_full_speed)
   sftest_bystander_stop(&bystander);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: top and matrix");
-  TCase *tc = tcase_create("top");
-  tcase_add_test(tc, a_job_over_two_nodes);
-  tcase_add_test(tc, on_a_terminal);
-  tcase_add_test(tc, a_daemon_that_dies);
-  tcase_add_test(tc, a_daemon_that_is_stopped);
-  tcase_add_test(tc, counters_at_full_speed);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: top and matrix", NULL, NULL);
 }

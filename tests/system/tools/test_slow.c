@@ -107,7 +107,7 @@ static void find_process(const char *trace, int32_t rank, char pid[32])
 }
 
 /* Contributions of later ranks come before the slow one's, and are combined after it: they are not waited for. */
-START_TEST(a_slow_rank_in_the_trace)
+SFTEST(a_slow_rank_in_the_trace)
 {
   sftest_slow_start(reduce_with_a_slow_rank);
   sftest_slow_await_rounds(1);
@@ -128,7 +128,6 @@ START_TEST(a_slow_rank_in_the_trace)
   free(trace);
   sftest_slow_end();
 }
-END_TEST
 
 /* The rank in the first row of top, by the column; in front of it is the node, as all are asked. */
 static int32_t first_in_top(const char *column)
@@ -141,7 +140,7 @@ static int32_t first_in_top(const char *column)
 
 /* Others wait most for the one that they wait for in the end: also where each waits for the one before it, on one node,
  * or on another one. */
-START_TEST(a_slow_rank_in_top)
+SFTEST(a_slow_rank_in_top)
 {
   const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow, follow};
   for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
@@ -152,7 +151,6 @@ START_TEST(a_slow_rank_in_top)
     sftest_slow_end();
   }
 }
-END_TEST
 
 /* ---- A stopped rank ---------------------------------------------------------------------------------------------- */
 
@@ -185,7 +183,7 @@ static void stop_culprit(void)
 }
 
 /* Waits that last are counted: monitoring sees them before they end. */
-START_TEST(a_stopped_rank_in_the_metrics)
+SFTEST(a_stopped_rank_in_the_metrics)
 {
   char line[160];
   setenv("SFD_STALL_AFTER", "0.2", 1);
@@ -213,10 +211,9 @@ START_TEST(a_stopped_rank_in_the_metrics)
   sftest_sfctl_await(sftest_slow_cluster.nodes[0].socket, WORDS("metrics"), line);
   sftest_slow_end();
 }
-END_TEST
 
 /* In the list of the page: top shows that all wait, and stuck whom for. */
-START_TEST(a_stopped_rank_in_stuck)
+SFTEST(a_stopped_rank_in_stuck)
 {
   char wanted[120];
   sftest_slow_start(follow);
@@ -229,7 +226,6 @@ START_TEST(a_stopped_rank_in_stuck)
   sftest_job_signal(&sftest_slow_job, SFTEST_CULPRIT, SIGCONT);
   sftest_slow_end();
 }
-END_TEST
 
 /* ---- A forgotten operation --------------------------------------------------------------------------------------- */
 
@@ -257,7 +253,7 @@ static int forget_one(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_forgotten_operation)
+SFTEST(a_forgotten_operation)
 {
   char wanted[120];
   sftest_slow_start(forget_one);
@@ -268,22 +264,8 @@ START_TEST(a_forgotten_operation)
   sftest_slow_ask(WORDS("kill", sftest_slow_job.name));
   sftest_slow_end();
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("slow jobs");
-  TCase *tc = tcase_create("slow jobs");
-  tcase_add_test(tc, a_slow_rank_in_the_trace);
-  tcase_add_test(tc, a_slow_rank_in_top);
-  tcase_add_test(tc, a_stopped_rank_in_the_metrics);
-  tcase_add_test(tc, a_stopped_rank_in_stuck);
-  tcase_add_test(tc, a_forgotten_operation);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("slow jobs", NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void expect_named(const char *socket, bool serves)
   sftest_expect_in(out, wanted);
 }
 
-START_TEST(on_one_node)
+SFTEST(on_one_node)
 {
   char wanted[32];
   const int32_t places[RANKS] = {0};
@@ -157,10 +157,9 @@ START_TEST(on_one_node)
   ck_assert_int_eq(sftest_count_lines(out), 2);
   end();
 }
-END_TEST
 
 /* From either node; and what is known if the other node's daemon does not answer. */
-START_TEST(over_two_nodes)
+SFTEST(over_two_nodes)
 {
   char wanted[64];
   const int32_t places[RANKS] = {0, 0, 1, 1};
@@ -177,7 +176,6 @@ START_TEST(over_two_nodes)
   sftest_expect_in(out, "\"ranks_known\":2,\"nodes_missing\":[1]");
   end();
 }
-END_TEST
 
 /* Lines of the log that tell of the operation that waits for the stopped rank; wanted is in all of them. */
 static int count_told(const char *wanted)
@@ -197,7 +195,7 @@ static int count_told(const char *wanted)
   return n;
 }
 
-START_TEST(in_the_log)
+SFTEST(in_the_log)
 {
   char wanted[64];
   const int32_t places[RANKS] = {0};
@@ -211,7 +209,6 @@ START_TEST(in_the_log)
   ck_assert_int_eq(count_told(wanted), 1);
   end();
 }
-END_TEST
 
 /* Contributions to one root of rank 0, which begins when the others have: more than slots hold. One rank stops short.
  */
@@ -243,7 +240,7 @@ static int contribute_ahead(sftest_rank_t *self)
 }
 
 /* Whose contribution came before its turn is not waited for, wherever it lies. */
-START_TEST(behind_the_turn)
+SFTEST(behind_the_turn)
 {
   char wanted[32];
   sftest_machine_watch();
@@ -260,7 +257,6 @@ START_TEST(behind_the_turn)
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* All ranks make a graph but one, which comes later. */
 static int come_late(sftest_rank_t *self)
@@ -276,7 +272,7 @@ static int come_late(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(in_set_up)
+SFTEST(in_set_up)
 {
   char wanted[64];
   sftest_machine_watch();
@@ -297,7 +293,6 @@ START_TEST(in_set_up)
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
 /* All ranks come but one. */
 static int come_last(sftest_rank_t *self)
@@ -309,7 +304,7 @@ static int come_last(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(in_init)
+SFTEST(in_init)
 {
   char wanted[200];
   const int32_t places[RANKS] = {0, 0, 1, 1};
@@ -333,23 +328,8 @@ START_TEST(in_init)
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("stuck");
-  TCase *tc = tcase_create("stuck");
-  tcase_add_test(tc, on_one_node);
-  tcase_add_test(tc, over_two_nodes);
-  tcase_add_test(tc, in_the_log);
-  tcase_add_test(tc, behind_the_turn);
-  tcase_add_test(tc, in_set_up);
-  tcase_add_test(tc, in_init);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("stuck", NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void dump(const char *path)
   sftest_trace_check();
 }
 
-START_TEST(a_job_over_two_nodes)
+SFTEST(a_job_over_two_nodes)
 {
   char path[128];
   snprintf(path, sizeof path, "%s/trace.json", cluster.nodes[0].directory);
@@ -115,10 +115,9 @@ START_TEST(a_job_over_two_nodes)
   dump(path);
   ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), CALLS * RANKS);
 }
-END_TEST
 
 /* More than another node's daemon answers at once, of ranks that have gone. */
-START_TEST(several_jobs)
+SFTEST(several_jobs)
 {
   char path[128];
   snprintf(path, sizeof path, "%s/trace.json", cluster.nodes[0].directory);
@@ -128,7 +127,6 @@ START_TEST(several_jobs)
   load(path);
   ck_assert_int_eq(sftest_trace_count('b', "bcast(double, replace)"), JOBS * CALLS * RANKS);
 }
-END_TEST
 
 /* ---- The demo ---------------------------------------------------------------------------------------------------- */
 
@@ -190,7 +188,7 @@ static void ask_demo(pid_t demo, const char *directory, const char *const words[
   globfree(&found);
 }
 
-START_TEST(the_demo)
+SFTEST(the_demo)
 {
   char build[PATH_MAX], path[128];
   const char *directory = cluster.nodes[0].directory;
@@ -217,21 +215,8 @@ START_TEST(the_demo)
   ck_assert_int_ge(sftest_trace_count('s', "message"), ENOUGH);
   ck_assert_int_ge(sftest_trace_count('X', "arrive from node"), 1);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("trace");
-  TCase *tc = tcase_create("nodes");
-  tcase_add_checked_fixture(tc, start, stop);
-  tcase_add_test(tc, a_job_over_two_nodes);
-  tcase_add_test(tc, several_jobs);
-  tcase_add_test(tc, the_demo);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("trace", start, stop);
 }

@@ -31,7 +31,7 @@ static const sfd_channel_counts_t *counts(int32_t node, int32_t other)
 }
 
 /* Every head arrives as it was sent, and each message in a frame of its own. */
-START_TEST(alone)
+SFTEST(alone)
 {
   const sfd_message_head_t head = {
       .kind = 15, .flags = 77, .number = 5, .payload_bytes = 5, .job = 1ull << 60, .object = 2, .desc = 3};
@@ -50,9 +50,8 @@ START_TEST(alone)
   ck_assert_uint_eq(counts(1, 0)->frames_received, 2);
   ck_assert_uint_eq(nodes[2].narrivals, 0);
 }
-END_TEST
 
-START_TEST(all_sizes)
+SFTEST_FOR(all_sizes, 4)
 {
   static const size_t sizes[] = {1, 7, 8, 511, 512, 513, 4095, 16383, 16384, 16385, 70000, 1 << 20};
   static const sfd_placing_t placings[] = {SFD_PLACE_HERE, SFD_PLACE_CHANNEL};
@@ -71,9 +70,8 @@ START_TEST(all_sizes)
   }
   free(payload);
 }
-END_TEST
 
-START_TEST(unwanted)
+SFTEST(unwanted)
 {
   static uint8_t payload[100000];
   nodes[1].placing = SFD_PLACE_NOWHERE;
@@ -85,7 +83,6 @@ START_TEST(unwanted)
   sftest_expect_arrival(&nodes[1], 0, 3, NULL, 0);
   ck_assert_uint_eq(counts(1, 0)->messages_received[1], 3);
 }
-END_TEST
 
 static void send_lazily(uint64_t number)
 {
@@ -94,7 +91,7 @@ static void send_lazily(uint64_t number)
 }
 
 /* What may wait goes along with what may not, or with the second that may wait, or when it is let go. */
-START_TEST(lazy)
+SFTEST(lazy)
 {
   send_lazily(1); /* there is no channel yet: no reason to wait */
   sftest_cluster_run(&cluster);
@@ -124,10 +121,9 @@ START_TEST(lazy)
   sftest_cluster_run(&cluster);
   ck_assert(!sfd_channels_flush(nodes[0].channels));
 }
-END_TEST
 
 /* What is sent while a frame is under way goes together, and in order. */
-START_TEST(gathering)
+SFTEST(gathering)
 {
   sftest_done_t done = {0};
   static uint8_t payload[1000] = {1, 2, 3};
@@ -150,10 +146,9 @@ START_TEST(gathering)
   ck_assert_uint_eq(counts(0, 1)->queued_bytes, 0);
   ck_assert_int_eq(done.calls, 4);
 }
-END_TEST
 
 /* The number of messages, the table and the payloads of a frame are bounded. */
-START_TEST(frames_are_bounded)
+SFTEST(frames_are_bounded)
 {
   static uint8_t payload[1 << 20];
   sfd_channel_hold(nodes[0].channels, 1, true);
@@ -178,9 +173,8 @@ START_TEST(frames_are_bounded)
   ck_assert_uint_eq(counts(0, 1)->frames_sent, 9);
   ck_assert_uint_eq(nodes[1].narrivals, 710);
 }
-END_TEST
 
-START_TEST(counting)
+SFTEST(counting)
 {
   static uint8_t payload[1001];
   send_one(0, 1, 1, payload, 1001, NULL);
@@ -198,10 +192,9 @@ START_TEST(counting)
   ck_assert_uint_eq(counts(1, 0)->bytes_sent, 32 + sizeof(sfd_hello_t) + 32 + 40 + 8);
   ck_assert_uint_eq(counts(0, 2)->bytes_sent, 0);
 }
-END_TEST
 
 /* Parts of a message, of which the last one counts; and the bytes of all. */
-START_TEST(counting_parts)
+SFTEST(counting_parts)
 {
   static uint8_t payload[1001];
   for (int part = 0; part < 3; part++) {
@@ -215,10 +208,9 @@ START_TEST(counting_parts)
   ck_assert_uint_eq(counts(1, 0)->messages_received[1], 1);
   ck_assert_uint_eq(counts(1, 0)->payload_received[1], 3 * sizeof payload);
 }
-END_TEST
 
 /* Memory is bounded when the other node takes nothing; by the limit nothing is broken. */
-START_TEST(limited)
+SFTEST(limited)
 {
   enum { NBYTES = 1 << 20 };
   static uint8_t payload[NBYTES];
@@ -241,7 +233,6 @@ START_TEST(limited)
   ck_assert_uint_eq((unsigned)done.calls, small);
   send_one(0, 1, 5, payload, NBYTES, NULL);
 }
-END_TEST
 
 static sf_status_t answer(sftest_node_t *node, const sfd_message_head_t *head)
 {
@@ -251,7 +242,7 @@ static sf_status_t answer(sftest_node_t *node, const sfd_message_head_t *head)
   return sftest_send_message(&cluster, node->number, arrival->from, head->desc - 1, "pong", 5, NULL);
 }
 
-START_TEST(handlers_may_send)
+SFTEST(handlers_may_send)
 {
   nodes[0].on_arrived = answer;
   nodes[1].on_arrived = answer;
@@ -260,9 +251,8 @@ START_TEST(handlers_may_send)
   ck_assert_uint_eq(nodes[0].narrivals, 50);
   ck_assert_uint_eq(nodes[1].narrivals, 51);
 }
-END_TEST
 
-START_TEST(both_open)
+SFTEST(both_open)
 {
   send_one(0, 1, 1, NULL, 0, NULL);
   send_one(1, 0, 2, NULL, 0, NULL);
@@ -271,10 +261,9 @@ START_TEST(both_open)
   sftest_expect_arrival(&nodes[0], 0, 2, NULL, 0);
   ck_assert_int_eq(nodes[0].ndown + nodes[1].ndown, 0);
 }
-END_TEST
 
 /* A burst of frames of odd sizes is read in large pieces, which hold many frames and cut them anywhere. */
-START_TEST(burst)
+SFTEST_FOR(burst, 2)
 {
   enum { NMESSAGES = 60 };
   static uint8_t payload[16384];
@@ -299,30 +288,8 @@ START_TEST(burst)
       sftest_expect_arrival(&nodes[1], n++, 8 * i + j, payload, 1 + (i * 1009 + j * j * 77) % (j == 7 ? 8000 : 600));
   ck_assert_int_eq(done.calls, 8 * NMESSAGES);
 }
-END_TEST
-
-static TCase *message_tests(void)
-{
-  TCase *tests = tcase_create("messages");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, alone);
-  tcase_add_loop_test(tests, all_sizes, 0, 4);
-  tcase_add_loop_test(tests, burst, 0, 2);
-  tcase_add_test(tests, unwanted);
-  tcase_add_test(tests, lazy);
-  tcase_add_test(tests, gathering);
-  tcase_add_test(tests, frames_are_bounded);
-  tcase_add_test(tests, counting);
-  tcase_add_test(tests, counting_parts);
-  tcase_add_test(tests, limited);
-  tcase_add_test(tests, handlers_may_send);
-  tcase_add_test(tests, both_open);
-  return tests;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("channel");
-  suite_add_tcase(suite, message_tests());
-  return sftest_run(suite);
+  return sftest_main("channel", setup, teardown);
 }

@@ -25,7 +25,7 @@ static void send_one(int32_t from, int32_t to, uint64_t number, const void *payl
   ck_assert_int_eq(sftest_send_message(&cluster, from, to, number, payload, nbytes, done), SF_OK);
 }
 
-START_TEST(no_connection)
+SFTEST(no_connection)
 {
   sftest_done_t done = {0};
   sftest_fabric_refuse(cluster.hub, 0, 1, true);
@@ -39,7 +39,6 @@ START_TEST(no_connection)
   sftest_cluster_run(&cluster);
   sftest_expect_arrival(&nodes[1], 0, 2, NULL, 0);
 }
-END_TEST
 
 static void send_again(sftest_node_t *node)
 {
@@ -47,7 +46,7 @@ static void send_again(sftest_node_t *node)
 }
 
 /* In the middle of a payload: it is lost, and so is what waits. The next message opens the channel anew. */
-START_TEST(cut_within_a_payload)
+SFTEST_FOR(cut_within_a_payload, 4)
 {
   enum { NBYTES = 3 * SFTEST_FABRIC_PIPE };
   static uint8_t payload[NBYTES];
@@ -70,7 +69,6 @@ START_TEST(cut_within_a_payload)
   ck_assert_uint_eq(nodes[1].narrivals, _i / 2 == 0 ? 1 : 0);
   sftest_expect_arrival(&nodes[0], 0, 99, "again", 6);
 }
-END_TEST
 
 static void refuse_placing(sftest_node_t *node, const sfd_message_head_t *head)
 {
@@ -79,7 +77,7 @@ static void refuse_placing(sftest_node_t *node, const sfd_message_head_t *head)
 }
 
 /* The next message of the same frame is not looked at any more. */
-START_TEST(refused_payload)
+SFTEST_FOR(refused_payload, 2)
 {
   static uint8_t payload[600];
   nodes[1].on_place = refuse_placing;
@@ -93,7 +91,6 @@ START_TEST(refused_payload)
   sftest_expect_down(&nodes[1], 0, SF_ERR_PROTO, "node 0 (loop): graph 7 is not known");
   sftest_expect_down(&nodes[0], 1, SF_ERR_DAEMON_LOST, "closed by the other end");
 }
-END_TEST
 
 static sf_status_t refuse(sftest_node_t *node, const sfd_message_head_t *head)
 {
@@ -101,7 +98,7 @@ static sf_status_t refuse(sftest_node_t *node, const sfd_message_head_t *head)
   return sfshm_error(SF_ERR_RANGE, "rank %u is not here", head->number);
 }
 
-START_TEST(refused_message)
+SFTEST(refused_message)
 {
   sftest_done_t done = {0};
   nodes[1].on_arrived = refuse;
@@ -117,9 +114,8 @@ START_TEST(refused_message)
   ck_assert_int_eq(done.status, SF_ERR_RANGE);
   ck_assert_uint_eq(nodes[1].narrivals, 1);
 }
-END_TEST
 
-START_TEST(too_large_for_the_channel)
+SFTEST(too_large_for_the_channel)
 {
   static uint8_t payload[SFD_CHANNEL_CONTROL_MAX + 1];
   sftest_done_t done = {0};
@@ -128,10 +124,9 @@ START_TEST(too_large_for_the_channel)
   sftest_expect_down(&nodes[1], 0, SF_ERR_PROTO, "payload of 1048577 bytes, expected at most 1048576");
   ck_assert_int_eq(done.calls, 1);
 }
-END_TEST
 
 /* Nothing is told before run_deferred; until then the channel takes no message. */
-START_TEST(failed_by_the_user)
+SFTEST(failed_by_the_user)
 {
   sftest_done_t done = {0};
   sfd_channel_fail(nodes[0].channels, 1, SF_ERR_PROTO, "there is no channel");
@@ -156,7 +151,6 @@ START_TEST(failed_by_the_user)
   sftest_cluster_run(&cluster);
   sftest_expect_arrival(&nodes[1], 1, 4, NULL, 0);
 }
-END_TEST
 
 static sf_status_t fail_here(sftest_node_t *node, const sfd_message_head_t *head)
 {
@@ -170,7 +164,7 @@ static void fail_place(sftest_node_t *node, const sfd_message_head_t *head)
   fail_here(node, head);
 }
 
-START_TEST(failed_within_arrived)
+SFTEST(failed_within_arrived)
 {
   nodes[1].on_arrived = fail_here;
   sfd_channel_hold(nodes[0].channels, 1, true);
@@ -181,10 +175,9 @@ START_TEST(failed_within_arrived)
   ck_assert_uint_eq(nodes[1].narrivals, 1);
   sftest_expect_down(&nodes[1], 0, SF_ERR_STATE, "enough");
 }
-END_TEST
 
 /* A buffer that was given nevertheless comes back. */
-START_TEST(failed_within_place)
+SFTEST_FOR(failed_within_place, 2)
 {
   static uint8_t payload[5000];
   nodes[1].on_place = fail_place;
@@ -195,10 +188,9 @@ START_TEST(failed_within_place)
   ck_assert_int_eq(nodes[1].nlost, 1);
   sftest_expect_down(&nodes[1], 0, SF_ERR_STATE, "enough");
 }
-END_TEST
 
 /* The other node opens the channel anew before this one's handlers heard of its end: they do so first. */
-START_TEST(back_before_told)
+SFTEST_FOR(back_before_told, 2)
 {
   sftest_done_t done = {0};
   send_one(0, 1, 1, NULL, 0, NULL);
@@ -221,7 +213,6 @@ START_TEST(back_before_told)
   sftest_expect_arrival(&nodes[0], 0, 99, "again", 6);
   ck_assert_uint_eq(nodes[1].narrivals, _i == 1 ? 2 : 1);
 }
-END_TEST
 
 typedef struct resend {
   int calls;
@@ -237,7 +228,7 @@ static void resend(void *context, sf_status_t status)
 }
 
 /* A done that always sends again comes to an end with the channel. */
-START_TEST(done_sends_again)
+SFTEST(done_sends_again)
 {
   resend_t again = {0};
   resend(&again, SF_OK);
@@ -251,9 +242,8 @@ START_TEST(done_sends_again)
   ck_assert_int_eq(again.refused, SF_ERR_DAEMON_LOST);
   ck_assert_int_eq(nodes[0].ndown, 1);
 }
-END_TEST
 
-START_TEST(closed_with_everything_under_way)
+SFTEST(closed_with_everything_under_way)
 {
   enum { NBYTES = 2 * SFTEST_FABRIC_PIPE };
   static uint8_t payload[NBYTES];
@@ -273,11 +263,10 @@ START_TEST(closed_with_everything_under_way)
   ck_assert(nodes[1].closed);
   sftest_expect_down(&nodes[0], 1, SF_ERR_DAEMON_LOST, "closed by the other end");
 }
-END_TEST
 
 /* ---- Greetings and garbage ---- */
 
-START_TEST(greetings)
+SFTEST(greetings)
 {
   char text[65] = {0};
   memset(text, 'x', 64);
@@ -295,7 +284,6 @@ START_TEST(greetings)
   ck_assert_msg(strstr(nodes[2].down_detail, "this one to \"other\"") != NULL, "\"%s\"", nodes[2].down_detail);
   ck_assert_int_eq(sfd_channels_set_greeting(nodes[0].channels, "sfd", ""), SF_ERR_STATE);
 }
-END_TEST
 
 /* A daemon of another version, played by the test: connects, and sends what it likes. */
 static const void *to_send;
@@ -354,7 +342,7 @@ static void feed(const void *bytes, size_t nbytes)
 }
 
 /* Others are not disturbed. */
-START_TEST(garbage)
+SFTEST(garbage)
 {
   send_one(0, 1, 1, NULL, 0, NULL);
   feed("GET / HTTP/1.1\r\n\r\n", 18);
@@ -365,17 +353,15 @@ START_TEST(garbage)
   sftest_cluster_run(&cluster);
   sftest_expect_arrival(&nodes[1], 1, 2, NULL, 0);
 }
-END_TEST
 
-START_TEST(newer_daemon)
+SFTEST(newer_daemon)
 {
   sfd_frame_header_t header = {.magic = SFD_FRAME_MAGIC, .version = SFD_FRAME_VERSION + 1};
   feed(&header, sizeof header);
   sftest_expect_down(&nodes[0], 2, SF_ERR_VERSION, "node 2 (loop): the daemon there speaks version 3");
 }
-END_TEST
 
-START_TEST(wrong_node)
+SFTEST(wrong_node)
 {
   struct {
     sfd_frame_header_t header;
@@ -386,33 +372,8 @@ START_TEST(wrong_node)
   feed(&frame, sizeof frame);
   sftest_expect_down(&nodes[0], 2, SF_ERR_PROTO, "says that it is node 1 of 3, expected node 2 of 3");
 }
-END_TEST
-
-static TCase *end_tests(void)
-{
-  TCase *tests = tcase_create("ends");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, no_connection);
-  tcase_add_loop_test(tests, cut_within_a_payload, 0, 4);
-  tcase_add_loop_test(tests, refused_payload, 0, 2);
-  tcase_add_test(tests, refused_message);
-  tcase_add_test(tests, too_large_for_the_channel);
-  tcase_add_test(tests, failed_by_the_user);
-  tcase_add_test(tests, failed_within_arrived);
-  tcase_add_loop_test(tests, failed_within_place, 0, 2);
-  tcase_add_loop_test(tests, back_before_told, 0, 2);
-  tcase_add_test(tests, done_sends_again);
-  tcase_add_test(tests, closed_with_everything_under_way);
-  tcase_add_test(tests, greetings);
-  tcase_add_test(tests, garbage);
-  tcase_add_test(tests, newer_daemon);
-  tcase_add_test(tests, wrong_node);
-  return tests;
-}
 
 int main(void)
 {
-  Suite *suite = suite_create("channel end");
-  suite_add_tcase(suite, end_tests());
-  return sftest_run(suite);
+  return sftest_main("channel end", setup, teardown);
 }

@@ -50,7 +50,7 @@ static void expect_table(const char *text)
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\"", sfshm_error_detail());
 }
 
-START_TEST(good_frame)
+SFTEST(good_frame)
 {
   sfd_frame_header_t header;
   ck_assert_int_eq(sfd_frame_check_header((const uint8_t *)&frame.header, sizeof frame.header + 5, 4000, 7, &header),
@@ -58,10 +58,9 @@ START_TEST(good_frame)
   ck_assert_mem_eq(&header, &frame.header, sizeof header);
   ck_assert_int_eq(sfd_frame_check_table(&header, (const uint8_t *)frame.table), SF_OK);
 }
-END_TEST
 
 /* The number has wrapped round: it makes no hello. */
-START_TEST(wrapped_number)
+SFTEST(wrapped_number)
 {
   sfd_frame_header_t header;
   frame.header.number = 0;
@@ -69,25 +68,22 @@ START_TEST(wrapped_number)
   ck_assert_int_eq(sfd_frame_check_header((const uint8_t *)&frame.header, sizeof frame.header, 4000, 0, &header),
                    SF_OK);
 }
-END_TEST
 
-START_TEST(incomplete_header)
+SFTEST(incomplete_header)
 {
   for (size_t available = 0; available < sizeof frame.header; available++)
     ck_assert_int_eq(check_part(available), SF_OK);
 }
-END_TEST
 
-START_TEST(garbage_is_refused_early)
+SFTEST(garbage_is_refused_early)
 {
   frame.header.magic = 0x20544547;
   ck_assert_int_eq(check_part(3), SF_OK);
   ck_assert_int_eq(check_part(4), SF_ERR_PROTO);
   ck_assert_str_eq(sfshm_error_detail(), "frame at byte 4000 of the channel: magic 0x20544547, expected 0x72466673");
 }
-END_TEST
 
-START_TEST(large_payloads)
+SFTEST(large_payloads)
 {
   sfd_message_head_t *head = (sfd_message_head_t *)(void *)((uint8_t *)frame.table + sizeof *head + 16);
   head->payload_bytes = UINT32_MAX + UINT64_C(2);
@@ -102,10 +98,9 @@ START_TEST(large_payloads)
   head->payload_bytes = UINT64_MAX;
   expect_table("expected at most");
 }
-END_TEST
 
 /* Of another version only magic and version are looked at: its checksum may be another one. */
-START_TEST(other_version)
+SFTEST(other_version)
 {
   frame.header.version = 3;
   frame.header.header_hash++;
@@ -113,9 +108,8 @@ START_TEST(other_version)
   ck_assert_str_eq(sfshm_error_detail(),
                    "the daemon there speaks version 3 of the channel protocol, this one version 2");
 }
-END_TEST
 
-START_TEST(every_flipped_bit_is_found)
+SFTEST(every_flipped_bit_is_found)
 {
   for (size_t bit = 0; bit < 8 * sizeof frame.header; bit++) {
     ((uint8_t *)&frame.header)[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -129,9 +123,8 @@ START_TEST(every_flipped_bit_is_found)
     ((uint8_t *)frame.table)[bit / 8] ^= (uint8_t)(1u << bit % 8);
   }
 }
-END_TEST
 
-START_TEST(header_fields)
+SFTEST(header_fields)
 {
   frame.header.number = 8;
   expect_header(SF_ERR_PROTO, "number 8, expected 7");
@@ -154,9 +147,8 @@ START_TEST(header_fields)
   frame.header.table_bytes = SFD_FRAME_TABLE_MAX + 8;
   expect_header(SF_ERR_PROTO, "table of 24584 bytes");
 }
-END_TEST
 
-START_TEST(table_fields)
+SFTEST(table_fields)
 {
   first_head()->kind = SFD_MESSAGE_KINDS;
   expect_table("message 0 of 2 is of kind 16, expected less than 16");
@@ -176,15 +168,13 @@ START_TEST(table_fields)
   frame.header.payload_bytes = 1001;
   expect_table("1001 bytes behind it, expected 96 and 1008");
 }
-END_TEST
 
-START_TEST(lengths_do_not_overflow)
+SFTEST(lengths_do_not_overflow)
 {
   ck_assert_uint_eq(sfd_frame_padded(UINT32_MAX), UINT64_C(1) << 32);
   first_head()->payload_bytes = UINT32_MAX;
   expect_table("message 1 of 2");
 }
-END_TEST
 
 /* ---- The hello ---- */
 
@@ -197,7 +187,7 @@ static void expect_hello(sfd_hello_t theirs, sf_status_t status, const char *tex
     ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\"", sfshm_error_detail());
 }
 
-START_TEST(hellos)
+SFTEST(hellos)
 {
   sfd_hello_t theirs = ours;
   theirs.node = 3;
@@ -212,9 +202,8 @@ START_TEST(hellos)
   memset(theirs.cluster, 'x', sizeof theirs.cluster);
   expect_hello(theirs, SF_ERR_PROTO, "xxx\", this one to \"alpha\"");
 }
-END_TEST
 
-START_TEST(hello_frame)
+SFTEST(hello_frame)
 {
   frame.header = (sfd_frame_header_t){.type = SFD_FRAME_HELLO, .table_bytes = sizeof ours};
   sfd_frame_header_t header;
@@ -227,30 +216,8 @@ START_TEST(hello_frame)
   ck_assert_int_eq(sfd_frame_check_header(bytes, sizeof frame.header, 0, 0, &header), SF_ERR_PROTO);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "expected 136, 0 and 0"));
 }
-END_TEST
-
-static Suite *frame_suite(void)
-{
-  Suite *suite = suite_create("channel frame");
-  TCase *tests = tcase_create("frame");
-  tcase_add_checked_fixture(tests, setup, NULL);
-  tcase_add_test(tests, good_frame);
-  tcase_add_test(tests, wrapped_number);
-  tcase_add_test(tests, incomplete_header);
-  tcase_add_test(tests, garbage_is_refused_early);
-  tcase_add_test(tests, large_payloads);
-  tcase_add_test(tests, other_version);
-  tcase_add_test(tests, every_flipped_bit_is_found);
-  tcase_add_test(tests, header_fields);
-  tcase_add_test(tests, table_fields);
-  tcase_add_test(tests, lengths_do_not_overflow);
-  tcase_add_test(tests, hellos);
-  tcase_add_test(tests, hello_frame);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(frame_suite());
+  return sftest_main("channel frame", setup, NULL);
 }

@@ -170,7 +170,7 @@ static void stop(user_t users[2])
   }
 }
 
-START_TEST(large)
+SFTEST(large)
 {
   user_t users[2];
   start(users);
@@ -188,18 +188,8 @@ START_TEST(large)
   ck_assert_uint_eq(sfd_channel_counts(users[0].channels, 1)->queued_bytes, 0);
   stop(users);
 }
-END_TEST
-
-static Suite *large_suite(void)
-{
-  Suite *suite = suite_create("large payloads");
-  TCase *cases = tcase_create("large payloads");
-  tcase_add_test(cases, large);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(large_suite());
+  return sftest_main("large payloads", NULL, NULL);
 }

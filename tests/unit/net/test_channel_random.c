@@ -258,26 +258,19 @@ static void play_all(void)
   ck_assert_uint_gt(narrived, ROUNDS * 10);
 }
 
-START_TEST(undisturbed)
+SFTEST(undisturbed)
 {
   lossy = false;
   play_all();
 }
-END_TEST
 
-START_TEST(with_losses)
+SFTEST(with_losses)
 {
   lossy = true;
   play_all();
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("channel random");
-  TCase *tests = tcase_create("random");
-  tcase_add_test(tests, undisturbed);
-  tcase_add_test(tests, with_losses);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("channel random", NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void expect_offers(bool delivered, size_t n, const uint64_t descs[])
 }
 
 /* In the order in which they came, and only when something has begun; what is still too early stays. */
-START_TEST(delivered_in_order)
+SFTEST(delivered_in_order)
 {
   keep(1, 1, 11, 1);
   keep(2, 2, 12, 2);
@@ -78,9 +78,8 @@ START_TEST(delivered_in_order)
   expect_offers(false, 0, NULL);
   ck_assert_uint_eq(early.bytes, 0);
 }
-END_TEST
 
-START_TEST(dropped_with_the_node)
+SFTEST(dropped_with_the_node)
 {
   keep(1, 1, 11, 1);
   keep(1, 2, 12, 2);
@@ -90,10 +89,9 @@ START_TEST(dropped_with_the_node)
   sfd_early_messages_forget(&early, 3);
   expect_offers(false, 1, (const uint64_t[]){2});
 }
-END_TEST
 
 /* Looked at when the next one comes. */
-START_TEST(dropped_after_a_minute)
+SFTEST(dropped_after_a_minute)
 {
   keep(1000, 1, 11, 1);
   keep(1001, 1, 11, 2);
@@ -104,10 +102,9 @@ START_TEST(dropped_after_a_minute)
   keep(5 * KEPT_MS, 1, 11, 5);
   expect_offers(false, 1, (const uint64_t[]){5});
 }
-END_TEST
 
 /* The payload of a message that is refused stays the caller's. */
-START_TEST(bounded)
+SFTEST(bounded)
 {
   uint64_t payload = 0;
   sfd_message_head_t head = {.kind = 1, .payload_bytes = 1u << 30, .job = 1, .desc = 1};
@@ -118,22 +115,8 @@ START_TEST(bounded)
   sfd_early_messages_forget(&early, 7);
   keep(3, 1, 11, 2);
 }
-END_TEST
-
-static Suite *early_suite(void)
-{
-  Suite *suite = suite_create("early messages");
-  TCase *tests = tcase_create("early messages");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, delivered_in_order);
-  tcase_add_test(tests, dropped_with_the_node);
-  tcase_add_test(tests, dropped_after_a_minute);
-  tcase_add_test(tests, bounded);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(early_suite());
+  return sftest_main("early messages", setup, teardown);
 }

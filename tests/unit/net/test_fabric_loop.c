@@ -133,7 +133,7 @@ static void send_bytes(int32_t from, int32_t to, size_t offset, size_t nbytes)
   users[from].fabric->functions->send(users[from].fabric, to, iov, 3);
 }
 
-START_TEST(nothing_happens_outside_steps)
+SFTEST(nothing_happens_outside_steps)
 {
   ck_assert(!sftest_fabric_pending(hub));
   connect_nodes(0, 1);
@@ -150,9 +150,8 @@ START_TEST(nothing_happens_outside_steps)
   ck_assert_uint_eq(users[1].got, 100);
   ck_assert_mem_eq(users[1].bytes, source, 100);
 }
-END_TEST
 
-START_TEST(both_connect)
+SFTEST(both_connect)
 {
   connect_nodes(0, 1);
   connect_nodes(1, 0);
@@ -160,10 +159,9 @@ START_TEST(both_connect)
   ck_assert_int_eq(users[0].ups[1], 1);
   ck_assert_int_eq(users[1].ups[0], 1);
 }
-END_TEST
 
 /* More than the pipe holds, in chunks. */
-START_TEST(bytes_arrive_in_order)
+SFTEST_FOR(bytes_arrive_in_order, 20)
 {
   sftest_fabric_set_chunks(hub, (uint64_t)_i);
   sftest_fabric_set_delay(hub, (unsigned)_i % 5);
@@ -181,9 +179,8 @@ START_TEST(bytes_arrive_in_order)
   if (_i > 0)
     ck_assert_uint_gt(users[1].ngots, 15);
 }
-END_TEST
 
-START_TEST(delay)
+SFTEST(delay)
 {
   connect_nodes(0, 1);
   run();
@@ -197,9 +194,8 @@ START_TEST(delay)
   sftest_fabric_step(hub);
   ck_assert_uint_eq(users[1].got, 100);
 }
-END_TEST
 
-START_TEST(held_send)
+SFTEST(held_send)
 {
   connect_nodes(0, 1);
   run();
@@ -213,9 +209,8 @@ START_TEST(held_send)
   ck_assert_int_eq(users[0].sents[1], 1);
   ck_assert_uint_eq(users[1].got, 100);
 }
-END_TEST
 
-START_TEST(refused)
+SFTEST(refused)
 {
   sftest_fabric_refuse(hub, 1, 0, true);
   connect_nodes(0, 1);
@@ -228,10 +223,9 @@ START_TEST(refused)
   run();
   ck_assert_int_eq(users[0].ups[1], 1);
 }
-END_TEST
 
 /* Who disconnects is not told; the other one is, and what was on its way is lost. */
-START_TEST(disconnected)
+SFTEST(disconnected)
 {
   connect_nodes(0, 1);
   run();
@@ -245,10 +239,9 @@ START_TEST(disconnected)
   ck_assert_int_eq(users[1].downs[0], 1);
   ck_assert_uint_eq(users[0].got + users[1].got, 0);
 }
-END_TEST
 
 /* A new stream begins only when both have done with the old one. */
-START_TEST(connected_anew_at_once)
+SFTEST(connected_anew_at_once)
 {
   users[1].reconnects = true;
   connect_nodes(0, 1);
@@ -265,10 +258,9 @@ START_TEST(connected_anew_at_once)
   run();
   ck_assert_mem_eq(users[1].bytes, source + 10, 100);
 }
-END_TEST
 
 /* The other one has not been told of the stream yet, and need not be. */
-START_TEST(left_within_up)
+SFTEST(left_within_up)
 {
   users[0].leaves_when_up = true;
   connect_nodes(0, 1);
@@ -276,9 +268,8 @@ START_TEST(left_within_up)
   ck_assert_int_eq(users[0].ups[1], 1);
   ck_assert_int_eq(users[1].ups[0] + users[1].downs[0], 0);
 }
-END_TEST
 
-START_TEST(refused_by_want)
+SFTEST(refused_by_want)
 {
   connect_nodes(0, 1);
   run();
@@ -288,9 +279,8 @@ START_TEST(refused_by_want)
   ck_assert_int_eq(users[0].downs[1], 1);
   ck_assert_int_eq(users[1].downs[0], 0);
 }
-END_TEST
 
-START_TEST(cut)
+SFTEST(cut)
 {
   connect_nodes(0, 1);
   connect_nodes(0, 2);
@@ -302,9 +292,8 @@ START_TEST(cut)
   ck_assert_int_eq(users[0].downs[2], 0);
   ck_assert_str_eq(users[0].detail, "node 1 (loop): the link was cut");
 }
-END_TEST
 
-START_TEST(killed)
+SFTEST(killed)
 {
   connect_nodes(0, 1);
   connect_nodes(1, 2);
@@ -320,9 +309,8 @@ START_TEST(killed)
   run();
   ck_assert_str_eq(users[0].detail, "node 1 (loop): no such daemon any more");
 }
-END_TEST
 
-START_TEST(closed_with_a_send_under_way)
+SFTEST(closed_with_a_send_under_way)
 {
   connect_nodes(0, 1);
   run();
@@ -337,31 +325,8 @@ START_TEST(closed_with_a_send_under_way)
   run();
   ck_assert_str_eq(users[1].detail, "node 0 (loop): connection refused");
 }
-END_TEST
-
-static Suite *loop_suite(void)
-{
-  Suite *suite = suite_create("loop fabric");
-  TCase *tests = tcase_create("loop");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, nothing_happens_outside_steps);
-  tcase_add_test(tests, both_connect);
-  tcase_add_loop_test(tests, bytes_arrive_in_order, 0, 20);
-  tcase_add_test(tests, delay);
-  tcase_add_test(tests, held_send);
-  tcase_add_test(tests, refused);
-  tcase_add_test(tests, disconnected);
-  tcase_add_test(tests, connected_anew_at_once);
-  tcase_add_test(tests, left_within_up);
-  tcase_add_test(tests, refused_by_want);
-  tcase_add_test(tests, cut);
-  tcase_add_test(tests, killed);
-  tcase_add_test(tests, closed_with_a_send_under_way);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(loop_suite());
+  return sftest_main("loop fabric", setup, teardown);
 }

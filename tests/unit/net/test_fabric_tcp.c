@@ -62,7 +62,7 @@ static void take_turns(int nturns)
 
 /* ---- Streams ---- */
 
-START_TEST(bytes_arrive_as_sent)
+SFTEST(bytes_arrive_as_sent)
 {
   sftest_tcp_create_all(TCP_NODES);
   for (int i = 0; i < TCP_NODES; i++)
@@ -76,10 +76,9 @@ START_TEST(bytes_arrive_as_sent)
   sftest_tcp_run_until(sftest_tcp_all_sent, 30);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* More than the kernel's buffers hold, while the other side does not read at all. */
-START_TEST(send_that_has_to_wait)
+SFTEST(send_that_has_to_wait)
 {
   static uint8_t memory[32 << 20];
   sfd_fabric_link_t link;
@@ -101,14 +100,13 @@ START_TEST(send_that_has_to_wait)
   ck_assert(!functions(0)->link(sftest_tcp.nodes[0].fabric, 1, &link));
   sftest_tcp_close_all();
 }
-END_TEST
 
 static bool one_sent(void)
 {
   return sftest_tcp_end(0, 1)->nsents == 1;
 }
 
-START_TEST(nothing_to_send_is_sent)
+SFTEST(nothing_to_send_is_sent)
 {
   const struct iovec nothing[2] = {{NULL, 0}, {NULL, 0}};
   connect_pair();
@@ -118,9 +116,8 @@ START_TEST(nothing_to_send_is_sent)
   sftest_tcp_run_until(one_sent, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(describes_nodes)
+SFTEST(describes_nodes)
 {
   char text[100], expected[100];
   sftest_tcp_create_all(3);
@@ -130,11 +127,10 @@ START_TEST(describes_nodes)
   ck_assert_str_eq(functions(0)->name, "tcp");
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Connecting ---- */
 
-START_TEST(one_stream_if_both_connect)
+SFTEST(one_stream_if_both_connect)
 {
   sftest_tcp_create_all(TCP_NODES);
   for (int round = 0; round < 60; round++) {
@@ -168,7 +164,6 @@ START_TEST(one_stream_if_both_connect)
   }
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* A list of two peers of which one is told to be elsewhere. */
 static const char *wrong_peers(int wrong, uint16_t port)
@@ -181,7 +176,7 @@ static const char *wrong_peers(int wrong, uint16_t port)
 
 /* The lower node's own attempt has precedence, but must not keep the other one's from succeeding. It is refused, or
  * somebody who is no daemon takes it and then hangs up. */
-START_TEST(higher_node_connects_if_lower_cannot)
+SFTEST_FOR(higher_node_connects_if_lower_cannot, 2)
 {
   uint16_t dead_port = sftest_tcp.ports[3];
   sfd_tcp_options_t wrong = sftest_tcp_options(0, 2), right = sftest_tcp_options(1, 2);
@@ -211,9 +206,8 @@ START_TEST(higher_node_connects_if_lower_cannot)
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns + sftest_tcp_end(1, 0)->ndowns, 0);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_that_starts_later)
+SFTEST(peer_that_starts_later)
 {
   sfd_tcp_options_t options = sftest_tcp_options(0, 2);
   sftest_tcp_create(0, &options);
@@ -225,9 +219,8 @@ START_TEST(peer_that_starts_later)
   sftest_tcp_run_until(has_up, 2);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_that_never_starts)
+SFTEST(peer_that_never_starts)
 {
   sfd_tcp_options_t options = sftest_tcp_options(0, 2);
   options.connect_timeout_ms = 300;
@@ -243,9 +236,8 @@ START_TEST(peer_that_never_starts)
   sftest_tcp_connect(0, 1); /* once more is allowed */
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_with_a_name)
+SFTEST(peer_with_a_name)
 {
   char peers[64];
   snprintf(peers, sizeof peers, "localhost:%u,localhost:%u", sftest_tcp.ports[0], sftest_tcp.ports[1]);
@@ -260,9 +252,8 @@ START_TEST(peer_with_a_name)
   sftest_tcp_connect(0, 1); /* closed while the name is looked up */
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(name_that_does_not_resolve)
+SFTEST(name_that_does_not_resolve)
 {
   char peers[128], name[100]; /* longer than a name may be: nobody is asked */
   memset(name, 'x', sizeof name);
@@ -278,11 +269,10 @@ START_TEST(name_that_does_not_resolve)
   ck_assert_msg(strstr(sftest_tcp_end(0, 1)->detail, "resolved") != NULL, "%s", sftest_tcp_end(0, 1)->detail);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Ends ---- */
 
-START_TEST(peer_that_closes_and_comes_back)
+SFTEST(peer_that_closes_and_comes_back)
 {
   connect_pair();
   sftest_tcp_send(0, 1, 100000000);
@@ -299,10 +289,9 @@ START_TEST(peer_that_closes_and_comes_back)
   sftest_tcp_run_until(sftest_tcp_all_sent, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* A peer that knows nothing of the stream connects: it was started anew, and this side has not noticed. */
-START_TEST(peer_that_begins_afresh)
+SFTEST(peer_that_begins_afresh)
 {
   connect_pair();
   sftest_tcp_node_t old = sftest_tcp.nodes[1];
@@ -323,9 +312,8 @@ START_TEST(peer_that_begins_afresh)
   sftest_tcp_run_until(sftest_tcp_all_sent, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(user_that_refuses)
+SFTEST(user_that_refuses)
 {
   connect_pair();
   sftest_tcp_end(1, 0)->refuse = true;
@@ -337,9 +325,8 @@ START_TEST(user_that_refuses)
   ck_assert_int_eq(sftest_tcp_end(1, 0)->ndowns, 0);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(close_and_disconnect_in_every_state)
+SFTEST(close_and_disconnect_in_every_state)
 {
   int nfds = sftest_tcp_count_fds();
   for (int round = 0; round < 60; round++) {
@@ -366,10 +353,9 @@ START_TEST(close_and_disconnect_in_every_state)
   ck_assert_int_le(sftest_tcp_count_fds(), nfds + 8); /* the loop's own, made when it first runs */
   ck_assert(!uv_loop_alive(&sftest_tcp.loop));
 }
-END_TEST
 
 /* It looks once a second whether its peers are there, also while the machine holds the test up: real time counts. */
-START_TEST(idle_fabric_sleeps)
+SFTEST(idle_fabric_sleeps)
 {
   sftest_tcp_create_all(TCP_NODES);
   for (int i = 0; i < TCP_NODES; i++)
@@ -388,33 +374,8 @@ START_TEST(idle_fabric_sleeps)
   ck_assert_int_eq(poll(&loop, 1, 1500), 0);
   sftest_tcp_close_all();
 }
-END_TEST
-
-static Suite *tcp_suite(void)
-{
-  Suite *suite = suite_create("fabric_tcp");
-  TCase *tcase = tcase_create("fabric_tcp");
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  tcase_add_test(tcase, bytes_arrive_as_sent);
-  tcase_add_test(tcase, send_that_has_to_wait);
-  tcase_add_test(tcase, nothing_to_send_is_sent);
-  tcase_add_test(tcase, describes_nodes);
-  tcase_add_test(tcase, one_stream_if_both_connect);
-  tcase_add_loop_test(tcase, higher_node_connects_if_lower_cannot, 0, 2);
-  tcase_add_test(tcase, peer_that_starts_later);
-  tcase_add_test(tcase, peer_that_never_starts);
-  tcase_add_test(tcase, peer_with_a_name);
-  tcase_add_test(tcase, name_that_does_not_resolve);
-  tcase_add_test(tcase, peer_that_closes_and_comes_back);
-  tcase_add_test(tcase, peer_that_begins_afresh);
-  tcase_add_test(tcase, user_that_refuses);
-  tcase_add_test(tcase, close_and_disconnect_in_every_state);
-  tcase_add_test(tcase, idle_fabric_sleeps);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(tcp_suite());
+  return sftest_main("fabric_tcp", sftest_tcp_setup, sftest_tcp_teardown);
 }

@@ -46,7 +46,7 @@ static void begin_gathering(void)
   ck_assert_uint_eq(receiver()->got, FIRST);
 }
 
-START_TEST(large_payload_gathers)
+SFTEST(large_payload_gathers)
 {
   begin_gathering();
   sftest_tcp_send(0, 1, DUE - BITE);
@@ -55,10 +55,9 @@ START_TEST(large_payload_gathers)
   expect_until(FIRST + DUE + 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* Whatever was awaited: the rest is as many bytes as are missing, and not one more. */
-START_TEST(last_part_comes_at_once)
+SFTEST(last_part_comes_at_once)
 {
   begin_gathering();
   sftest_tcp_send(0, 1, DUE - BITE - 1);
@@ -67,35 +66,21 @@ START_TEST(last_part_comes_at_once)
   expect_until(FIRST + DUE);
   sftest_tcp_close_all();
 }
-END_TEST
 
 static bool is_down(void)
 {
   return receiver()->ndowns > 0;
 }
 
-START_TEST(end_of_stream_is_told_at_once)
+SFTEST(end_of_stream_is_told_at_once)
 {
   begin_gathering();
   sftest_tcp_close(0);
   sftest_tcp_run_until(is_down, AT_ONCE_S);
   sftest_tcp_close_all();
 }
-END_TEST
-
-static Suite *gather_suite(void)
-{
-  Suite *suite = suite_create("fabric_tcp_gather");
-  TCase *tcase = tcase_create("fabric_tcp_gather");
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  tcase_add_test(tcase, large_payload_gathers);
-  tcase_add_test(tcase, last_part_comes_at_once);
-  tcase_add_test(tcase, end_of_stream_is_told_at_once);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(gather_suite());
+  return sftest_main("fabric_tcp_gather", sftest_tcp_setup, sftest_tcp_teardown);
 }

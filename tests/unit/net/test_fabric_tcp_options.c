@@ -18,7 +18,7 @@ static void expect_refusal(const sfd_tcp_options_t *options, sf_status_t status,
   ck_assert_int_eq(sftest_tcp_count_fds(), nfds);
 }
 
-START_TEST(options_that_will_not_do)
+SFTEST(options_that_will_not_do)
 {
   sfd_tcp_options_t good = sftest_tcp_options(0, 2), options = good;
   options.key_file = "/no/such/file";
@@ -42,10 +42,9 @@ START_TEST(options_that_will_not_do)
   options.listen_fd = 0;
   expect_refusal(&options, SF_ERR_ARG, "descriptor 0");
 }
-END_TEST
 
 /* Without a key, other hosts may not even knock. */
-START_TEST(no_key_beyond_loopback)
+SFTEST(no_key_beyond_loopback)
 {
   const struct sockaddr_in anywhere = {.sin_family = AF_INET};
   sfd_tcp_options_t options = sftest_tcp_options(0, 2);
@@ -55,16 +54,14 @@ START_TEST(no_key_beyond_loopback)
   expect_refusal(&options, SF_ERR_ARG, "loopback only");
   close(options.listen_fd);
 }
-END_TEST
 
-START_TEST(address_in_use)
+SFTEST(address_in_use)
 {
   sfd_tcp_options_t options = sftest_tcp_options(0, 1);
   sftest_tcp_create_all(1);
   expect_refusal(&options, SF_ERR_EXISTS, sftest_tcp_peers(1));
   sftest_tcp_close_all();
 }
-END_TEST
 
 static bool is_closed(void)
 {
@@ -77,7 +74,7 @@ static void on_closed(void *owner)
 }
 
 /* Finds out which node it is by the port at which it is to listen, and makes the socket itself. */
-START_TEST(listens_where_it_is_told)
+SFTEST_FOR(listens_where_it_is_told, 3)
 {
   static const sfd_fabric_events_t events = {.closed = on_closed};
   static const char *const hosts[] = {"127.0.0.1", "localhost", "0.0.0.0"};
@@ -98,22 +95,8 @@ START_TEST(listens_where_it_is_told)
   sftest_tcp_run_until(is_closed, 1);
   sftest_tcp_destroy(0);
 }
-END_TEST
-
-static Suite *options_suite(void)
-{
-  Suite *suite = suite_create("fabric_tcp_options");
-  TCase *tcase = tcase_create("fabric_tcp_options");
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  tcase_add_test(tcase, options_that_will_not_do);
-  tcase_add_test(tcase, no_key_beyond_loopback);
-  tcase_add_test(tcase, address_in_use);
-  tcase_add_loop_test(tcase, listens_where_it_is_told, 0, 3);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(options_suite());
+  return sftest_main("fabric_tcp_options", sftest_tcp_setup, sftest_tcp_teardown);
 }

@@ -41,7 +41,7 @@ static bool is_open(int fd)
 
 /* ---- Strangers ---- */
 
-START_TEST(garbage_is_dropped_at_once)
+SFTEST(garbage_is_dropped_at_once)
 {
   uint8_t garbage[1000];
   sftest_tcp_create_all(2);
@@ -54,10 +54,9 @@ START_TEST(garbage_is_dropped_at_once)
   }
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* Silent ones, and ones that say half of a hello: in number bounded, in time too, and peers still get in. */
-START_TEST(strangers_do_not_stay)
+SFTEST(strangers_do_not_stay)
 {
   static int fds[STRANGERS];
   int nopen = 0;
@@ -87,9 +86,8 @@ START_TEST(strangers_do_not_stay)
   ck_assert_int_le(sftest_tcp_count_fds(), nfds + 8); /* the stream, and what the loop made when it first ran */
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(wrong_proof_is_dropped)
+SFTEST_FOR(wrong_proof_is_dropped, 2)
 {
   sfd_tcp_key_t other;
   sfd_tcp_hello_t hello;
@@ -109,10 +107,9 @@ START_TEST(wrong_proof_is_dropped)
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* The proof of another connection, overheard, is worth nothing. */
-START_TEST(old_proof_is_dropped)
+SFTEST(old_proof_is_dropped)
 {
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
@@ -135,10 +132,9 @@ START_TEST(old_proof_is_dropped)
   sftest_tcp_run_until(is_down_at_0, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* A peer that proves the key and sends data right behind it: they are the stream's. One byte at a time. */
-START_TEST(stream_begins_behind_the_proof)
+SFTEST(stream_begins_behind_the_proof)
 {
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
@@ -165,7 +161,6 @@ START_TEST(stream_begins_behind_the_proof)
   sftest_tcp_run_until(is_down_at_0, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Two connections between the same two ---- */
 
@@ -206,7 +201,7 @@ static int begin_proof(sfd_tcp_proof_t *proof)
 
 /* Node 1 connects too, and its proof comes before the verdict on node 0's attempt, or after it. Either way that of node
  * 0 is the stream, and the other connection's end does it no harm. Only who begins when there is a stream means it. */
-START_TEST(stream_is_replaced_by_a_later_connection_only)
+SFTEST_FOR(stream_is_replaced_by_a_later_connection_only, 2)
 {
   const sfd_tcp_verdict_t verdict = {.accepted = htole32(1)};
   uint32_t heard;
@@ -239,10 +234,9 @@ START_TEST(stream_is_replaced_by_a_later_connection_only)
   sftest_tcp_run_until(is_down_at_0, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* A daemon with another list of peers thinks that it is node 1, which is connected from another host. */
-START_TEST(stream_is_not_replaced_by_another_host)
+SFTEST(stream_is_not_replaced_by_another_host)
 {
   const sfd_tcp_verdict_t verdict = {.accepted = htole32(1)};
   sfd_tcp_hello_t hello;
@@ -265,10 +259,9 @@ START_TEST(stream_is_not_replaced_by_another_host)
   close(other);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* Who waits for the verdict has nothing to say. */
-START_TEST(nothing_is_said_before_the_verdict)
+SFTEST(nothing_is_said_before_the_verdict)
 {
   sfd_tcp_proof_t proof;
   create_alone();
@@ -283,11 +276,10 @@ START_TEST(nothing_is_said_before_the_verdict)
   close(attempt);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Peers that do not fit ---- */
 
-START_TEST(peer_with_another_key)
+SFTEST(peer_with_another_key)
 {
   sfd_tcp_options_t zero = sftest_tcp_options(0, 2), one = sftest_tcp_options(1, 2);
   one.key_file = sftest_tcp.other_key_file;
@@ -298,9 +290,8 @@ START_TEST(peer_with_another_key)
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "key");
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_with_a_longer_list)
+SFTEST(peer_with_a_longer_list)
 {
   sfd_tcp_options_t zero = sftest_tcp_options(0, 3);
   sftest_tcp_create(0, &zero);
@@ -312,9 +303,8 @@ START_TEST(peer_with_a_longer_list)
   sftest_tcp_expect_failure(1, 0, SF_ERR_ARG, "number of nodes");
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_with_another_number)
+SFTEST(peer_with_another_number)
 {
   sfd_tcp_options_t zero = sftest_tcp_options(0, 3), other = sftest_tcp_options(2, 3);
   sftest_tcp_create(0, &zero);
@@ -323,9 +313,8 @@ START_TEST(peer_with_another_number)
   sftest_tcp_expect_failure(0, 1, SF_ERR_ARG, "another node");
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_that_has_this_ones_number)
+SFTEST(peer_that_has_this_ones_number)
 {
   sfd_tcp_options_t zero = sftest_tcp_options(0, 2), other = sftest_tcp_options(0, 2);
   char swapped[64];
@@ -340,9 +329,8 @@ START_TEST(peer_that_has_this_ones_number)
   ck_assert_int_eq(end->status, SF_ERR_ARG);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(peer_of_another_version)
+SFTEST(peer_of_another_version)
 {
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
@@ -356,10 +344,9 @@ START_TEST(peer_of_another_version)
   sftest_tcp_expect_thrown_out(fd, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* Something else serves at the peer's address: it answers in its own way, not at all, or hangs up. */
-START_TEST(peer_that_is_no_daemon)
+SFTEST_FOR(peer_that_is_no_daemon, 3)
 {
   static const struct {
     const char *answer;
@@ -394,32 +381,8 @@ START_TEST(peer_that_is_no_daemon)
   if (fd >= 0)
     close(fd);
 }
-END_TEST
-
-static Suite *strangers_suite(void)
-{
-  Suite *suite = suite_create("fabric_tcp_strangers");
-  TCase *tcase = tcase_create("fabric_tcp_strangers");
-  tcase_add_checked_fixture(tcase, setup, sftest_tcp_teardown);
-  tcase_add_test(tcase, garbage_is_dropped_at_once);
-  tcase_add_test(tcase, strangers_do_not_stay);
-  tcase_add_loop_test(tcase, wrong_proof_is_dropped, 0, 2);
-  tcase_add_test(tcase, old_proof_is_dropped);
-  tcase_add_test(tcase, stream_begins_behind_the_proof);
-  tcase_add_loop_test(tcase, stream_is_replaced_by_a_later_connection_only, 0, 2);
-  tcase_add_test(tcase, stream_is_not_replaced_by_another_host);
-  tcase_add_test(tcase, nothing_is_said_before_the_verdict);
-  tcase_add_test(tcase, peer_with_another_key);
-  tcase_add_test(tcase, peer_with_a_longer_list);
-  tcase_add_test(tcase, peer_with_another_number);
-  tcase_add_test(tcase, peer_that_has_this_ones_number);
-  tcase_add_test(tcase, peer_of_another_version);
-  tcase_add_loop_test(tcase, peer_that_is_no_daemon, 0, 3);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(strangers_suite());
+  return sftest_main("fabric_tcp_strangers", setup, sftest_tcp_teardown);
 }

@@ -50,7 +50,7 @@ static void expect(sf_status_t status, const char *words)
 
 /* ---- The file ---- */
 
-START_TEST(key_files)
+SFTEST(key_files)
 {
   expect(SF_ERR_SYS, "No such file");
   write_key(31, 'a', 0600);
@@ -72,10 +72,9 @@ START_TEST(key_files)
   ck_assert_int_eq(mkfifo(path, 0600), 0);
   expect(SF_ERR_ARG, "regular"); /* and does not wait for a writer */
 }
-END_TEST
 
 /* Root's may be readable by a group: that is how a service's user gets at it. Needs root to make such files. */
-START_TEST(key_files_of_others)
+SFTEST(key_files_of_others)
 {
   if (geteuid() != 0) {
     write_key(32, 'a', 0640);
@@ -87,9 +86,8 @@ START_TEST(key_files_of_others)
   ck_assert_int_eq(chown(path, NOBODY, 0), 0);
   expect(SF_ERR_PERM, "belongs to user 65534");
 }
-END_TEST
 
-START_TEST(key_depends_on_every_byte)
+SFTEST(key_depends_on_every_byte)
 {
   sfd_tcp_key_t a, b, c;
   write_key(64, 'a', 0600);
@@ -104,7 +102,6 @@ START_TEST(key_depends_on_every_byte)
   sfd_tcp_key_wipe(&c);
   ck_assert_mem_ne(&a, &c, sizeof a);
 }
-END_TEST
 
 /* ---- Codes ---- */
 
@@ -139,7 +136,7 @@ static bool proof_is_true(const exchange_t *exchange)
 }
 
 /* Every bit of everything counts. */
-START_TEST(changed_bits_are_noticed)
+SFTEST(changed_bits_are_noticed)
 {
   exchange_t good = make_exchange();
   ck_assert(challenge_is_true(&good) && proof_is_true(&good));
@@ -153,9 +150,8 @@ START_TEST(changed_bits_are_noticed)
     ck_assert_int_eq(proof_is_true(&bad), of_refusal || of_code);
   }
 }
-END_TEST
 
-START_TEST(codes_do_not_serve_each_other)
+SFTEST(codes_do_not_serve_each_other)
 {
   exchange_t good = make_exchange(), bad = good;
   memcpy(bad.proof.code, good.challenge.code, sizeof bad.proof);
@@ -163,18 +159,16 @@ START_TEST(codes_do_not_serve_each_other)
   memcpy(bad.challenge.code, good.proof.code, sizeof bad.proof);
   ck_assert(!challenge_is_true(&bad));
 }
-END_TEST
 
-START_TEST(nonces_differ)
+SFTEST(nonces_differ)
 {
   exchange_t a = make_exchange(), b = make_exchange();
   ck_assert_mem_ne(a.hello.nonce, b.hello.nonce, sizeof a.hello.nonce);
   ck_assert_mem_ne(a.challenge.nonce, b.challenge.nonce, sizeof a.challenge.nonce);
 }
-END_TEST
 
 /* Lists in another order, and other names of the cluster, are told apart. */
-START_TEST(clusters)
+SFTEST(clusters)
 {
   sfd_peer_list_t ab, ba;
   ck_assert_int_eq(sfd_peer_list_create("a:1,b:2", &ab), SF_OK);
@@ -189,9 +183,8 @@ START_TEST(clusters)
   sfd_peer_list_free(&ab);
   sfd_peer_list_free(&ba);
 }
-END_TEST
 
-START_TEST(hellos)
+SFTEST(hellos)
 {
   sfd_tcp_hello_t hello;
   sfd_tcp_cluster_t other = nine;
@@ -218,26 +211,8 @@ START_TEST(hellos)
   hello.version++;
   ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_OTHER_VERSION);
 }
-END_TEST
-
-static Suite *auth_suite(void)
-{
-  Suite *suite = suite_create("tcp_auth");
-  TCase *tcase = tcase_create("tcp_auth");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, key_files);
-  tcase_add_test(tcase, key_files_of_others);
-  tcase_add_test(tcase, key_depends_on_every_byte);
-  tcase_add_test(tcase, changed_bits_are_noticed);
-  tcase_add_test(tcase, codes_do_not_serve_each_other);
-  tcase_add_test(tcase, nonces_differ);
-  tcase_add_test(tcase, clusters);
-  tcase_add_test(tcase, hellos);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(auth_suite());
+  return sftest_main("tcp_auth", setup, teardown);
 }

@@ -98,7 +98,7 @@ static void create_pair(void)
 
 /* ---- Peers ---- */
 
-START_TEST(all_connect_to_all)
+SFTEST(all_connect_to_all)
 {
   create(4);
   for (int i = 0; i < 4; i++)
@@ -113,9 +113,8 @@ START_TEST(all_connect_to_all)
   sftest_tcp_run_until(sftest_tcp_all_sent, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(refusals_say_why)
+SFTEST_FOR(refusals_say_why, 8)
 {
   static const struct {
     sfd_munge_result_t seals, opens;
@@ -143,9 +142,6 @@ START_TEST(refusals_say_why)
   ck_assert_ptr_eq(strstr(sftest_tcp_end(0, 1)->detail, peer), sftest_tcp_end(0, 1)->detail);
   sftest_tcp_close_all();
 }
-END_TEST
-
-static const int ncases = 8;
 
 static bool is_up(void)
 {
@@ -153,7 +149,7 @@ static bool is_up(void)
 }
 
 /* What munged can't do now it may do later: the peer is tried again. */
-START_TEST(munged_comes_back)
+SFTEST_FOR(munged_comes_back, 2)
 {
   create(2);
   munge.seals = _i == 0 ? SFD_MUNGE_UNREACHABLE : SFD_MUNGE_OK;
@@ -166,9 +162,8 @@ START_TEST(munged_comes_back)
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(one_has_a_key_file)
+SFTEST(one_has_a_key_file)
 {
   sfd_tcp_options_t zero = options_of(0, 2), one = sftest_tcp_options(1, 2);
   sftest_tcp_create_pair(&zero, &one);
@@ -178,9 +173,8 @@ START_TEST(one_has_a_key_file)
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "one has a key file");
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(munge_is_needed_at_the_start)
+SFTEST(munge_is_needed_at_the_start)
 {
   sfd_tcp_options_t options = options_of(0, 2);
   sfd_fabric_t *fabric;
@@ -188,7 +182,6 @@ START_TEST(munge_is_needed_at_the_start)
   ck_assert_int_eq(sfd_tcp_create(&sftest_tcp.loop, &options, &fabric), SF_ERR_SYS);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "the stand-in makes none"));
 }
-END_TEST
 
 /* ---- Answers that take their time ---- */
 
@@ -205,7 +198,7 @@ static void run_until_asked(void)
 }
 
 /* While munged holds up an answer, to who seals or to who opens, the loop serves others. */
-START_TEST(nobody_else_waits)
+SFTEST_FOR(nobody_else_waits, 2)
 {
   create(3);
   sftest_tcp.nnodes = 2;
@@ -229,7 +222,6 @@ START_TEST(nobody_else_waits)
   sftest_tcp_run_until(sftest_tcp_all_up, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
 static bool has_ended(void)
 {
@@ -248,7 +240,7 @@ static bool is_up_some_time(void)
 }
 
 /* An answer that takes too long is not waited for; nor does a later question pass it. */
-START_TEST(munged_that_hangs)
+SFTEST(munged_that_hangs)
 {
   create_pair();
   munge.slow = true;
@@ -263,7 +255,6 @@ START_TEST(munged_that_hangs)
   sftest_tcp_run_until(is_up_some_time, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
 static bool is_closed(void)
 {
@@ -271,7 +262,7 @@ static bool is_closed(void)
 }
 
 /* One question is under way and others wait: closing waits for the one answer. */
-START_TEST(closing_meanwhile)
+SFTEST_FOR(closing_meanwhile, 2)
 {
   create(3);
   munge.slow = true;
@@ -289,7 +280,6 @@ START_TEST(closing_meanwhile)
   sftest_tcp_destroy(0);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Strangers ---- */
 
@@ -316,7 +306,7 @@ static void expect_refusal(uint32_t ticket_bytes, const char *ticket, sfd_tcp_re
   sftest_tcp_expect_thrown_out(fd, 1);
 }
 
-START_TEST(strangers_are_refused)
+SFTEST(strangers_are_refused)
 {
   char longest[SFD_TCP_TICKET_MAX + 1];
   memset(longest, 'x', sizeof longest);
@@ -329,7 +319,6 @@ START_TEST(strangers_are_refused)
   expect_refusal(UINT32_MAX, "", SFD_TCP_BAD_TICKET);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* As the fabric itself makes one. */
 typedef struct letter {
@@ -354,7 +343,7 @@ static void seal_for(letter_t *letter, const char *purpose, int32_t to)
 }
 
 /* A ticket is good for its own connection only, and only who knows what is in it gets through with it. */
-START_TEST(tickets_of_others)
+SFTEST(tickets_of_others)
 {
   letter_t own, other;
   sfd_tcp_challenge_t challenge;
@@ -390,28 +379,8 @@ START_TEST(tickets_of_others)
   sftest_tcp_run_until(has_ended, 1);
   sftest_tcp_close_all();
 }
-END_TEST
-
-static Suite *ticket_suite(void)
-{
-  Suite *suite = suite_create("tcp_ticket");
-  TCase *tcase = tcase_create("tcp_ticket");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, all_connect_to_all);
-  tcase_add_loop_test(tcase, refusals_say_why, 0, ncases);
-  tcase_add_loop_test(tcase, munged_comes_back, 0, 2);
-  tcase_add_test(tcase, one_has_a_key_file);
-  tcase_add_test(tcase, munge_is_needed_at_the_start);
-  tcase_add_loop_test(tcase, nobody_else_waits, 0, 2);
-  tcase_add_test(tcase, munged_that_hangs);
-  tcase_add_loop_test(tcase, closing_meanwhile, 0, 2);
-  tcase_add_test(tcase, strangers_are_refused);
-  tcase_add_test(tcase, tickets_of_others);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(ticket_suite());
+  return sftest_main("tcp_ticket", setup, teardown);
 }

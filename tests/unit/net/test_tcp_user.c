@@ -63,7 +63,7 @@ static void close_pair(const int ends[2])
   close(ends[1]);
 }
 
-START_TEST(both_ends_are_found)
+SFTEST_FOR(both_ends_are_found, 2)
 {
   int ends[2];
   if (!make_pair(_i == 0 ? AF_INET : AF_INET6, false, ends))
@@ -77,10 +77,9 @@ START_TEST(both_ends_are_found)
   ck_assert_int_eq(sfd_tcp_user_check_peer(ends[1]), SF_OK);
   close_pair(ends);
 }
-END_TEST
 
 /* Its socket may linger in the table, but nobody has it. */
-START_TEST(an_end_that_is_closed)
+SFTEST(an_end_that_is_closed)
 {
   int ends[2];
   ck_assert(make_pair(AF_INET, false, ends));
@@ -88,7 +87,6 @@ START_TEST(an_end_that_is_closed)
   ck_assert_int_eq(sfd_tcp_user_check_peer(ends[0]), SF_ERR_ARG);
   close(ends[0]);
 }
-END_TEST
 
 /* ---- Peers ------------------------------------------------------------------------------------------------------- */
 
@@ -98,7 +96,7 @@ static void create_pair(const sfd_tcp_options_t *one)
   sftest_tcp_create_pair(&zero, one);
 }
 
-START_TEST(peers_of_one_user)
+SFTEST_FOR(peers_of_one_user, 2)
 {
   sfd_tcp_options_t one = options_of(1);
   create_pair(&one);
@@ -110,9 +108,8 @@ START_TEST(peers_of_one_user)
   sftest_tcp_run_until(sftest_tcp_all_sent, 5);
   sftest_tcp_close_all();
 }
-END_TEST
 
-START_TEST(a_peer_with_a_key)
+SFTEST(a_peer_with_a_key)
 {
   sfd_tcp_options_t one = sftest_tcp_options(1, 2);
   create_pair(&one);
@@ -122,11 +119,10 @@ START_TEST(a_peer_with_a_key)
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "one has none");
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* ---- Other users, for whom the test must be root's --------------------------------------------------------------- */
 
-START_TEST(another_user_connects)
+SFTEST_FOR(another_user_connects, geteuid() == 0 ? 1 : 0)
 {
   sfd_tcp_hello_t hello;
   sfd_tcp_challenge_t challenge;
@@ -140,10 +136,9 @@ START_TEST(another_user_connects)
   sftest_tcp_expect_thrown_out(fd, 1);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* It listens where a peer should, and knows what to say. */
-START_TEST(another_user_listens)
+SFTEST_FOR(another_user_listens, geteuid() == 0 ? 1 : 0)
 {
   static const sfd_tcp_key_t no_key;
   sfd_tcp_hello_t hello;
@@ -163,26 +158,8 @@ START_TEST(another_user_listens)
   close(fd);
   sftest_tcp_close_all();
 }
-END_TEST
-
-static Suite *user_suite(void)
-{
-  Suite *suite = suite_create("tcp_user");
-  TCase *tcase = tcase_create("tcp_user");
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  tcase_add_loop_test(tcase, both_ends_are_found, 0, 2);
-  tcase_add_test(tcase, an_end_that_is_closed);
-  tcase_add_loop_test(tcase, peers_of_one_user, 0, 2);
-  tcase_add_test(tcase, a_peer_with_a_key);
-  if (geteuid() == 0) {
-    tcase_add_test(tcase, another_user_connects);
-    tcase_add_test(tcase, another_user_listens);
-  }
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(user_suite());
+  return sftest_main("tcp_user", sftest_tcp_setup, sftest_tcp_teardown);
 }

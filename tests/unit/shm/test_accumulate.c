@@ -57,7 +57,7 @@ static int number_at(int64_t i)
   }
 NUMBERS(DEFINE_TRY)
 
-START_TEST(rows)
+SFTEST(rows)
 {
   for (int64_t first = 0; first < 18; first++)
     for (int64_t n = 0; n <= LONGEST; n++)
@@ -71,7 +71,6 @@ START_TEST(rows)
 #undef TRY
         }
 }
-END_TEST
 
 /* ---- Several threads --------------------------------------------------------------------------------------------- */
 
@@ -119,7 +118,7 @@ static void expect_sum(const adder_t *adder, int i, int sum)
     ck_assert(((double complex *)(void *)adder->part)[i] == (double)sum * (1 + 2 * I));
 }
 
-START_TEST(threads)
+SFTEST_FOR(threads, 3)
 {
   static const sfshm_base_t bases[] = {SFSHM_BASE_DOUBLE, SFSHM_BASE_INT32, SFSHM_BASE_DOUBLE_COMPLEX};
   static _Alignas(16) char part[ELEMENTS * sizeof(double complex)];
@@ -138,14 +137,8 @@ START_TEST(threads)
     expect_sum(&adders[0], i, adding * TURNS);
   }
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("accumulation");
-  TCase *cases = tcase_create("accumulation");
-  tcase_add_test(cases, rows);
-  tcase_add_loop_test(cases, threads, 0, 3);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("accumulation", NULL, NULL);
 }

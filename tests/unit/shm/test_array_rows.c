@@ -26,7 +26,7 @@ static void try_rows(size_t bytes, size_t position, int64_t nrows)
                 position);
 }
 
-START_TEST(rows)
+SFTEST(rows)
 {
   for (size_t i = 0; i < sizeof from; i++)
     from[i] = (char)(i * 37 % 113);
@@ -37,7 +37,6 @@ START_TEST(rows)
   for (size_t bytes = 4094; bytes < 4100; bytes++)
     try_rows(bytes, 1, ROWS);
 }
-END_TEST
 
 /* ---- Quotients --------------------------------------------------------------------------------------------------- */
 
@@ -47,7 +46,7 @@ static void try_quotient(int64_t a, int64_t b)
 }
 
 /* Multiples of each divisor and their neighbours, up to numbers of more than 32 bits. */
-START_TEST(quotients)
+SFTEST(quotients)
 {
   const int64_t limit = INT64_C(1) << 33;
   for (int64_t b = 1; b < limit; b = b + b / 3 + 1)
@@ -62,14 +61,8 @@ START_TEST(quotients)
   try_quotient(INT64_MAX, 1);
   try_quotient(INT64_MAX, INT64_MAX);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("array_rows");
-  TCase *cases = tcase_create("array_rows");
-  tcase_add_test(cases, rows);
-  tcase_add_test(cases, quotients);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("array_rows", NULL, NULL);
 }

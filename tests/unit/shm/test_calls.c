@@ -62,17 +62,16 @@ static sfshm_calls_order_t compare_after(uint64_t n_a, uint64_t n_b, uint64_t od
   return order;
 }
 
-START_TEST(alike)
+SFTEST(alike)
 {
   uint64_t number;
   for (uint64_t n_a = 0; n_a < 200; n_a++)
     for (uint64_t n_b = 0; n_b < 200; n_b += 7)
       ck_assert_int_eq(compare_after(n_a, n_b, 0, &number), SFSHM_CALLS_ALIKE);
 }
-END_TEST
 
 /* Among the last operations of both it is named; else it shows in the digests, if both took one at the same time. */
-START_TEST(different)
+SFTEST(different)
 {
   uint64_t number, every = sfshm_calls_every(0);
   for (uint64_t n_a = 1; n_a < 150; n_a++)
@@ -86,10 +85,9 @@ START_TEST(different)
       ck_assert(!digested || number == n_a);
     }
 }
-END_TEST
 
 /* However far they are apart, once both have come far enough. */
-START_TEST(apart)
+SFTEST(apart)
 {
   uint64_t number;
   for (int level = 1; level < SFSHM_CALL_DIGESTS - 1; level++) {
@@ -99,10 +97,9 @@ START_TEST(apart)
     ck_assert_int_eq(compare_after(every, every + every / 2, every + 10, &number), SFSHM_CALLS_ALIKE);
   }
 }
-END_TEST
 
 /* Of several differences the first is told. */
-START_TEST(first)
+SFTEST(first)
 {
   uint64_t mine, theirs;
   caller_t *a = make_caller(), *b = make_caller();
@@ -117,10 +114,9 @@ START_TEST(first)
   free(a);
   free(b);
 }
-END_TEST
 
 /* Numbers in descriptors repeat: who is that far ahead is not compared. */
-START_TEST(far_apart)
+SFTEST(far_apart)
 {
   uint64_t mine, theirs;
   caller_t *a = make_caller(), *b = make_caller();
@@ -133,9 +129,8 @@ START_TEST(far_apart)
   free(a);
   free(b);
 }
-END_TEST
 
-START_TEST(of_another_graph)
+SFTEST(of_another_graph)
 {
   sfshm_calls_t calls;
   caller_t *a = make_caller();
@@ -144,23 +139,8 @@ START_TEST(of_another_graph)
   ck_assert(!sfshm_calls_read(&a->counts, 7, &calls));
   free(a);
 }
-END_TEST
-
-static Suite *calls_suite(void)
-{
-  Suite *suite = suite_create("calls");
-  TCase *cases = tcase_create("calls");
-  tcase_add_test(cases, alike);
-  tcase_add_test(cases, different);
-  tcase_add_test(cases, apart);
-  tcase_add_test(cases, first);
-  tcase_add_test(cases, far_apart);
-  tcase_add_test(cases, of_another_graph);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(calls_suite());
+  return sftest_main("calls", NULL, NULL);
 }

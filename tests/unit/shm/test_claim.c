@@ -21,7 +21,7 @@
 
 /* ---- The word ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(pieces_are_taken_once)
+SFTEST(pieces_are_taken_once)
 {
   sfshm_claim_t claim = {0};
   uint32_t piece, ticket = sfshm_claim_offer(&claim);
@@ -37,9 +37,8 @@ START_TEST(pieces_are_taken_once)
   ck_assert(sfshm_claim_finish(&claim, 3));
   ck_assert(sfshm_claim_is_done(&claim, 3));
 }
-END_TEST
 
-START_TEST(old_tickets_take_nothing)
+SFTEST(old_tickets_take_nothing)
 {
   sfshm_claim_t claim = {0};
   uint32_t piece, old = sfshm_claim_offer(&claim);
@@ -50,16 +49,14 @@ START_TEST(old_tickets_take_nothing)
   ck_assert(!sfshm_claim_take(&claim, old, 2, &piece));
   ck_assert(sfshm_claim_take(&claim, ticket, 2, &piece));
 }
-END_TEST
 
-START_TEST(tickets_wrap_round_without_0)
+SFTEST(tickets_wrap_round_without_0)
 {
   sfshm_claim_t claim = {sfshm_claim_word(UINT32_MAX, 1, 1)};
   ck_assert_uint_eq(sfshm_claim_offer(&claim), 1);
 }
-END_TEST
 
-START_TEST(withdrawing_waits_for_what_was_taken)
+SFTEST(withdrawing_waits_for_what_was_taken)
 {
   sfshm_claim_t claim = {0};
   uint32_t piece, ticket = sfshm_claim_offer(&claim);
@@ -70,9 +67,8 @@ START_TEST(withdrawing_waits_for_what_was_taken)
   ck_assert(sfshm_claim_finish(&claim, 5));
   ck_assert(sfshm_claim_withdraw(&claim, 5));
 }
-END_TEST
 
-START_TEST(pieces_cover_everything)
+SFTEST(pieces_cover_everything)
 {
   static const int64_t counts[] = {1, 2, 100, 32768, 32769, 1000000, INT64_C(1) << 40};
   static const size_t units[] = {1, 8, 24, 262144, 262145, (size_t)1 << 40};
@@ -90,7 +86,6 @@ START_TEST(pieces_cover_everything)
       ck_assert_int_eq(next, counts[c]);
     }
 }
-END_TEST
 
 /* ---- Copies ------------------------------------------------------------------------------------------------------ */
 
@@ -210,7 +205,7 @@ static void teardown(void)
   free(target);
 }
 
-START_TEST(copies_are_shared)
+SFTEST(copies_are_shared)
 {
   sfc_edge_list_t list;
   make_edges(&list);
@@ -222,10 +217,9 @@ START_TEST(copies_are_shared)
   }
   sfc_edge_list_destroy(&list);
 }
-END_TEST
 
 /* What a rank says may be wrong in any way: then nothing is touched. */
-START_TEST(what_does_not_fit_is_not_copied)
+SFTEST(what_does_not_fit_is_not_copied)
 {
   sfc_edge_list_t list;
   make_edges(&list);
@@ -243,9 +237,8 @@ START_TEST(what_does_not_fit_is_not_copied)
   sfd_route_release(route);
   sfc_edge_list_destroy(&list);
 }
-END_TEST
 
-START_TEST(bad_lists_are_not_used)
+SFTEST(bad_lists_are_not_used)
 {
   sfc_edge_list_t list;
   make_edges(&list);
@@ -263,26 +256,8 @@ START_TEST(bad_lists_are_not_used)
   }
   sfc_edge_list_destroy(&list);
 }
-END_TEST
-
-static Suite *claim_suite(void)
-{
-  Suite *suite = suite_create("claims");
-  TCase *cases = tcase_create("claims");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_test(cases, pieces_are_taken_once);
-  tcase_add_test(cases, old_tickets_take_nothing);
-  tcase_add_test(cases, tickets_wrap_round_without_0);
-  tcase_add_test(cases, withdrawing_waits_for_what_was_taken);
-  tcase_add_test(cases, pieces_cover_everything);
-  tcase_add_test(cases, copies_are_shared);
-  tcase_add_test(cases, what_does_not_fit_is_not_copied);
-  tcase_add_test(cases, bad_lists_are_not_used);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(claim_suite());
+  return sftest_main("claims", setup, teardown);
 }

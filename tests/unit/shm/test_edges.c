@@ -73,7 +73,7 @@ static sf_status_t open_stored(void)
                           &stored.bad_leaf, &stored.bad_root);
 }
 
-START_TEST(a_good_block_is_opened)
+SFTEST(a_good_block_is_opened)
 {
   ck_assert_int_eq(open_stored(), SF_OK);
   const sfshm_edges_t *edges = &stored.edges;
@@ -93,9 +93,8 @@ START_TEST(a_good_block_is_opened)
   ck_assert_int_eq(edges->leaves.min, 10);
   ck_assert_int_eq(edges->leaves.max, 50);
 }
-END_TEST
 
-START_TEST(without_extra_edges_all_lies_in_the_region)
+SFTEST(without_extra_edges_all_lies_in_the_region)
 {
   drop_extras();
   ck_assert_int_eq(open_stored(), SF_OK);
@@ -104,10 +103,9 @@ START_TEST(without_extra_edges_all_lies_in_the_region)
   ck_assert_int_eq(stored.edges.extra_root.n, 0);
   ck_assert_ptr_null(stored.edges.memory);
 }
-END_TEST
 
 /* Roots that were stored as an array, and leaves that become a line. */
-START_TEST(plans_are_in_the_shortest_form)
+SFTEST(plans_are_in_the_shortest_form)
 {
   memcpy(stored.index32, (const uint32_t[]){2, 4, 6}, 12);
   stored.block->leaf = (sfshm_stored_pattern_t){.kind = SFSHM_PATTERN_CONTIGUOUS, .n = 5, .start = 7};
@@ -125,9 +123,8 @@ START_TEST(plans_are_in_the_shortest_form)
   ck_assert_int_eq(stored.edges.leaf.kind, SFSHM_PATTERN_INDEX64);
   ck_assert_int_eq(sfshm_pattern_at(&stored.edges.leaf, 2), (INT64_C(1) << 40) + 4);
 }
-END_TEST
 
-START_TEST(the_lowest_leaf_of_a_bad_root_is_named)
+SFTEST(the_lowest_leaf_of_a_bad_root_is_named)
 {
   stored.nroots = 8; /* root 8 of value 0: edges 0 and 3 */
   ck_assert_int_eq(open_stored(), SF_ERR_RANGE);
@@ -143,10 +140,9 @@ START_TEST(the_lowest_leaf_of_a_bad_root_is_named)
   ck_assert_int_eq(stored.bad_leaf, 10);
   ck_assert_int_eq(stored.bad_root, 3);
 }
-END_TEST
 
 /* The same of roots in a line, with leaves in a line or not, against a look at each. */
-START_TEST(the_lowest_leaf_of_a_bad_root_on_a_line_is_named)
+SFTEST(the_lowest_leaf_of_a_bad_root_on_a_line_is_named)
 {
   uint64_t random = sftest_random_start(seed, 2);
   for (int round = 0; round < 20000; round++) {
@@ -182,7 +178,6 @@ START_TEST(the_lowest_leaf_of_a_bad_root_on_a_line_is_named)
                 "the lowest leaf is named");
   }
 }
-END_TEST
 
 static void expect_malformed(const char *what)
 {
@@ -199,7 +194,7 @@ static void expect_malformed(const char *what)
   stored.change;                                                                                                       \
   expect_malformed(#change)
 
-START_TEST(blocks_outside_of_the_region)
+SFTEST(blocks_outside_of_the_region)
 {
   EXPECT_MALFORMED(offset = BLOCK_OFFSET + 4);
   EXPECT_MALFORMED(offset = IMAGE_BYTES - sizeof(sfshm_edge_block_t) + 8);
@@ -209,9 +204,8 @@ START_TEST(blocks_outside_of_the_region)
   EXPECT_MALFORMED(region.length_bytes = ARRAYS_OFFSET - 1);
   EXPECT_MALFORMED(region.length_bytes = 0);
 }
-END_TEST
 
-START_TEST(counts_that_do_not_fit)
+SFTEST(counts_that_do_not_fit)
 {
   EXPECT_MALFORMED(nedges = 0);
   EXPECT_MALFORMED(nedges = -1);
@@ -231,9 +225,8 @@ START_TEST(counts_that_do_not_fit)
   EXPECT_MALFORMED(block->extra_edge.n = 1);
   EXPECT_MALFORMED(block->extra_edge.n = 3);
 }
-END_TEST
 
-START_TEST(arrays_outside_of_the_region)
+SFTEST(arrays_outside_of_the_region)
 {
   EXPECT_MALFORMED(block->value_root.kind = 4);
   EXPECT_MALFORMED(block->leaf.kind = UINT32_MAX);
@@ -246,7 +239,6 @@ START_TEST(arrays_outside_of_the_region)
   EXPECT_MALFORMED(block->leaf.offset = UINT64_MAX - 7);
   EXPECT_MALFORMED(region.length_bytes -= 8);
 }
-END_TEST
 
 static void set_line(sfshm_stored_pattern_t *pattern, sfshm_pattern_kind_t kind, int64_t start, int64_t stride)
 {
@@ -255,7 +247,7 @@ static void set_line(sfshm_stored_pattern_t *pattern, sfshm_pattern_kind_t kind,
   pattern->stride = stride;
 }
 
-START_TEST(lines_out_of_range)
+SFTEST(lines_out_of_range)
 {
   static const struct {
     sfshm_pattern_kind_t kind;
@@ -288,9 +280,8 @@ START_TEST(lines_out_of_range)
   ck_assert_int_eq(open_stored(), SF_OK);
   ck_assert_int_eq(stored.edges.leaves.max, INT64_MAX);
 }
-END_TEST
 
-START_TEST(negative_indices)
+SFTEST(negative_indices)
 {
   EXPECT_MALFORMED(index64[0] = -1);
   EXPECT_MALFORMED(index64[4] = INT64_MIN);
@@ -298,9 +289,8 @@ START_TEST(negative_indices)
   stored.block->value_root.n = 3;
   EXPECT_MALFORMED(index64[2] = -20);
 }
-END_TEST
 
-START_TEST(extra_values_out_of_order)
+SFTEST(extra_values_out_of_order)
 {
   set_line(&stored.block->extra_value, SFSHM_PATTERN_STRIDED, 2, -1);
   expect_malformed("descending values");
@@ -318,9 +308,8 @@ START_TEST(extra_values_out_of_order)
   set_line(&stored.block->leaf, SFSHM_PATTERN_CONTIGUOUS, 0, 1);
   ck_assert_int_eq(open_stored(), SF_OK);
 }
-END_TEST
 
-START_TEST(extra_edges_that_are_none)
+SFTEST(extra_edges_that_are_none)
 {
   set_line(&stored.block->extra_edge, SFSHM_PATTERN_CONTIGUOUS, 4, 1);
   expect_malformed("an edge that is not there");
@@ -339,7 +328,6 @@ START_TEST(extra_edges_that_are_none)
     ck_assert_int_eq(sfshm_pattern_at(&stored.edges.leaf, 4), edge);
   }
 }
-END_TEST
 
 static void set_pattern(sfshm_stored_pattern_t *pattern, int64_t n, int64_t start, int64_t stride)
 {
@@ -348,7 +336,7 @@ static void set_pattern(sfshm_stored_pattern_t *pattern, int64_t n, int64_t star
 
 /* Lists whose length nothing explains must neither be walked through nor given memory: the test ends at once, or
  * never. */
-START_TEST(endless_lists)
+SFTEST(endless_lists)
 {
   const int64_t counts[] = {INT64_C(1) << 34, INT64_C(1) << 43, INT64_C(1) << 61, INT64_MAX / 2, INT64_MAX};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -382,10 +370,9 @@ START_TEST(endless_lists)
     setup();
   }
 }
-END_TEST
 
 /* Whatever is accepted lies in range; sanitizers see whether anything else was touched. */
-START_TEST(random_damage)
+SFTEST(random_damage)
 {
   uint64_t random = sftest_random_start(seed, 1);
   int accepted = 0;
@@ -417,33 +404,9 @@ START_TEST(random_damage)
   }
   ck_assert_int_gt(accepted, 1000);
 }
-END_TEST
-
-static Suite *edges_suite(void)
-{
-  Suite *suite = suite_create("edges");
-  TCase *tcase = tcase_create("edges");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, a_good_block_is_opened);
-  tcase_add_test(tcase, without_extra_edges_all_lies_in_the_region);
-  tcase_add_test(tcase, plans_are_in_the_shortest_form);
-  tcase_add_test(tcase, the_lowest_leaf_of_a_bad_root_is_named);
-  tcase_add_test(tcase, the_lowest_leaf_of_a_bad_root_on_a_line_is_named);
-  tcase_add_test(tcase, blocks_outside_of_the_region);
-  tcase_add_test(tcase, counts_that_do_not_fit);
-  tcase_add_test(tcase, arrays_outside_of_the_region);
-  tcase_add_test(tcase, lines_out_of_range);
-  tcase_add_test(tcase, negative_indices);
-  tcase_add_test(tcase, extra_values_out_of_order);
-  tcase_add_test(tcase, extra_edges_that_are_none);
-  tcase_add_test(tcase, endless_lists);
-  tcase_add_test(tcase, random_damage);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240904);
-  return sftest_run(edges_suite());
+  return sftest_main("edges", setup, teardown);
 }

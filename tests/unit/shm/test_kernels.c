@@ -202,7 +202,7 @@ static void check_all_kinds(sfshm_base_t base, sfshm_op_t op, int64_t count)
   }
 }
 
-START_TEST(agree_with_the_model)
+SFTEST_FOR(agree_with_the_model, SFSHM_BASE_COUNT)
 {
   sftest_kernel_start(seed, _i);
   sfshm_base_t base = (sfshm_base_t)_i;
@@ -210,28 +210,16 @@ START_TEST(agree_with_the_model)
     for (size_t i = 0; sfshm_op_applies((sfshm_op_t)op, base) && i < sizeof counts / sizeof counts[0]; i++)
       check_all_kinds(base, (sfshm_op_t)op, counts[i]);
 }
-END_TEST
 
-START_TEST(move_units_of_any_size)
+SFTEST_FOR(move_units_of_any_size, 2)
 {
   sftest_kernel_start(seed, _i);
   for (int64_t size = 1; size <= 70; size++)
     check_all_kinds(SFSHM_BASE_OPAQUE, SFSHM_OP_REPLACE, size);
 }
-END_TEST
-
-static Suite *kernels_suite(void)
-{
-  Suite *suite = suite_create("kernels");
-  TCase *model = tcase_create("model");
-  tcase_add_loop_test(model, agree_with_the_model, 0, SFSHM_BASE_COUNT);
-  tcase_add_loop_test(model, move_units_of_any_size, 0, 2);
-  suite_add_tcase(suite, model);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240607);
-  return sftest_run(kernels_suite());
+  return sftest_main("kernels", NULL, NULL);
 }

@@ -21,7 +21,7 @@
       ck_assert_mem_eq(&array[i], &wanted, sizeof wanted);                                                             \
   } while (0)
 
-START_TEST(integers_wrap)
+SFTEST(integers_wrap)
 {
   EXPECT_COMBINED(INT8, int8_t, SUM, 127, 1, -128);
   EXPECT_COMBINED(UINT8, uint8_t, SUM, 255, 2, 1);
@@ -34,9 +34,8 @@ START_TEST(integers_wrap)
   EXPECT_COMBINED(INT64, int64_t, PROD, INT64_MIN, -1, INT64_MIN);
   EXPECT_COMBINED(UINT64, uint64_t, SUM, UINT64_MAX, 1, 0);
 }
-END_TEST
 
-START_TEST(signs_count_in_max_and_min)
+SFTEST(signs_count_in_max_and_min)
 {
   EXPECT_COMBINED(INT8, int8_t, MAX, -1, 1, 1);
   EXPECT_COMBINED(UINT8, uint8_t, MAX, 255, 1, 255);
@@ -45,9 +44,8 @@ START_TEST(signs_count_in_max_and_min)
   EXPECT_COMBINED(INT64, int64_t, MAX, INT64_MIN, INT64_MAX, INT64_MAX);
   EXPECT_COMBINED(UINT64, uint64_t, MIN, UINT64_MAX, 0, 0);
 }
-END_TEST
 
-START_TEST(logical_ops_give_0_or_1)
+SFTEST(logical_ops_give_0_or_1)
 {
   EXPECT_COMBINED(INT32, int32_t, LAND, 6, -9, 1);
   EXPECT_COMBINED(INT32, int32_t, LAND, 6, 0, 0);
@@ -56,9 +54,8 @@ START_TEST(logical_ops_give_0_or_1)
   EXPECT_COMBINED(INT64, int64_t, LXOR, 5, 7, 0);
   EXPECT_COMBINED(INT64, int64_t, LXOR, INT64_MIN, 0, 1);
 }
-END_TEST
 
-START_TEST(nan_present_stays_and_arriving_is_ignored)
+SFTEST(nan_present_stays_and_arriving_is_ignored)
 {
   const double nan = NAN;
   const float nanf32 = NAN;
@@ -73,9 +70,8 @@ START_TEST(nan_present_stays_and_arriving_is_ignored)
   EXPECT_COMBINED(DOUBLE, double, MAX, 0.0, -0.0, 0.0);
   EXPECT_COMBINED(DOUBLE, double, MIN, 0.0, -0.0, 0.0); /* equal: the present one stays */
 }
-END_TEST
 
-START_TEST(last_of_several_replaces)
+SFTEST(last_of_several_replaces)
 {
   uint32_t index[] = {2, 0, 2, 2};
   sfshm_pattern_t pattern = sfshm_pattern_from_index32(index, 4);
@@ -85,10 +81,9 @@ START_TEST(last_of_several_replaces)
   sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array);
   ck_assert_mem_eq(array, ((int32_t[]){2, 11, 4}), sizeof array);
 }
-END_TEST
 
 /* Sums of doubles depend on the order: 1e16 + 1 + 1 - 1e16 is 0 from the left, 2 in other orders. */
-START_TEST(sums_go_in_order)
+SFTEST(sums_go_in_order)
 {
   uint32_t index[] = {0, 0, 0, 0};
   sfshm_pattern_t pattern = sfshm_pattern_from_index32(index, 4);
@@ -98,9 +93,8 @@ START_TEST(sums_go_in_order)
   sfshm_kernels_find(unit, SFSHM_OP_SUM)->unpack(unit, &pattern, 0, 4, packed, array);
   ck_assert_double_eq(array[0], 0);
 }
-END_TEST
 
-START_TEST(pairs_keep_the_lower_index)
+SFTEST(pairs_keep_the_lower_index)
 {
 #define PAIR(type, value, index) (sfshm_##type##_t){value, index}
 #define EXPECT_PAIR(type, op, value1, index1, value2, index2, value3, index3)                                          \
@@ -115,9 +109,8 @@ START_TEST(pairs_keep_the_lower_index)
   EXPECT_PAIR(DOUBLE_INT64, MINLOC, -1.0, 1, -2.0, 7, -2.0, 7);
   EXPECT_PAIR(DOUBLE_INT64, MAXLOC, 3.0, 1, (double)NAN, 0, 3.0, 1);
 }
-END_TEST
 
-START_TEST(found_where_the_op_applies)
+SFTEST(found_where_the_op_applies)
 {
   for (int op = -1; op <= SFSHM_OP_COUNT; op++)
     for (int base = -1; base <= SFSHM_BASE_COUNT; base++)
@@ -128,9 +121,8 @@ START_TEST(found_where_the_op_applies)
         ck_assert(!kernels || (kernels->pack && kernels->unpack && kernels->scatter && kernels->fetch));
       }
 }
-END_TEST
 
-START_TEST(nothing_to_do_touches_nothing)
+SFTEST(nothing_to_do_touches_nothing)
 {
   sfshm_pattern_t patterns[] = {sfshm_pattern_contiguous(0, 0), {.kind = SFSHM_PATTERN_INDEX32}};
   for (int op = SFSHM_OP_REPLACE; op <= SFSHM_OP_SUM; op++)
@@ -144,26 +136,8 @@ START_TEST(nothing_to_do_touches_nothing)
         kernels->fetch(unit, &patterns[i], 0, 0, NULL, NULL);
       }
 }
-END_TEST
-
-static Suite *answers_suite(void)
-{
-  Suite *suite = suite_create("kernels, known answers");
-  TCase *answers = tcase_create("known answers");
-  tcase_add_test(answers, integers_wrap);
-  tcase_add_test(answers, signs_count_in_max_and_min);
-  tcase_add_test(answers, logical_ops_give_0_or_1);
-  tcase_add_test(answers, pairs_keep_the_lower_index);
-  tcase_add_test(answers, nan_present_stays_and_arriving_is_ignored);
-  tcase_add_test(answers, last_of_several_replaces);
-  tcase_add_test(answers, sums_go_in_order);
-  tcase_add_test(answers, found_where_the_op_applies);
-  tcase_add_test(answers, nothing_to_do_touches_nothing);
-  suite_add_tcase(suite, answers);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(answers_suite());
+  return sftest_main("kernels, known answers", NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 static unsigned seed;
 
-START_TEST(combine_long_ranges)
+SFTEST_FOR(combine_long_ranges, SFSHM_BASE_COUNT)
 {
   sftest_kernel_start(seed, _i);
   sfshm_base_t base = (sfshm_base_t)_i;
@@ -30,10 +30,9 @@ START_TEST(combine_long_ranges)
     free(array.memory);
   }
 }
-END_TEST
 
 /* By each way, around the sizes at which it changes, from and to any place within a line; nothing beside is touched. */
-START_TEST(copy_dense_ranges_at_any_alignment)
+SFTEST_FOR(copy_dense_ranges_at_any_alignment, 2)
 {
   enum { MOST_BYTES = (4 << 20) + 1, BESIDE = 96 };
   static const size_t sizes[] = {
@@ -58,20 +57,9 @@ START_TEST(copy_dense_ranges_at_any_alignment)
   free(to);
   free(expected);
 }
-END_TEST
-
-static Suite *kernels_suite(void)
-{
-  Suite *suite = suite_create("kernels: dense ranges");
-  TCase *model = tcase_create("model");
-  tcase_add_loop_test(model, combine_long_ranges, 0, SFSHM_BASE_COUNT);
-  tcase_add_loop_test(model, copy_dense_ranges_at_any_alignment, 0, 2);
-  suite_add_tcase(suite, model);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240607);
-  return sftest_run(kernels_suite());
+  return sftest_main("kernels: dense ranges", NULL, NULL);
 }

@@ -41,7 +41,7 @@ static int64_t choose_indices(int64_t wanted)
   return n;
 }
 
-START_TEST(runs)
+SFTEST(runs)
 {
   static const int64_t sizes[] = {1, 2, 4, 8, 12, 16, 24, 32, 40};
   seed = sftest_seed(20261101);
@@ -67,10 +67,9 @@ START_TEST(runs)
     ck_assert_msg(memcmp(array, expected, sizeof array) == 0, "unpacked (SF_TEST_SEED=%u)", seed);
   }
 }
-END_TEST
 
 /* From list to list, and between a list and a range. */
-START_TEST(scattered)
+SFTEST(scattered)
 {
   static const int64_t sizes[] = {1, 4, 8, 24, 40};
   seed = sftest_seed(20261101);
@@ -99,14 +98,8 @@ START_TEST(scattered)
     ck_assert_msg(memcmp(array, expected, sizeof array) == 0, "scattered (SF_TEST_SEED=%u)", seed);
   }
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("kernels: runs");
-  TCase *tests = tcase_create("runs");
-  tcase_add_test(tests, runs);
-  tcase_add_test(tests, scattered);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
+  return sftest_main("kernels: runs", NULL, NULL);
 }

@@ -48,7 +48,7 @@ static uint64_t told_by_control(int to)
   return atomic_load(&sftest_inbox[to].control.consumed);
 }
 
-START_TEST(messages_arrive_in_order)
+SFTEST(messages_arrive_in_order)
 {
   ck_assert_ptr_null(peek(1));
   ck_assert(!sfshm_lane_has_message(&sftest_end[1].rx));
@@ -66,9 +66,8 @@ START_TEST(messages_arrive_in_order)
   }
   ck_assert_ptr_null(peek(1));
 }
-END_TEST
 
-START_TEST(a_full_lane_is_told_after_four_messages)
+SFTEST(a_full_lane_is_told_after_four_messages)
 {
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
   for (unsigned i = 1; i < SFSHM_LANE_ACK_INTERVAL; i++) {
@@ -79,9 +78,8 @@ START_TEST(a_full_lane_is_told_after_four_messages)
   ck_assert_uint_eq(told_by_control(0), SFSHM_LANE_ACK_INTERVAL);
   ck_assert_uint_eq(room(0), SFSHM_LANE_ACK_INTERVAL);
 }
-END_TEST
 
-START_TEST(a_writer_that_waits_is_told_at_once)
+SFTEST(a_writer_that_waits_is_told_at_once)
 {
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
   ck_assert(!sfshm_lane_is_consumed(&sftest_end[0].tx, 1));
@@ -90,9 +88,8 @@ START_TEST(a_writer_that_waits_is_told_at_once)
   ck_assert(!sfshm_lane_is_consumed(&sftest_end[0].tx, 2));
   ck_assert_uint_eq(room(0), 1);
 }
-END_TEST
 
-START_TEST(stamps_tell_without_the_control_line)
+SFTEST(stamps_tell_without_the_control_line)
 {
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
   for (int i = 0; i < 3; i++)
@@ -108,10 +105,9 @@ START_TEST(stamps_tell_without_the_control_line)
   ck_assert(consume(1, false));
   ck_assert_uint_eq(told_by_control(0), 7);
 }
-END_TEST
 
 /* A rank whose next message has to wait for its turn would else never learn that it can go on. */
-START_TEST(stamps_of_unread_messages_count)
+SFTEST(stamps_of_unread_messages_count)
 {
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
   ck_assert(post(1, 0)); /* the first one tells nothing */
@@ -123,10 +119,9 @@ START_TEST(stamps_of_unread_messages_count)
   ck_assert_uint_eq(told_by_control(0), 0);
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
 }
-END_TEST
 
 /* Rank 1's first message is in an eager slot, the later ones, which tell, are not. */
-START_TEST(stamps_after_an_eager_message_count)
+SFTEST(stamps_after_an_eager_message_count)
 {
   static sfshm_slot_t eager[SFSHM_EAGER_SLOTS];
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
@@ -140,10 +135,9 @@ START_TEST(stamps_after_an_eager_message_count)
   ck_assert_uint_eq(told_by_control(0), 0);
   ck_assert_uint_eq(room(0), SFTEST_LANE_SLOTS);
 }
-END_TEST
 
 /* A message stays unread while the other lane goes on for long: what its stamp says is old by then. */
-START_TEST(old_stamps_tell_nothing)
+SFTEST(old_stamps_tell_nothing)
 {
   ck_assert(post(1, 0));
   for (uint64_t m = 1; m < 200000; m++) {
@@ -156,9 +150,8 @@ START_TEST(old_stamps_tell_nothing)
     sftest_must(sftest_end[0].tx.consumed <= sftest_end[1].rx.received, "what is called consumed is");
   }
 }
-END_TEST
 
-START_TEST(cells_are_granted)
+SFTEST(cells_are_granted)
 {
   sftest_lane_ends_t *writer = &sftest_end[0], *reader = &sftest_end[1];
   uint8_t *cells = sftest_inbox[1].cells[0], *larger = sftest_inbox[1].cells[1];
@@ -181,9 +174,8 @@ START_TEST(cells_are_granted)
   ck_assert(!sfshm_lane_has_grant(&writer->tx));
   ck_assert_uint_eq(writer->tx.cell_bytes, 512);
 }
-END_TEST
 
-START_TEST(each_slot_has_its_cell)
+SFTEST(each_slot_has_its_cell)
 {
   sftest_lane_ends_t *writer = &sftest_end[0], *reader = &sftest_end[1];
   uint8_t *cells = sftest_inbox[1].cells[0];
@@ -198,10 +190,9 @@ START_TEST(each_slot_has_its_cell)
     consume(1, false);
   }
 }
-END_TEST
 
 /* Small pieces stay where they are; others come back when all places in the cell have had their turn. */
-START_TEST(pieces_move_through_their_cells)
+SFTEST(pieces_move_through_their_cells)
 {
   const size_t cell_bytes = (size_t)256 << 10;
   const size_t sizes[] = {1, SFSHM_PIECE_MOVES_FROM - 1, SFSHM_PIECE_MOVES_FROM, 20001, 65472, SFSHM_PIECE_BYTES_MAX};
@@ -221,7 +212,6 @@ START_TEST(pieces_move_through_their_cells)
   for (size_t cells = 256; cells <= cell_bytes; cells *= 2)
     ck_assert_uint_eq(sfshm_piece_most(cells), cells < SFSHM_PIECE_BYTES_MAX ? cells : SFSHM_PIECE_BYTES_MAX);
 }
-END_TEST
 
 /* What must hold whenever one looks: nobody believes more to be free than is, and whoever has been read completely can
  * go on. */
@@ -260,7 +250,7 @@ static void walk(uint64_t *random, int steps)
   }
 }
 
-START_TEST(random_walks)
+SFTEST(random_walks)
 {
   uint64_t random = sftest_random_start(seed, 1);
   for (int round = 0; round < 200; round++) {
@@ -268,10 +258,9 @@ START_TEST(random_walks)
     walk(&random, 1000);
   }
 }
-END_TEST
 
 /* Numbers and counts of what was consumed pass the limits of the stamp's halves, and of other widths. */
-START_TEST(counters_wrap_round)
+SFTEST(counters_wrap_round)
 {
   const uint64_t limits[] = {UINT64_C(1) << 16, UINT64_C(1) << 31, UINT64_C(1) << 32,
                              UINT64_C(3) << 32, UINT64_C(1) << 48, UINT64_C(1) << 63};
@@ -284,31 +273,9 @@ START_TEST(counters_wrap_round)
     ck_assert_uint_gt(sftest_end[0].tx.posted, limits[round % 6]);
   }
 }
-END_TEST
-
-static Suite *lane_suite(void)
-{
-  Suite *suite = suite_create("lane");
-  TCase *steps = tcase_create("one end after the other");
-  tcase_add_checked_fixture(steps, setup, NULL);
-  tcase_add_test(steps, messages_arrive_in_order);
-  tcase_add_test(steps, a_full_lane_is_told_after_four_messages);
-  tcase_add_test(steps, a_writer_that_waits_is_told_at_once);
-  tcase_add_test(steps, stamps_tell_without_the_control_line);
-  tcase_add_test(steps, stamps_of_unread_messages_count);
-  tcase_add_test(steps, stamps_after_an_eager_message_count);
-  tcase_add_test(steps, old_stamps_tell_nothing);
-  tcase_add_test(steps, cells_are_granted);
-  tcase_add_test(steps, each_slot_has_its_cell);
-  tcase_add_test(steps, pieces_move_through_their_cells);
-  tcase_add_test(steps, random_walks);
-  tcase_add_test(steps, counters_wrap_round);
-  suite_add_tcase(suite, steps);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240901);
-  return sftest_run(lane_suite());
+  return sftest_main("lane", setup, NULL);
 }

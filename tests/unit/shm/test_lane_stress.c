@@ -161,37 +161,23 @@ static void stress(pattern_t pattern)
     ck_assert_msg(runners[r].error == NULL, "rank %d: %s", r, runners[r].error);
 }
 
-START_TEST(both_ways_at_full_speed)
+SFTEST(both_ways_at_full_speed)
 {
   stress(BOTH_WAYS);
 }
-END_TEST
 
-START_TEST(one_way_at_full_speed)
+SFTEST(one_way_at_full_speed)
 {
   stress(ONE_WAY);
 }
-END_TEST
 
-START_TEST(one_that_reads_late)
+SFTEST(one_that_reads_late)
 {
   stress(READ_LATE);
-}
-END_TEST
-
-static Suite *lane_suite(void)
-{
-  Suite *suite = suite_create("lane: stress");
-  TCase *threads = tcase_create("two threads");
-  tcase_add_test(threads, both_ways_at_full_speed);
-  tcase_add_test(threads, one_way_at_full_speed);
-  tcase_add_test(threads, one_that_reads_late);
-  suite_add_tcase(suite, threads);
-  return suite;
 }
 
 int main(void)
 {
   seed = sftest_seed(20240901);
-  return sftest_run(lane_suite());
+  return sftest_main("lane: stress", NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #define expect_offset(type, field, offset) ck_assert_uint_eq(offsetof(type, field), offset)
 #define expect_size(type, bytes) ck_assert_uint_eq(sizeof(type), bytes)
 
-START_TEST(region_headers)
+SFTEST(region_headers)
 {
   ck_assert_uint_eq(SFSHM_LAYOUT_VERSION, 27);
   ck_assert_uint_eq(SFSHM_REGION_MAGIC, UINT64_C(0x314d48534d46533c));
@@ -33,9 +33,8 @@ START_TEST(region_headers)
   ck_assert_int_eq(SFSHM_REGION_EDGES, 4);
   ck_assert_int_eq(SFSHM_REGION_BOARD, 5);
 }
-END_TEST
 
-START_TEST(inboxes)
+SFTEST(inboxes)
 {
   expect_size(sfshm_inbox_t, 256);
   expect_offset(sfshm_inbox_t, header, 0);
@@ -44,9 +43,8 @@ START_TEST(inboxes)
   expect_offset(sfshm_wake_t, word, 0);
   ck_assert_uint_eq(SFSHM_WAKE_ARMED, 1);
 }
-END_TEST
 
-START_TEST(arrays)
+SFTEST(arrays)
 {
   ck_assert_int_eq(SFSHM_REGION_ARRAY, 11);
   ck_assert_uint_eq(SFSHM_ARRAY_DATA, 4096);
@@ -77,9 +75,8 @@ START_TEST(arrays)
   ck_assert_int_eq(SFSHM_ARRAY_PATCH_PUT, 1);
   ck_assert_int_eq(SFSHM_ARRAY_COMPARE_SWAP, 8);
 }
-END_TEST
 
-START_TEST(lanes)
+SFTEST(lanes)
 {
   ck_assert_uint_eq(SFSHM_LANE_SLOTS, 8);
   ck_assert_uint_eq(SFSHM_LANE_ACK_INTERVAL, 4);
@@ -105,9 +102,8 @@ START_TEST(lanes)
   expect_offset(sfshm_lane_control_t, eager_segment, 72);
   expect_offset(sfshm_lane_control_t, eager_offset, 80);
 }
-END_TEST
 
-START_TEST(messages)
+SFTEST(messages)
 {
   ck_assert_int_eq(SFSHM_BCAST, 0);
   ck_assert_int_eq(SFSHM_REDUCE, 1);
@@ -124,9 +120,8 @@ START_TEST(messages)
   expect_size(sfshm_vm_read_t, 8);
   expect_size(sfshm_grow_t, 8);
 }
-END_TEST
 
-START_TEST(edge_lists)
+SFTEST(edge_lists)
 {
   expect_size(sfshm_stored_pattern_t, 40);
   expect_offset(sfshm_stored_pattern_t, kind, 0);
@@ -144,9 +139,8 @@ START_TEST(edge_lists)
   ck_assert_int_eq(SFSHM_PATTERN_INDEX32, 2);
   ck_assert_int_eq(SFSHM_PATTERN_INDEX64, 3);
 }
-END_TEST
 
-START_TEST(boards)
+SFTEST(boards)
 {
   expect_size(sfshm_board_t, 384);
   expect_offset(sfshm_board_t, costs, 128);
@@ -165,9 +159,8 @@ START_TEST(boards)
   expect_offset(sfshm_costs_t, measured, 28);
   expect_offset(sfshm_costs_t, nontemporal, 32);
 }
-END_TEST
 
-START_TEST(counter_sets)
+SFTEST(counter_sets)
 {
   expect_size(sfshm_counter_set_t, 256);
   expect_offset(sfshm_counter_set_t, bcasts, 0);
@@ -203,9 +196,8 @@ START_TEST(counter_sets)
   expect_offset(sfshm_counter_set_t, pack_ns, 240);
   expect_offset(sfshm_counter_set_t, unpack_ns, 248);
 }
-END_TEST
 
-START_TEST(lane_counters)
+SFTEST(lane_counters)
 {
   expect_size(sfshm_lane_counters_t, 256);
   expect_offset(sfshm_lane_counters_t, kind, 0);
@@ -238,9 +230,8 @@ START_TEST(lane_counters)
   ck_assert_int_eq(SFSHM_PEER_RANK, 1);
   ck_assert_int_eq(SFSHM_PEER_NODE, 2);
 }
-END_TEST
 
-START_TEST(far_counters)
+SFTEST(far_counters)
 {
   expect_size(sfshm_far_counters_t, 48);
   expect_offset(sfshm_far_counters_t, taken, 0);
@@ -251,9 +242,8 @@ START_TEST(far_counters)
   expect_offset(sfshm_far_counters_t, bytes_from, 32);
   expect_offset(sfshm_far_counters_t, bytes_to, 40);
 }
-END_TEST
 
-START_TEST(graph_counters)
+SFTEST(graph_counters)
 {
   expect_size(sfshm_graph_counters_t, 1984);
   expect_offset(sfshm_graph_counters_t, graph, 0);
@@ -289,9 +279,8 @@ START_TEST(graph_counters)
   expect_offset(sfshm_graph_counters_t, top_rank, 1416);
   expect_offset(sfshm_graph_counters_t, rest, 1472);
 }
-END_TEST
 
-START_TEST(rank_counters)
+SFTEST(rank_counters)
 {
   expect_size(sfshm_counters_t, 125 * 4096 + 4096 * 256 + 353 * 4096);
   expect_offset(sfshm_counters_t, changes, 128);
@@ -317,9 +306,8 @@ START_TEST(rank_counters)
   ck_assert_uint_eq(SFSHM_COUNTED_GRAPHS, 255);
   ck_assert_uint_eq(SFSHM_COUNTED_LANES, 4096);
 }
-END_TEST
 
-START_TEST(traces)
+SFTEST(traces)
 {
   expect_offset(sfshm_trace_t, next, 0);
   expect_offset(sfshm_trace_t, events, 128);
@@ -340,9 +328,8 @@ START_TEST(traces)
   ck_assert_int_eq(SFSHM_TRACE_FRAME_IN, 10);
   ck_assert_int_eq(SFSHM_TRACE_PHASE_CONNECT, 5);
 }
-END_TEST
 
-START_TEST(units_and_ops)
+SFTEST(units_and_ops)
 {
   const sfshm_base_t bases[] = {SFSHM_BASE_INT8,         SFSHM_BASE_UINT8,         SFSHM_BASE_INT16,
                                 SFSHM_BASE_UINT16,       SFSHM_BASE_INT32,         SFSHM_BASE_UINT32,
@@ -360,9 +347,8 @@ START_TEST(units_and_ops)
     ck_assert_uint_eq((unsigned)ops[i], i);
   ck_assert_uint_eq(SFSHM_OP_APPLICATION, 15);
 }
-END_TEST
 
-START_TEST(status_codes)
+SFTEST(status_codes)
 {
   const sf_status_t codes[] = {
       SF_OK,          SF_ERR_ARG,       SF_ERR_RANGE,       SF_ERR_NOMEM,       SF_ERR_SYS,      SF_ERR_PROTO,
@@ -375,42 +361,16 @@ START_TEST(status_codes)
   ck_assert_int_eq(SF_STATUS_TABLE(COUNT_STATUS), (int)(sizeof codes / sizeof codes[0]));
 #undef COUNT_STATUS
 }
-END_TEST
 
-START_TEST(control_protocol)
+SFTEST(control_protocol)
 {
   ck_assert_uint_eq(SFPROTO_VERSION, 1);
   ck_assert_uint_eq(SFPROTO_MAGIC, 0x43464453u);
   ck_assert_int_eq(SFPROTO_MAX_FDS, 64);
   ck_assert_uint_eq(SFPROTO_MAX_LENGTH, 1u << 20);
 }
-END_TEST
-
-static Suite *layout_suite(void)
-{
-  Suite *suite = suite_create("layout");
-  TCase *tcase = tcase_create("layout");
-  tcase_add_test(tcase, region_headers);
-  tcase_add_test(tcase, inboxes);
-  tcase_add_test(tcase, arrays);
-  tcase_add_test(tcase, lanes);
-  tcase_add_test(tcase, messages);
-  tcase_add_test(tcase, edge_lists);
-  tcase_add_test(tcase, boards);
-  tcase_add_test(tcase, counter_sets);
-  tcase_add_test(tcase, lane_counters);
-  tcase_add_test(tcase, far_counters);
-  tcase_add_test(tcase, graph_counters);
-  tcase_add_test(tcase, rank_counters);
-  tcase_add_test(tcase, traces);
-  tcase_add_test(tcase, units_and_ops);
-  tcase_add_test(tcase, status_codes);
-  tcase_add_test(tcase, control_protocol);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(layout_suite());
+  return sftest_main("layout", NULL, NULL);
 }

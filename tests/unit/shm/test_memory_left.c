@@ -60,7 +60,7 @@ static void expect_left(uint64_t bytes)
   ck_assert_uint_eq(sfshm_memory_left(proc, sys, UINT64_MAX), bytes);
 }
 
-START_TEST(of_the_machine)
+SFTEST(of_the_machine)
 {
   expect_left(1000 * MIB);
   make_file("proc/meminfo", "MemAvailable:   %d kB\nSwapFree:    %d kB\n", 1000 * 1024, 24 * 1024);
@@ -68,10 +68,9 @@ START_TEST(of_the_machine)
   snprintf(proc, sizeof proc, "%s/nothing", root);
   expect_left(UINT64_MAX);
 }
-END_TEST
 
 /* Pages of files are taken back; a group without limit, or without files, sets none. */
-START_TEST(of_groups)
+SFTEST(of_groups)
 {
   make_file("proc/self/cgroup", "0::/system/job\n");
   expect_left(1000 * MIB);
@@ -86,9 +85,8 @@ START_TEST(of_groups)
   make_file("sys/system/job/memory.current", "%" PRIu64 "\n", 101 * MIB);
   expect_left(5 * MIB);
 }
-END_TEST
 
-START_TEST(of_groups_above)
+SFTEST(of_groups_above)
 {
   make_file("proc/self/cgroup", "0::/system/job/step\n");
   make_file("sys/system/job/step/memory.max", "%" PRIu64 "\n", 100 * MIB);
@@ -100,9 +98,8 @@ START_TEST(of_groups_above)
   make_file("sys/memory.current", "0\n");
   expect_left(20 * MIB);
 }
-END_TEST
 
-START_TEST(swap_of_groups)
+SFTEST(swap_of_groups)
 {
   make_file("proc/meminfo", "MemAvailable:   %d kB\nSwapFree:    %d kB\n", 1000 * 1024, 100 * 1024);
   make_file("proc/self/cgroup", "0::/job\n");
@@ -113,9 +110,8 @@ START_TEST(swap_of_groups)
   make_file("sys/job/memory.swap.current", "%" PRIu64 "\n", 3 * MIB);
   expect_left(15 * MIB);
 }
-END_TEST
 
-START_TEST(of_version_1)
+SFTEST(of_version_1)
 {
   make_file("proc/self/cgroup", "9:cpuset:/other\n4:memory:/a/b\n0::/\n");
   make_file("sys/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
@@ -126,7 +122,6 @@ START_TEST(of_version_1)
   make_file("sys/memory/a/memory.stat", "total_inactive_file %" PRIu64 "\n", MIB);
   expect_left(8 * MIB);
 }
-END_TEST
 
 /* ---- A real group ------------------------------------------------------------------------------------------------ */
 
@@ -162,7 +157,7 @@ static bool make_group(char directory[512])
 }
 
 /* An error, instead of the kernel's killing somebody. */
-START_TEST(region_that_is_larger_than_the_group)
+SFTEST(region_that_is_larger_than_the_group)
 {
   char directory[512];
   int status;
@@ -185,19 +180,8 @@ START_TEST(region_that_is_larger_than_the_group)
   else
     ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("memory left");
-  TCase *cases = tcase_create("memory left");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_test(cases, of_the_machine);
-  tcase_add_test(cases, of_groups);
-  tcase_add_test(cases, of_groups_above);
-  tcase_add_test(cases, swap_of_groups);
-  tcase_add_test(cases, of_version_1);
-  tcase_add_test(cases, region_that_is_larger_than_the_group);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
+  return sftest_main("memory left", setup, teardown);
 }

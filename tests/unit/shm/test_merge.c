@@ -271,7 +271,7 @@ static void check_reduce(const sftest_instance_t *instance)
 
 static sftest_instance_t instance;
 
-START_TEST(random_instances_give_what_the_serial_model_gives)
+SFTEST(random_instances_give_what_the_serial_model_gives)
 {
   sftest_merge_start(1);
   for (int i = 0; i < 4000; i++) {
@@ -281,18 +281,8 @@ START_TEST(random_instances_give_what_the_serial_model_gives)
     sfshm_merge_free(&instance.merge);
   }
 }
-END_TEST
-
-static Suite *merge_suite(void)
-{
-  Suite *suite = suite_create("merge");
-  TCase *tcase = tcase_create("merge");
-  tcase_add_test(tcase, random_instances_give_what_the_serial_model_gives);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(merge_suite());
+  return sftest_main("merge", NULL, NULL);
 }

@@ -16,7 +16,7 @@ static sfshm_edges_t edges_to(const uint32_t root[], int64_t n)
   return edges;
 }
 
-START_TEST(one_rank_alone_has_its_own_order)
+SFTEST(one_rank_alone_has_its_own_order)
 {
   static const uint32_t any_roots[] = {9, 2, 7, 4}, strided[] = {10, 13, 16};
   sfshm_edges_t first = edges_to(any_roots, 4), second = edges_to(strided, 3);
@@ -43,9 +43,8 @@ START_TEST(one_rank_alone_has_its_own_order)
   sfshm_merge_free(&merge);
   sfshm_merge_free(&merge);
 }
-END_TEST
 
-START_TEST(disjoint_consecutive_roots_need_no_arrays)
+SFTEST(disjoint_consecutive_roots_need_no_arrays)
 {
   sfshm_edges_t edges[3];
   sfshm_merge_block_t blocks[3];
@@ -62,9 +61,8 @@ START_TEST(disjoint_consecutive_roots_need_no_arrays)
                     sizeof(sfshm_image_header_t) + sizeof(sfshm_root_part_t) + 3 * sizeof(sfshm_root_segment_t));
   sfshm_merge_free(&merge);
 }
-END_TEST
 
-START_TEST(contributors_fill_layers_in_order)
+SFTEST(contributors_fill_layers_in_order)
 {
   static const uint32_t roots[] = {3, 1, 2};
   sfshm_edges_t all = edges_to(roots, 3), two = edges_to(roots + 1, 2), one = edges_to(roots + 1, 1);
@@ -89,7 +87,6 @@ START_TEST(contributors_fill_layers_in_order)
   ck_assert_int_eq(part.to.start, 5);
   sfshm_merge_free(&merge);
 }
-END_TEST
 
 #define MANY 3000
 
@@ -140,7 +137,7 @@ static void merge_with_common(const int64_t common[], int64_t ncommon, bool wide
   sfshm_merge_free(&merge);
 }
 
-START_TEST(roots_in_common_among_many_that_are_far_apart)
+SFTEST(roots_in_common_among_many_that_are_far_apart)
 {
   static const int64_t none[1], some[] = {0, 1, 62, 63, 64, 191, 192, 1024, 1987, MANY - 2, MANY - 1};
   static int64_t all[MANY];
@@ -152,10 +149,9 @@ START_TEST(roots_in_common_among_many_that_are_far_apart)
     merge_with_common(all, MANY, wide != 0);
   }
 }
-END_TEST
 
 /* A key takes 32 bits as long as they hold the difference of the roots, whatever these are. */
-START_TEST(keys_that_just_fit)
+SFTEST(keys_that_just_fit)
 {
   static const int64_t bases[] = {0, 1, INT64_C(1) << 40};
   for (size_t b = 0; b < sizeof bases / sizeof bases[0]; b++)
@@ -176,9 +172,8 @@ START_TEST(keys_that_just_fit)
       sfshm_merge_free(&merge);
     }
 }
-END_TEST
 
-START_TEST(what_cannot_be_merged)
+SFTEST(what_cannot_be_merged)
 {
   static const uint32_t twice[] = {3, 1, 3}, once[] = {8};
   sfshm_edges_t bad = edges_to(twice, 3), good = edges_to(once, 1);
@@ -198,23 +193,8 @@ START_TEST(what_cannot_be_merged)
   good.leaf.n = INT64_MAX;
   ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
 }
-END_TEST
-
-static Suite *merge_suite(void)
-{
-  Suite *suite = suite_create("merge: cases");
-  TCase *tcase = tcase_create("cases");
-  tcase_add_test(tcase, one_rank_alone_has_its_own_order);
-  tcase_add_test(tcase, disjoint_consecutive_roots_need_no_arrays);
-  tcase_add_test(tcase, contributors_fill_layers_in_order);
-  tcase_add_test(tcase, roots_in_common_among_many_that_are_far_apart);
-  tcase_add_test(tcase, keys_that_just_fit);
-  tcase_add_test(tcase, what_cannot_be_merged);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(merge_suite());
+  return sftest_main("merge: cases", NULL, NULL);
 }

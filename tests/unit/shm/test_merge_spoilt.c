@@ -142,7 +142,7 @@ static void try_leaf_image(const void *bytes, size_t length_bytes)
   }
 }
 
-START_TEST(spoilt_images_are_refused_or_stay_in_range)
+SFTEST(spoilt_images_are_refused_or_stay_in_range)
 {
   sftest_merge_start(2);
   for (int i = 0; i < 1000; i++) {
@@ -167,18 +167,8 @@ START_TEST(spoilt_images_are_refused_or_stay_in_range)
   }
   sftest_merge_expect(naccepted > 1000 && nrefused > 1000, "many images have to be looked at closely");
 }
-END_TEST
-
-static Suite *merge_suite(void)
-{
-  Suite *suite = suite_create("merge: spoilt images");
-  TCase *tcase = tcase_create("merge");
-  tcase_add_test(tcase, spoilt_images_are_refused_or_stay_in_range);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(merge_suite());
+  return sftest_main("merge: spoilt images", NULL, NULL);
 }

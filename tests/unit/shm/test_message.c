@@ -13,7 +13,7 @@ static uint64_t signature(sfshm_call_t operation, sfshm_base_t base, int64_t cou
   return sfshm_desc_signature(operation, (sfshm_unit_t){base, count}, op);
 }
 
-START_TEST(fields_do_not_overlap)
+SFTEST(fields_do_not_overlap)
 {
   uint64_t operations = signature(SFSHM_CALL_REDUCE, 0, 0, 0) | signature(SFSHM_CALL_GATHER, 0, 0, 0);
   uint64_t bases = signature(0, (sfshm_base_t)31, 0, 0);
@@ -29,9 +29,8 @@ START_TEST(fields_do_not_overlap)
   ck_assert_uint_eq(all, UINT64_MAX);
   ck_assert_uint_eq(SFSHM_DESC_MATCH_MASK, ~methods);
 }
-END_TEST
 
-START_TEST(counts_stay_in_their_field)
+SFTEST(counts_stay_in_their_field)
 {
   const int64_t counts[] = {1, MAX_COUNT, MAX_COUNT + 1, INT64_C(1) << 40, INT64_MAX};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -40,9 +39,8 @@ START_TEST(counts_stay_in_their_field)
     ck_assert_uint_eq(with & ~COUNT_BITS, without);
   }
 }
-END_TEST
 
-START_TEST(methods_come_back)
+SFTEST(methods_come_back)
 {
   uint64_t match =
       (signature(SFSHM_CALL_REDUCE, SFSHM_BASE_OPAQUE, MAX_COUNT, SFSHM_OP_BXOR) | SFSHM_DESC_SEQUENCE_MASK);
@@ -52,9 +50,8 @@ START_TEST(methods_come_back)
     ck_assert_uint_eq(desc & SFSHM_DESC_MATCH_MASK, match);
   }
 }
-END_TEST
 
-START_TEST(different_calls_differ)
+SFTEST(different_calls_differ)
 {
   uint64_t mine = signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX);
   ck_assert_uint_ne(mine, signature(SFSHM_CALL_REDUCE, SFSHM_BASE_INT32, 3, SFSHM_OP_MAX));
@@ -62,11 +59,10 @@ START_TEST(different_calls_differ)
   ck_assert_uint_ne(mine, signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 4, SFSHM_OP_MAX));
   ck_assert_uint_ne(mine, signature(SFSHM_CALL_BCAST, SFSHM_BASE_INT32, 3, SFSHM_OP_MIN));
 }
-END_TEST
 
 /* Small counts are never taken for others; of large ones, which are hashed, those that are close or differ by powers of
  * two. */
-START_TEST(different_counts_differ)
+SFTEST(different_counts_differ)
 {
   const int64_t large = INT64_C(1) << 30;
   for (int64_t near = 1; near < 5000; near++) {
@@ -79,7 +75,6 @@ START_TEST(different_counts_differ)
     ck_assert_uint_ne(sfshm_desc_count(large + 3), sfshm_desc_count(large + 3 + (INT64_C(1) << bit)));
   }
 }
-END_TEST
 
 static void expect_text(uint64_t desc, const char *expected)
 {
@@ -88,7 +83,7 @@ static void expect_text(uint64_t desc, const char *expected)
   ck_assert_str_eq(text, expected);
 }
 
-START_TEST(texts)
+SFTEST(texts)
 {
   expect_text(signature(SFSHM_CALL_BCAST, SFSHM_BASE_DOUBLE, 3, SFSHM_OP_SUM), "bcast(double x 3, sum)");
   expect_text(signature(SFSHM_CALL_REDUCE, SFSHM_BASE_INT8, 1, SFSHM_OP_BXOR), "reduce(int8, bxor)");
@@ -105,10 +100,9 @@ START_TEST(texts)
                                      SFSHM_METHOD_GROW),
               "reduce(double complex, prod)");
 }
-END_TEST
 
 /* What a peer wrote may be anything. */
-START_TEST(texts_of_garbage)
+SFTEST(texts_of_garbage)
 {
   const uint64_t no_base = UINT64_MAX & ~(UINT64_C(4) << 26);
   expect_text(no_base, "fetch_op(? x many [ffffff], application's op)");
@@ -123,24 +117,8 @@ START_TEST(texts_of_garbage)
   ck_assert_str_eq(text, "fetch_");
   ck_assert_int_eq(text[sizeof text - 1], 'x');
 }
-END_TEST
-
-static Suite *message_suite(void)
-{
-  Suite *suite = suite_create("message");
-  TCase *tcase = tcase_create("message");
-  tcase_add_test(tcase, fields_do_not_overlap);
-  tcase_add_test(tcase, counts_stay_in_their_field);
-  tcase_add_test(tcase, methods_come_back);
-  tcase_add_test(tcase, different_calls_differ);
-  tcase_add_test(tcase, different_counts_differ);
-  tcase_add_test(tcase, texts);
-  tcase_add_test(tcase, texts_of_garbage);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(message_suite());
+  return sftest_main("message", NULL, NULL);
 }

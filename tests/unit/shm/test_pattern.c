@@ -49,7 +49,7 @@ static void expect_form(sfshm_pattern_t pattern, sfshm_pattern_kind_t kind, cons
     ck_assert_int_eq(pattern.stride, 1);
 }
 
-START_TEST(finds_lines)
+SFTEST(finds_lines)
 {
   start_random();
   uint32_t index32[MAX_N];
@@ -65,9 +65,8 @@ START_TEST(finds_lines)
       expect_form(sfshm_pattern_from_index64(index64, n), general ? SFSHM_PATTERN_INDEX64 : kind, index64, n);
     }
 }
-END_TEST
 
-START_TEST(one_index_off_the_line_is_general)
+SFTEST(one_index_off_the_line_is_general)
 {
   uint32_t index32[MAX_N];
   int64_t index64[MAX_N];
@@ -84,7 +83,6 @@ START_TEST(one_index_off_the_line_is_general)
       ck_assert_ptr_eq(pattern64.index64, index64);
     }
 }
-END_TEST
 
 /* The vertices of a box, one after the other; returns how many. */
 static int64_t fill_box(const sfshm_pattern_t *box, int64_t planes, uint32_t index32[], int64_t index64[])
@@ -133,7 +131,7 @@ static void expect_no_box(sfshm_pattern_t pattern)
   ck_assert_int_eq(pattern.row, 0);
 }
 
-START_TEST(finds_boxes)
+SFTEST(finds_boxes)
 {
   static uint32_t index32[MAX_BOX];
   static int64_t index64[MAX_BOX];
@@ -155,19 +153,17 @@ START_TEST(finds_boxes)
     expect_no_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = n, .index64 = index64});
   }
 }
-END_TEST
 
 /* Indices of others, of which nothing is known but that they are not negative. */
-START_TEST(steps_that_do_not_fit_are_no_box)
+SFTEST(steps_that_do_not_fit_are_no_box)
 {
   int64_t index64[64];
   for (int i = 0; i < 64; i++)
     index64[i] = i % 4 + i / 4 % 2 * 10 + (i / 8 % 2 == 1 ? INT64_MAX - 20 : 0);
   expect_no_box((sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX64, .n = 64, .index64 = index64});
 }
-END_TEST
 
-START_TEST(nothing)
+SFTEST(nothing)
 {
   sfshm_pattern_t patterns[] = {sfshm_pattern_from_index32(NULL, 0), sfshm_pattern_from_index64(NULL, 0)};
   for (int i = 0; i < 2; i++) {
@@ -182,9 +178,8 @@ START_TEST(nothing)
   ck_assert_int_eq(sfshm_pattern_min(&general), 0);
   ck_assert_int_eq(sfshm_pattern_survey(&general).runs, 0);
 }
-END_TEST
 
-START_TEST(extreme_indices)
+SFTEST(extreme_indices)
 {
   uint32_t index32[] = {0, UINT32_MAX, 0, UINT32_MAX};
   sfshm_pattern_t pattern = sfshm_pattern_from_index32(index32, 2);
@@ -204,7 +199,6 @@ START_TEST(extreme_indices)
   ck_assert_int_eq(sfshm_pattern_max(&pattern), INT64_MAX);
   ck_assert_int_eq(sfshm_pattern_min(&pattern), 0);
 }
-END_TEST
 
 /* Indices at random; ascending: each at least as high as the one before. */
 static int64_t random_indices(uint32_t index32[], int64_t index64[], bool ascending)
@@ -229,7 +223,7 @@ static int64_t count_runs(const int64_t index[], int64_t n)
   return runs;
 }
 
-START_TEST(runs)
+SFTEST(runs)
 {
   start_random();
   uint32_t index32[MAX_N];
@@ -246,10 +240,9 @@ START_TEST(runs)
       ck_assert_int_eq(sfshm_pattern_survey(&patterns[i]).runs, count_runs(index64, n));
   }
 }
-END_TEST
 
 /* In what does not descend, also of several equal vertices, and on both sides beyond its ends. */
-START_TEST(finds_vertices)
+SFTEST(finds_vertices)
 {
   start_random();
   uint32_t index32[MAX_N];
@@ -267,9 +260,8 @@ START_TEST(finds_vertices)
     }
   }
 }
-END_TEST
 
-START_TEST(limits)
+SFTEST(limits)
 {
   start_random();
   uint32_t index32[MAX_N];
@@ -292,29 +284,9 @@ START_TEST(limits)
     }
   }
 }
-END_TEST
-
-static Suite *pattern_suite(void)
-{
-  Suite *suite = suite_create("pattern");
-  TCase *forms = tcase_create("forms");
-  tcase_add_test(forms, finds_lines);
-  tcase_add_test(forms, one_index_off_the_line_is_general);
-  tcase_add_test(forms, finds_boxes);
-  tcase_add_test(forms, steps_that_do_not_fit_are_no_box);
-  tcase_add_test(forms, nothing);
-  tcase_add_test(forms, extreme_indices);
-  tcase_add_test(forms, finds_vertices);
-  tcase_add_test(forms, limits);
-  suite_add_tcase(suite, forms);
-  TCase *lines = tcase_create("cache lines");
-  tcase_add_test(lines, runs);
-  suite_add_tcase(suite, lines);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240607);
-  return sftest_run(pattern_suite());
+  return sftest_main("pattern", NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void expect_header(const sfshm_region_t *region, sfshm_region_kind_t kind
   ck_assert_uint_eq(header->version, SFSHM_LAYOUT_VERSION);
 }
 
-START_TEST(a_new_region_is_zeroed_and_says_what_it_is)
+SFTEST(a_new_region_is_zeroed_and_says_what_it_is)
 {
   sfshm_region_t region;
   ck_assert_int_eq(
@@ -82,7 +82,6 @@ START_TEST(a_new_region_is_zeroed_and_says_what_it_is)
   sfshm_region_destroy(&region);
   sfshm_region_destroy(&(sfshm_region_t){0});
 }
-END_TEST
 
 static uint64_t allocated_bytes(int fd)
 {
@@ -91,7 +90,7 @@ static uint64_t allocated_bytes(int fd)
   return (uint64_t)info.st_blocks * 512;
 }
 
-START_TEST(pages_are_allocated_when_asked_for)
+SFTEST(pages_are_allocated_when_asked_for)
 {
   sfshm_region_t now = sftest_region_make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL);
   ck_assert_uint_ge(allocated_bytes(now.fd), LENGTH);
@@ -103,9 +102,8 @@ START_TEST(pages_are_allocated_when_asked_for)
   sfshm_region_destroy(&now);
   sfshm_region_destroy(&later);
 }
-END_TEST
 
-START_TEST(too_much_memory_is_an_error)
+SFTEST(too_much_memory_is_an_error)
 {
   sfshm_region_t region = {.fd = 77};
   size_t lengths[] = {(size_t)1 << 50, (size_t)1 << 62, SIZE_MAX};
@@ -120,7 +118,6 @@ START_TEST(too_much_memory_is_an_error)
   }
   ck_assert_int_eq(region.fd, 77); /* written only on success */
 }
-END_TEST
 
 /* ---- What others are allowed ---- */
 
@@ -154,7 +151,7 @@ static int reopen(int fd)
   return again;
 }
 
-START_TEST(only_the_owner_writes_what_is_sealed_against_future_writing)
+SFTEST(only_the_owner_writes_what_is_sealed_against_future_writing)
 {
   sfshm_region_t owner = sftest_region_make(SFSHM_REGION_ALLOC, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL), reader;
   int again = reopen(owner.fd);
@@ -171,9 +168,8 @@ START_TEST(only_the_owner_writes_what_is_sealed_against_future_writing)
   ck_assert_uint_eq(((volatile uint8_t *)reader.base)[5000], 42);
   sfshm_region_destroy(&reader);
 }
-END_TEST
 
-START_TEST(peers_write_an_inbox_and_cannot_cut_it_off)
+SFTEST(peers_write_an_inbox_and_cannot_cut_it_off)
 {
   sfshm_region_t owner = sftest_region_make(SFSHM_REGION_INBOX, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL), peer;
   ck_assert_int_eq(sfshm_region_map(owner.fd, SFSHM_REGION_INBOX, MAX_BYTES, SFSHM_READ_WRITE, &peer), SF_OK);
@@ -185,9 +181,8 @@ START_TEST(peers_write_an_inbox_and_cannot_cut_it_off)
   sfshm_region_destroy(&peer);
   sfshm_region_destroy(&owner);
 }
-END_TEST
 
-START_TEST(a_region_of_pieces_has_them_in_their_places_and_nobody_else_can_write_it)
+SFTEST(a_region_of_pieces_has_them_in_their_places_and_nobody_else_can_write_it)
 {
   static char first[sizeof(sfshm_region_header_t) + 8], last[5000];
   sfshm_region_t region, mapped;
@@ -212,9 +207,8 @@ START_TEST(a_region_of_pieces_has_them_in_their_places_and_nobody_else_can_write
   sfshm_region_destroy(&mapped);
   sfshm_region_destroy(&region);
 }
-END_TEST
 
-START_TEST(pieces_that_exceed_the_memory_are_an_error)
+SFTEST(pieces_that_exceed_the_memory_are_an_error)
 {
   static char first[sizeof(sfshm_region_header_t)];
   sfshm_region_t region;
@@ -222,9 +216,8 @@ START_TEST(pieces_that_exceed_the_memory_are_an_error)
   ck_assert_int_eq(sfshm_region_compose("sf-test", SFSHM_REGION_TRUNK_MAP, &piece, 1, (size_t)1 << 46, &region),
                    SF_ERR_NOMEM);
 }
-END_TEST
 
-START_TEST(published_regions_never_change)
+SFTEST(published_regions_never_change)
 {
   size_t lengths[] = {sizeof(sfshm_region_header_t), 1000, 4096, 100001};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -244,12 +237,11 @@ START_TEST(published_regions_never_change)
     sfshm_region_destroy(&reader);
   }
 }
-END_TEST
 
 /* ---- What is accepted from others ---- */
 
 /* Address space costs its maker nothing: who maps it takes no more than needed, or than there is memory for. */
-START_TEST(sparse_regions_take_little_address_space)
+SFTEST(sparse_regions_take_little_address_space)
 {
   sfshm_region_t region, mapped;
   size_t length = (size_t)1 << 40;
@@ -265,27 +257,8 @@ START_TEST(sparse_regions_take_little_address_space)
   ck_assert_int_ne(fcntl(region.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
   sfshm_region_destroy(&region);
 }
-END_TEST
-
-static Suite *region_suite(void)
-{
-  Suite *suite = suite_create("region");
-  TCase *tcase = tcase_create("region");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, a_new_region_is_zeroed_and_says_what_it_is);
-  tcase_add_test(tcase, pages_are_allocated_when_asked_for);
-  tcase_add_test(tcase, too_much_memory_is_an_error);
-  tcase_add_test(tcase, only_the_owner_writes_what_is_sealed_against_future_writing);
-  tcase_add_test(tcase, peers_write_an_inbox_and_cannot_cut_it_off);
-  tcase_add_test(tcase, a_region_of_pieces_has_them_in_their_places_and_nobody_else_can_write_it);
-  tcase_add_test(tcase, pieces_that_exceed_the_memory_are_an_error);
-  tcase_add_test(tcase, published_regions_never_change);
-  tcase_add_test(tcase, sparse_regions_take_little_address_space);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(region_suite());
+  return sftest_main("region", setup, teardown);
 }

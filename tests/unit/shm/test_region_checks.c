@@ -59,7 +59,7 @@ static const int required_seals[] = {
     [SFSHM_REGION_BOARD] = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE,
 };
 
-START_TEST(every_seal_that_a_kind_needs_is_checked)
+SFTEST(every_seal_that_a_kind_needs_is_checked)
 {
   const int seals[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_FUTURE_WRITE, F_SEAL_SEAL};
   for (unsigned set = 0; set < 32; set++) {
@@ -79,9 +79,8 @@ START_TEST(every_seal_that_a_kind_needs_is_checked)
     close(fd);
   }
 }
-END_TEST
 
-START_TEST(other_descriptors_are_refused)
+SFTEST(other_descriptors_are_refused)
 {
   size_t length;
   int pipes[2];
@@ -100,9 +99,8 @@ START_TEST(other_descriptors_are_refused)
     close(fds[i]);
   }
 }
-END_TEST
 
-START_TEST(sizes_are_checked_before_mapping)
+SFTEST(sizes_are_checked_before_mapping)
 {
   size_t length = 0;
   sfshm_region_t region;
@@ -116,7 +114,6 @@ START_TEST(sizes_are_checked_before_mapping)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "128 to 12287 bytes expected, 12288 found"));
   close(fd);
 }
-END_TEST
 
 static void expect_refused(const sfshm_region_header_t *header, sf_status_t status, const char *text)
 {
@@ -128,7 +125,7 @@ static void expect_refused(const sfshm_region_header_t *header, sf_status_t stat
 }
 
 /* Those that can be written may have some. */
-START_TEST(immutable_regions_have_no_holes)
+SFTEST(immutable_regions_have_no_holes)
 {
   const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   size_t page = sfshm_page_bytes(), length = 0;
@@ -147,9 +144,8 @@ START_TEST(immutable_regions_have_no_holes)
     close(fd);
   }
 }
-END_TEST
 
-START_TEST(headers_are_checked)
+SFTEST(headers_are_checked)
 {
   sfshm_region_t region;
   sfshm_region_header_t header = good_header(SFSHM_REGION_ALLOC);
@@ -173,9 +169,8 @@ START_TEST(headers_are_checked)
   header.length_bytes -= 4096;
   expect_refused(&header, SF_ERR_PROTO, "8192 bytes, expected 2 and 12288");
 }
-END_TEST
 
-START_TEST(kinds_are_not_mixed_up)
+SFTEST(kinds_are_not_mixed_up)
 {
   sfshm_region_t region = sftest_region_make(SFSHM_REGION_COUNTERS, SFSHM_SEAL_FUTURE_WRITE, SFSHM_COMMIT_ALL), other;
   for (sfshm_region_kind_t kind = SFSHM_REGION_INBOX; kind <= SFSHM_REGION_BOARD; kind++) {
@@ -186,9 +181,8 @@ START_TEST(kinds_are_not_mixed_up)
   }
   sfshm_region_destroy(&region);
 }
-END_TEST
 
-START_TEST(heads_are_checked)
+SFTEST(heads_are_checked)
 {
   sfshm_region_t region, mapped;
   ck_assert_int_eq(sfshm_region_create("short", SFSHM_REGION_INBOX, 4096, SFSHM_SEAL_SIZE, SFSHM_COMMIT_ALL, &region),
@@ -198,25 +192,8 @@ START_TEST(heads_are_checked)
   ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_CLAIMS, 256, SFSHM_READ_WRITE, &mapped), SF_ERR_PROTO);
   sfshm_region_destroy(&region);
 }
-END_TEST
-
-static Suite *region_suite(void)
-{
-  Suite *suite = suite_create("region: checks");
-  TCase *tcase = tcase_create("region");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, every_seal_that_a_kind_needs_is_checked);
-  tcase_add_test(tcase, other_descriptors_are_refused);
-  tcase_add_test(tcase, sizes_are_checked_before_mapping);
-  tcase_add_test(tcase, immutable_regions_have_no_holes);
-  tcase_add_test(tcase, headers_are_checked);
-  tcase_add_test(tcase, kinds_are_not_mixed_up);
-  tcase_add_test(tcase, heads_are_checked);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(region_suite());
+  return sftest_main("region: checks", setup, teardown);
 }

@@ -62,7 +62,7 @@ static void check(const int64_t index[], int64_t n)
     expect_found(&(sfshm_pattern_t){.kind = SFSHM_PATTERN_INDEX32, .n = n, .index32 = narrow}, expected, nexpected);
 }
 
-START_TEST(random_indices)
+SFTEST(random_indices)
 {
   static int64_t index[MAX_N];
   static const int64_t sizes[] = {1, 2, 10, 127, 128, 129, 4095, 4096, 4097, 9000, MAX_N};
@@ -77,10 +77,9 @@ START_TEST(random_indices)
     }
   }
 }
-END_TEST
 
 /* None, and one pair at any distance, in lines that a poor hash would send to the same place. */
-START_TEST(lines)
+SFTEST(lines)
 {
   static int64_t index[MAX_N];
   uint64_t random = sftest_random_start(seed, 2);
@@ -94,7 +93,6 @@ START_TEST(lines)
     check(index, n);
   }
 }
-END_TEST
 
 /* Puts the indices in the order of their regions. */
 static void cluster(uint32_t index[], int64_t n, int shift)
@@ -108,7 +106,7 @@ static void cluster(uint32_t index[], int64_t n, int shift)
 }
 
 /* With none, few and many repeated in a region. */
-START_TEST(clustered_indices)
+SFTEST(clustered_indices)
 {
   static int64_t wide[MAX_N];
   static uint32_t index[MAX_N];
@@ -135,28 +133,14 @@ START_TEST(clustered_indices)
     sfshm_repeats_free(&repeats);
   }
 }
-END_TEST
 
-START_TEST(no_indices)
+SFTEST(no_indices)
 {
   check(NULL, 0);
-}
-END_TEST
-
-static Suite *repeats_suite(void)
-{
-  Suite *suite = suite_create("repeats");
-  TCase *tcase = tcase_create("repeats");
-  tcase_add_test(tcase, random_indices);
-  tcase_add_test(tcase, lines);
-  tcase_add_test(tcase, clustered_indices);
-  tcase_add_test(tcase, no_indices);
-  suite_add_tcase(suite, tcase);
-  return suite;
 }
 
 int main(void)
 {
   seed = sftest_seed(20240908);
-  return sftest_run(repeats_suite());
+  return sftest_main("repeats", NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void take_nothing(void)
 
 /* ---- Layout ---- */
 
-START_TEST(layout)
+SFTEST(layout)
 {
   ck_assert_uint_eq(SFSHM_REGION_RING, 6);
   ck_assert_uint_eq(sizeof(sfshm_ring_entry_t), 64);
@@ -85,11 +85,10 @@ START_TEST(layout)
   ck_assert_uint_eq(offsetof(sfshm_ring_t, armed), 512);
   ck_assert_uint_eq(offsetof(sfshm_ring_t, slots), 640);
 }
-END_TEST
 
 /* ---- Regions ---- */
 
-START_TEST(created_and_opened)
+SFTEST(created_and_opened)
 {
   int fds = sftest_count_fds();
   sfshm_region_t own, mapped;
@@ -107,9 +106,8 @@ START_TEST(created_and_opened)
   sfshm_region_destroy(&mapped);
   ck_assert_int_eq(sftest_count_fds(), fds);
 }
-END_TEST
 
-START_TEST(capacities)
+SFTEST(capacities)
 {
   static const uint32_t wrong[] = {0, 1, 3, 1000, SFSHM_RING_MAX_CAPACITY + 1, 2 * SFSHM_RING_MAX_CAPACITY, UINT32_MAX};
   sfshm_region_t own, mapped;
@@ -128,9 +126,8 @@ START_TEST(capacities)
     sfshm_region_destroy(&mapped);
   }
 }
-END_TEST
 
-START_TEST(slots_must_lie_within)
+SFTEST(slots_must_lie_within)
 {
   make_ring(8);
   sfshm_ring_reader_t other = {.mask = 77};
@@ -143,9 +140,8 @@ START_TEST(slots_must_lie_within)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "16 slots"));
   free_ring();
 }
-END_TEST
 
-START_TEST(other_regions_are_refused)
+SFTEST(other_regions_are_refused)
 {
   sfshm_region_t own, mapped;
   ck_assert_int_eq(
@@ -163,10 +159,9 @@ START_TEST(other_regions_are_refused)
   ck_assert_int_eq(sfshm_ring_open(unsealed, &mapped, &reader), SF_ERR_PROTO);
   close(unsealed);
 }
-END_TEST
 
 /* Whose pages somebody may take away and use up. */
-START_TEST(huge_pages_are_refused)
+SFTEST(huge_pages_are_refused)
 {
   sfshm_region_t mapped;
   int fd = memfd_create("sf-test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
@@ -176,11 +171,10 @@ START_TEST(huge_pages_are_refused)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "ordinary pages"));
   close(fd);
 }
-END_TEST
 
 /* ---- Steps ---- */
 
-START_TEST(first_in_first_out)
+SFTEST(first_in_first_out)
 {
   make_ring(8);
   uint64_t published = 0, taken = 0;
@@ -200,9 +194,8 @@ START_TEST(first_in_first_out)
   }
   free_ring();
 }
-END_TEST
 
-START_TEST(claims_succeed_whole_or_not_at_all)
+SFTEST(claims_succeed_whole_or_not_at_all)
 {
   make_ring(8);
   uint64_t position = 99;
@@ -225,10 +218,9 @@ START_TEST(claims_succeed_whole_or_not_at_all)
   ck_assert_uint_eq(position, 8);
   free_ring();
 }
-END_TEST
 
 /* Whoever has published its entry can find out whether the daemon could take it. */
-START_TEST(claims_that_are_not_published_are_seen)
+SFTEST(claims_that_are_not_published_are_seen)
 {
   make_ring(4);
   uint64_t first, second, at = 0;
@@ -252,10 +244,9 @@ START_TEST(claims_that_are_not_published_are_seen)
   }
   free_ring();
 }
-END_TEST
 
 /* Entries are taken in the order of their claims, whenever they are published. */
-START_TEST(an_entry_not_yet_published_is_waited_for)
+SFTEST(an_entry_not_yet_published_is_waited_for)
 {
   make_ring(4);
   uint64_t first, second;
@@ -274,9 +265,8 @@ START_TEST(an_entry_not_yet_published_is_waited_for)
   take_nothing();
   free_ring();
 }
-END_TEST
 
-START_TEST(room_is_told_by_quarters_and_at_the_end)
+SFTEST(room_is_told_by_quarters_and_at_the_end)
 {
   make_ring(16);
   for (uint64_t count = 0; count < 16; count++)
@@ -294,10 +284,9 @@ START_TEST(room_is_told_by_quarters_and_at_the_end)
   ck_assert_uint_eq(atomic_load(&ring->head), 16);
   free_ring();
 }
-END_TEST
 
 /* A producer that publishes as fast as entries are taken does not keep the daemon for ever. */
-START_TEST(a_turn_ends)
+SFTEST(a_turn_ends)
 {
   make_ring(8);
   uint64_t published = 0, taken = 0;
@@ -316,10 +305,9 @@ START_TEST(a_turn_ends)
   }
   free_ring();
 }
-END_TEST
 
 /* Stamps are 32 bits, positions are not. */
-START_TEST(numbers_wrap_round)
+SFTEST(numbers_wrap_round)
 {
   make_ring(8);
   reader.position = reader.told = UINT32_MAX - 20;
@@ -335,9 +323,8 @@ START_TEST(numbers_wrap_round)
   ck_assert_uint_gt(reader.position, UINT32_MAX);
   free_ring();
 }
-END_TEST
 
-START_TEST(one_of_the_producers_wakes)
+SFTEST(one_of_the_producers_wakes)
 {
   make_ring(4);
   ck_assert(publish_one(0));
@@ -355,33 +342,8 @@ START_TEST(one_of_the_producers_wakes)
   ck_assert(!sfshm_ring_needs_wake(ring));
   free_ring();
 }
-END_TEST
-
-static Suite *ring_suite(void)
-{
-  Suite *suite = suite_create("ring");
-  TCase *regions = tcase_create("regions");
-  tcase_add_test(regions, layout);
-  tcase_add_test(regions, created_and_opened);
-  tcase_add_test(regions, capacities);
-  tcase_add_test(regions, slots_must_lie_within);
-  tcase_add_test(regions, other_regions_are_refused);
-  tcase_add_test(regions, huge_pages_are_refused);
-  suite_add_tcase(suite, regions);
-  TCase *steps = tcase_create("steps");
-  tcase_add_test(steps, first_in_first_out);
-  tcase_add_test(steps, claims_succeed_whole_or_not_at_all);
-  tcase_add_test(steps, an_entry_not_yet_published_is_waited_for);
-  tcase_add_test(steps, claims_that_are_not_published_are_seen);
-  tcase_add_test(steps, room_is_told_by_quarters_and_at_the_end);
-  tcase_add_test(steps, a_turn_ends);
-  tcase_add_test(steps, numbers_wrap_round);
-  tcase_add_test(steps, one_of_the_producers_wakes);
-  suite_add_tcase(suite, steps);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(ring_suite());
+  return sftest_main("ring", NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void scribble(uint64_t *state, uint32_t capacity, uint64_t position)
   }
 }
 
-START_TEST(whatever_stands_in_it)
+SFTEST(whatever_stands_in_it)
 {
   uint64_t state = sftest_seed(4711);
   for (int round = 0; round < 300; round++) {
@@ -96,10 +96,9 @@ START_TEST(whatever_stands_in_it)
     free_ring();
   }
 }
-END_TEST
 
 /* All stamps are right all the time: every turn is as long as turns may be, and no longer. */
-START_TEST(stamps_far_ahead)
+SFTEST(stamps_far_ahead)
 {
   make_ring(16);
   for (int turn = 0; turn < 100; turn++) {
@@ -109,7 +108,6 @@ START_TEST(stamps_far_ahead)
   }
   free_ring();
 }
-END_TEST
 
 static atomic_bool hostile_ends;
 
@@ -124,7 +122,7 @@ static void *scribble_on(void *argument)
   return NULL;
 }
 
-START_TEST(whatever_is_written_meanwhile)
+SFTEST(whatever_is_written_meanwhile)
 {
   uint64_t states[2] = {sftest_seed(815), 4};
   pthread_t threads[2];
@@ -144,20 +142,8 @@ START_TEST(whatever_is_written_meanwhile)
     pthread_join(threads[i], NULL);
   free_ring();
 }
-END_TEST
-
-static Suite *ring_suite(void)
-{
-  Suite *suite = suite_create("ring: hostile clients");
-  TCase *hostile = tcase_create("whatever a client writes");
-  tcase_add_test(hostile, whatever_stands_in_it);
-  tcase_add_test(hostile, stamps_far_ahead);
-  tcase_add_test(hostile, whatever_is_written_meanwhile);
-  suite_add_tcase(suite, hostile);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(ring_suite());
+  return sftest_main("ring: hostile clients", NULL, NULL);
 }

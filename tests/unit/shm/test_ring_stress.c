@@ -138,7 +138,7 @@ static producer_t make_producer(uint32_t number, uint32_t capacity, uint64_t see
 }
 
 /* Through one mapping, so that the thread sanitizer sees whatever race there is. */
-START_TEST(threads)
+SFTEST_FOR(threads, 12)
 {
   uint32_t capacity = stress_capacity(_i / 3), n = 1u + (uint32_t)_i % 3;
   uint64_t seed = sftest_seed((unsigned)_i + 1);
@@ -158,10 +158,9 @@ START_TEST(threads)
   close(doorbell);
   sfshm_region_destroy(&own);
 }
-END_TEST
 
 /* Producers in processes of their own, the consumer with a mapping of its own, as between client and daemon. */
-START_TEST(processes)
+SFTEST_FOR(processes, 4)
 {
   uint32_t capacity = stress_capacity(_i), n = 2;
   uint64_t seed = sftest_seed((unsigned)_i + 100);
@@ -189,20 +188,8 @@ START_TEST(processes)
   sfshm_region_destroy(&own);
   sfshm_region_destroy(&mapped);
 }
-END_TEST
-
-static Suite *ring_stress_suite(void)
-{
-  Suite *suite = suite_create("ring under stress");
-  TCase *stress = tcase_create("as often as possible");
-  tcase_add_checked_fixture(stress, setup, teardown);
-  tcase_add_loop_test(stress, threads, 0, 12);
-  tcase_add_loop_test(stress, processes, 0, 4);
-  suite_add_tcase(suite, stress);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(ring_stress_suite());
+  return sftest_main("ring under stress", setup, teardown);
 }

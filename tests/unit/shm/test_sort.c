@@ -55,7 +55,7 @@ static const int64_t maxima[] = {0,
                                  INT64_MAX};
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
-START_TEST(random_keys)
+SFTEST(random_keys)
 {
   static int64_t keys[MAX_N];
   uint64_t random = sftest_random_start(seed, 1);
@@ -69,10 +69,9 @@ START_TEST(random_keys)
         expect_sorted(keys, sizes[s], maxima[m]);
       }
 }
-END_TEST
 
 /* Bounds may be larger than need be. */
-START_TEST(keys_nearly_in_order)
+SFTEST(keys_nearly_in_order)
 {
   static int64_t keys[MAX_N];
   uint64_t random = sftest_random_start(seed, 2);
@@ -89,20 +88,9 @@ START_TEST(keys_nearly_in_order)
     expect_sorted(keys, n, n);
   }
 }
-END_TEST
-
-static Suite *sort_suite(void)
-{
-  Suite *suite = suite_create("sort");
-  TCase *tcase = tcase_create("sort");
-  tcase_add_test(tcase, random_keys);
-  tcase_add_test(tcase, keys_nearly_in_order);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   seed = sftest_seed(20240902);
-  return sftest_run(sort_suite());
+  return sftest_main("sort", NULL, NULL);
 }

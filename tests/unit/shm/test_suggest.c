@@ -14,7 +14,7 @@ static void expect_hint(const char *word, const char *expected)
   ck_assert_str_eq(sfshm_suggest_hint(&suggest, hint), expected);
 }
 
-START_TEST(close_names)
+SFTEST(close_names)
 {
   expect_hint("job", " (did you mean jobs?)");
   expect_hint("statsu", " (did you mean status?)");
@@ -22,18 +22,16 @@ START_TEST(close_names)
   expect_hint("grpahs", " (did you mean graphs?)");
   expect_hint("jobs", " (did you mean jobs?)");
 }
-END_TEST
 
-START_TEST(nothing_close)
+SFTEST(nothing_close)
 {
   expect_hint("", "");
   expect_hint("xx", ""); /* whatever has two letters is two steps from another such word */
   expect_hint("segments", "");
   expect_hint("an argument that is far longer than any name that is known here", "");
 }
-END_TEST
 
-START_TEST(the_first_of_equals)
+SFTEST(the_first_of_equals)
 {
   char hint[SFSHM_SUGGEST_HINT_SIZE];
   sfshm_suggest_t suggest = {.word = "cat"};
@@ -41,9 +39,8 @@ START_TEST(the_first_of_equals)
   sfshm_suggest_show(&suggest, "hat");
   ck_assert_str_eq(sfshm_suggest_hint(&suggest, hint), " (did you mean bat?)");
 }
-END_TEST
 
-START_TEST(long_names)
+SFTEST(long_names)
 {
   char hint[SFSHM_SUGGEST_HINT_SIZE];
   const char *longest = "1234567890123456789012345678901234567890";
@@ -54,21 +51,8 @@ START_TEST(long_names)
   ck_assert_ptr_eq(suggest.best, longest);
   ck_assert_str_eq(sfshm_suggest_hint(&suggest, hint), " (did you mean 1234567890123456789012345678901234567890?)");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("suggest");
-  TCase *tc = tcase_create("suggest");
-  tcase_add_test(tc, close_names);
-  tcase_add_test(tc, nothing_close);
-  tcase_add_test(tc, the_first_of_equals);
-  tcase_add_test(tc, long_names);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("suggest", NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void block_one(void)
   ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &one, NULL), 0);
 }
 
-START_TEST(no_signals)
+SFTEST(no_signals)
 {
   static const int signals[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGCHLD, SIGALRM, SIGPIPE};
   seen_t seen;
@@ -57,9 +57,8 @@ START_TEST(no_signals)
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
     ck_assert_int_eq(sigismember(&seen.mask, signals[i]), 1);
 }
-END_TEST
 
-START_TEST(stack_as_asked_for)
+SFTEST(stack_as_asked_for)
 {
   seen_t seen;
   pthread_t thread;
@@ -68,29 +67,16 @@ START_TEST(stack_as_asked_for)
   ck_assert_uint_ge(seen.stack_bytes, STACK_BYTES);
   ck_assert_uint_lt(seen.stack_bytes, 4 * STACK_BYTES); /* sanitizers add to it; the default is 8 MiB */
 }
-END_TEST
 
-START_TEST(impossible_stack)
+SFTEST(impossible_stack)
 {
   pthread_t thread;
   block_one();
   ck_assert_int_eq(sfshm_thread_start(&thread, 1, look, NULL), EINVAL);
   expect_own_mask();
 }
-END_TEST
-
-static Suite *thread_suite(void)
-{
-  Suite *suite = suite_create("thread");
-  TCase *tcase = tcase_create("thread");
-  tcase_add_test(tcase, no_signals);
-  tcase_add_test(tcase, stack_as_asked_for);
-  tcase_add_test(tcase, impossible_stack);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(thread_suite());
+  return sftest_main("thread", NULL, NULL);
 }

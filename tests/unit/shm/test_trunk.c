@@ -59,7 +59,7 @@ static void setup_map(void)
     ck_assert_ptr_null(refused);                                                                                       \
   } while (0)
 
-START_TEST(maps)
+SFTEST(maps)
 {
   const sfshm_trunk_map_t *opened = NULL;
   setup_map();
@@ -89,11 +89,10 @@ START_TEST(maps)
   EXPECT_MAP_MALFORMED(map.sides[2].image_bytes = sizeof(sfshm_image_header_t));
   EXPECT_MAP_MALFORMED(map.leaf.index[1] = 4);
 }
-END_TEST
 
 /* ---- Exchanges --------------------------------------------------------------------------------------------------- */
 
-START_TEST(classes_of_units)
+SFTEST(classes_of_units)
 {
   ck_assert_uint_eq(sfshm_exchange_class(1), 8);
   ck_assert_uint_eq(sfshm_exchange_class(8), 8);
@@ -106,9 +105,8 @@ START_TEST(classes_of_units)
   ck_assert_uint_eq(sfshm_exchange_class(((size_t)1 << 40) + 1), 0);
   ck_assert_uint_eq(sfshm_exchange_class(SIZE_MAX), 0);
 }
-END_TEST
 
-START_TEST(slots_stand_behind_each_other)
+SFTEST(slots_stand_behind_each_other)
 {
   sfshm_trunk_side_t sides[] = {{.send_values = 10, .send_units = 20, .receive_values = 1},
                                 {.send_values = 16, .send_units = 16, .receive_values = 17}};
@@ -127,10 +125,9 @@ START_TEST(slots_stand_behind_each_other)
   ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, 8, length, slots, &length), SF_OK);
   ck_assert_int_eq(sfshm_exchange_layout(sides, 2, SFSHM_ALL_SIDES, 8, length - 1, slots, &length), SF_ERR_LIMIT);
 }
-END_TEST
 
 /* Long blocks: memory of one side does not depend on the number of positions of others. */
-START_TEST(slots_of_one_side)
+SFTEST(slots_of_one_side)
 {
   enum { MANY = 100000 };
   sfshm_trunk_side_t sides[] = {{.role = SFSHM_AS_ROOT, .send_values = 2, .send_units = 2, .receive_values = MANY},
@@ -155,9 +152,8 @@ START_TEST(slots_of_one_side)
   ck_assert_int_eq(sfshm_exchange_layout(sides, 3, 2, class_bytes, 1 << 20, slots, &length), SF_ERR_LIMIT);
   ck_assert_uint_eq(sfshm_own_class(sides, 0), (uint64_t)1 << 40);
 }
-END_TEST
 
-START_TEST(large_messages_have_fewer_slots)
+SFTEST(large_messages_have_fewer_slots)
 {
   enum { SMALL = SFSHM_TRUNK_LARGE / 16 };
   sfshm_trunk_side_t side = {.send_values = SMALL, .send_units = SMALL + 1, .receive_values = SMALL + 1};
@@ -174,11 +170,10 @@ START_TEST(large_messages_have_fewer_slots)
   ck_assert_uint_eq(sfshm_trunk_needs(20, SMALL + 1, 16), 20 - SFSHM_TRUNK_LARGE_SLOTS + SFSHM_TRUNK_SLOTS);
   ck_assert_uint_eq(sfshm_trunk_slots(1, 0), SFSHM_TRUNK_SLOTS);
 }
-END_TEST
 
 /* Whatever was consumed and returned: if credit is not due, all of it would not give the other node a slot for its next
  * message. */
-START_TEST(credit_is_due_when_slots_lack)
+SFTEST_FOR(credit_is_due_when_slots_lack, 4)
 {
   uint64_t values[] = {1, SFSHM_TRUNK_LARGE * 2 / 8};
   bool answered = _i % 2 != 0;
@@ -194,9 +189,8 @@ START_TEST(credit_is_due_when_slots_lack)
   ck_assert(sfshm_trunk_credit_is_due(returned + 2, returned + 2, returned, false, slots));
   ck_assert(!sfshm_trunk_credit_is_due(returned + 1, returned + 1, returned, false, slots));
 }
-END_TEST
 
-START_TEST(slots_that_no_memory_can_hold)
+SFTEST(slots_that_no_memory_can_hold)
 {
   static const int64_t counts[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 8, INT64_MAX / 32, (int64_t)1 << 58};
   sfshm_side_slots_t slots[2];
@@ -213,24 +207,8 @@ START_TEST(slots_that_no_memory_can_hold)
   ck_assert_int_eq(sfshm_exchange_layout(NULL, 0, SFSHM_ALL_SIDES, 8, 100, slots, &length), SF_ERR_LIMIT);
   ck_assert_uint_eq(length, 77);
 }
-END_TEST
-
-static Suite *trunk_suite(void)
-{
-  Suite *suite = suite_create("trunk");
-  TCase *others = tcase_create("others");
-  tcase_add_test(others, maps);
-  tcase_add_test(others, classes_of_units);
-  tcase_add_test(others, slots_stand_behind_each_other);
-  tcase_add_test(others, large_messages_have_fewer_slots);
-  tcase_add_loop_test(others, credit_is_due_when_slots_lack, 0, 4);
-  tcase_add_test(others, slots_of_one_side);
-  tcase_add_test(others, slots_that_no_memory_can_hold);
-  suite_add_tcase(suite, others);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(trunk_suite());
+  return sftest_main("trunk", NULL, NULL);
 }

@@ -10,7 +10,7 @@
 static const sfshm_base_t beyond_bases = SFSHM_BASE_COUNT;
 static const sfshm_op_t beyond_ops = SFSHM_OP_COUNT;
 
-START_TEST(numbers_are_pinned)
+SFTEST(numbers_are_pinned)
 {
   ck_assert_int_eq(SFSHM_BASE_INT8, 0);
   ck_assert_int_eq(SFSHM_BASE_DOUBLE, 9);
@@ -25,9 +25,8 @@ START_TEST(numbers_are_pinned)
   ck_assert_int_eq(SFSHM_OP_MINLOC, 12);
   ck_assert_int_eq(SFSHM_OP_COUNT, 13);
 }
-END_TEST
 
-START_TEST(sizes)
+SFTEST(sizes)
 {
   static const size_t expected[SFSHM_BASE_COUNT] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 1, 8, 8, 16, 16, 8, 16, 16};
   for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
@@ -40,9 +39,8 @@ START_TEST(sizes)
   ck_assert_uint_eq(sfshm_base_size(beyond_bases), 0);
   ck_assert_uint_eq(sfshm_base_size((sfshm_base_t)-1), 0);
 }
-END_TEST
 
-START_TEST(names)
+SFTEST(names)
 {
   ck_assert_str_eq(sfshm_base_name(SFSHM_BASE_INT8), "int8");
   ck_assert_str_eq(sfshm_base_name(SFSHM_BASE_DOUBLE_COMPLEX), "double complex");
@@ -58,7 +56,6 @@ START_TEST(names)
   for (int op = 0; op < SFSHM_OP_COUNT; op++)
     ck_assert_ptr_nonnull(sfshm_op_name((sfshm_op_t)op));
 }
-END_TEST
 
 /* One row per op, one letter per base: y where the op is defined. */
 static const char *const defined[SFSHM_OP_COUNT] = {
@@ -77,7 +74,7 @@ static const char *const defined[SFSHM_OP_COUNT] = {
     "-------------yyyyyyy", /* minloc */
 };
 
-START_TEST(which_ops_apply)
+SFTEST(which_ops_apply)
 {
   for (int op = 0; op < SFSHM_OP_COUNT; op++) {
     for (int base = 0; base < SFSHM_BASE_COUNT; base++)
@@ -89,9 +86,8 @@ START_TEST(which_ops_apply)
   ck_assert(!sfshm_op_applies(beyond_ops, SFSHM_BASE_INT8));
   ck_assert(!sfshm_op_applies((sfshm_op_t)-1, SFSHM_BASE_INT8));
 }
-END_TEST
 
-START_TEST(which_ops_are_order_free)
+SFTEST(which_ops_are_order_free)
 {
   for (int op = 0; op < SFSHM_OP_COUNT; op++)
     for (int base = 0; base < SFSHM_BASE_COUNT; base++) {
@@ -104,10 +100,9 @@ START_TEST(which_ops_are_order_free)
   ck_assert(!sfshm_op_order_free(beyond_ops, SFSHM_BASE_INT8));
   ck_assert(!sfshm_op_order_free(SFSHM_OP_SUM, beyond_bases));
 }
-END_TEST
 
 /* a op b op c is a op (e op b op c), bit by bit, also with NaNs, infinities and zeros of both signs. */
-START_TEST(extremes_are_neutral)
+SFTEST(extremes_are_neutral)
 {
   static const double values[] = {-0.0, 0.0, 1.5, -2.0, (double)INFINITY, -(double)INFINITY, (double)NAN};
   const int n = sizeof values / sizeof values[0];
@@ -126,23 +121,8 @@ START_TEST(extremes_are_neutral)
     ck_assert_msg(memcmp(&a, &stepwise, sizeof a) == 0, "%g %g: %g by itself, %g as a run", b, c, stepwise, a);
   }
 }
-END_TEST
-
-static Suite *unit_suite(void)
-{
-  Suite *suite = suite_create("unit");
-  TCase *tables = tcase_create("tables");
-  tcase_add_test(tables, numbers_are_pinned);
-  tcase_add_test(tables, sizes);
-  tcase_add_test(tables, names);
-  tcase_add_test(tables, which_ops_apply);
-  tcase_add_test(tables, which_ops_are_order_free);
-  tcase_add_test(tables, extremes_are_neutral);
-  suite_add_tcase(suite, tables);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(unit_suite());
+  return sftest_main("unit", NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void publish_and_wake(void)
 
 /* ---- Steps ---- */
 
-START_TEST(arming_and_waking)
+SFTEST(arming_and_waking)
 {
   ck_assert(!is_armed());
   uint32_t ticket = sfshm_wake_arm(&wake);
@@ -67,9 +67,8 @@ START_TEST(arming_and_waking)
   ck_assert_uint_eq(atomic_load(&wake.word), word); /* nobody sleeps: nothing is written */
   ck_assert_uint_ne(sfshm_wake_arm(&wake), ticket);
 }
-END_TEST
 
-START_TEST(sleep_ends_in_time)
+SFTEST(sleep_ends_in_time)
 {
   uint32_t ticket = sfshm_wake_arm(&wake);
   int64_t took = sleep_ns(ticket, 20 * MS);
@@ -78,18 +77,16 @@ START_TEST(sleep_ends_in_time)
   ck_assert(is_armed()); /* only wakers disarm */
   sleep_ns(ticket, 0);
 }
-END_TEST
 
-START_TEST(no_sleep_after_a_wake_up)
+SFTEST(no_sleep_after_a_wake_up)
 {
   uint32_t ticket = sfshm_wake_arm(&wake);
   publish_and_wake();
   ck_assert_int_lt(sleep_ns(ticket, LONG_NS), LONG_NS / 2);
 }
-END_TEST
 
 /* A thread has armed the word and looked, a wake-up comes, and another thread of the process arms the word again. */
-START_TEST(another_sleeper_does_not_hide_a_wake_up)
+SFTEST(another_sleeper_does_not_hide_a_wake_up)
 {
   uint32_t mine = sfshm_wake_arm(&wake);
   publish_and_wake();
@@ -97,9 +94,8 @@ START_TEST(another_sleeper_does_not_hide_a_wake_up)
   ck_assert_int_lt(sleep_ns(mine, LONG_NS), LONG_NS / 2);
   ck_assert_int_ge(sleep_ns(others, 20 * MS), 15 * MS);
 }
-END_TEST
 
-START_TEST(failure_wakes_whatever_the_word_says)
+SFTEST(failure_wakes_whatever_the_word_says)
 {
   uint32_t ticket = sfshm_wake_arm(&wake);
   sfshm_wake_always(&wake);
@@ -111,9 +107,8 @@ START_TEST(failure_wakes_whatever_the_word_says)
   ck_assert(!is_armed());
   ck_assert_int_lt(sleep_ns(ticket, LONG_NS), LONG_NS / 2);
 }
-END_TEST
 
-START_TEST(the_count_wraps_round)
+SFTEST(the_count_wraps_round)
 {
   atomic_store(&wake.word, UINT32_MAX - 1);
   uint32_t ticket = sfshm_wake_arm(&wake);
@@ -125,7 +120,6 @@ START_TEST(the_count_wraps_round)
   sfshm_wake_always(&wake);
   ck_assert(!is_armed());
 }
-END_TEST
 
 /* ---- Sleepers ---- */
 
@@ -177,7 +171,7 @@ static void wake_with_flag(sleeper_t *sleeper)
   publish_and_wake();
 }
 
-START_TEST(one_wake_up_wakes_all_sleepers)
+SFTEST(one_wake_up_wakes_all_sleepers)
 {
   for (int round = 0; round < 50; round++) {
     sleeper_t sleepers[3];
@@ -192,9 +186,8 @@ START_TEST(one_wake_up_wakes_all_sleepers)
       pthread_join(sleepers[i].thread, NULL);
   }
 }
-END_TEST
 
-START_TEST(who_waits_for_something_else_sleeps_on)
+SFTEST(who_waits_for_something_else_sleeps_on)
 {
   sleeper_t first, second;
   start_sleeper(&first);
@@ -207,10 +200,9 @@ START_TEST(who_waits_for_something_else_sleeps_on)
   wake_with_flag(&second);
   pthread_join(second.thread, NULL);
 }
-END_TEST
 
 /* A waker that is killed after it has disarmed the word: nobody else sees a sleeper any more. */
-START_TEST(sleepers_of_a_dead_waker)
+SFTEST(sleepers_of_a_dead_waker)
 {
   sleeper_t sleeper;
   start_sleeper(&sleeper);
@@ -221,10 +213,9 @@ START_TEST(sleepers_of_a_dead_waker)
   sfshm_wake_always(&wake);
   pthread_join(sleeper.thread, NULL);
 }
-END_TEST
 
 /* Through two mappings of one region, as between ranks. */
-START_TEST(another_process_wakes)
+SFTEST(another_process_wakes)
 {
   sfshm_region_t own, mapped;
   ck_assert_int_eq(sfshm_region_create("sf-test", SFSHM_REGION_INBOX, sizeof(sfshm_inbox_t), SFSHM_SEAL_SIZE,
@@ -250,7 +241,6 @@ START_TEST(another_process_wakes)
   sfshm_region_destroy(&own);
   sfshm_region_destroy(&mapped);
 }
-END_TEST
 
 /* ---- As often as possible ---- */
 
@@ -318,43 +308,17 @@ static void stress(int pairs, unsigned looks)
     pthread_join(ends[i].thread, NULL);
 }
 
-START_TEST(two_that_wake_each_other)
+SFTEST_FOR(two_that_wake_each_other, 6)
 {
   stress(1, 30u * (unsigned)_i);
 }
-END_TEST
 
-START_TEST(many_that_share_wake_words)
+SFTEST_FOR(many_that_share_wake_words, 4)
 {
   stress(2 + _i % 3, 20u * (unsigned)_i);
-}
-END_TEST
-
-static Suite *wait_suite(void)
-{
-  Suite *suite = suite_create("wait");
-  TCase *steps = tcase_create("steps");
-  tcase_add_test(steps, arming_and_waking);
-  tcase_add_test(steps, sleep_ends_in_time);
-  tcase_add_test(steps, no_sleep_after_a_wake_up);
-  tcase_add_test(steps, another_sleeper_does_not_hide_a_wake_up);
-  tcase_add_test(steps, failure_wakes_whatever_the_word_says);
-  tcase_add_test(steps, the_count_wraps_round);
-  suite_add_tcase(suite, steps);
-  TCase *sleepers = tcase_create("sleepers");
-  tcase_add_test(sleepers, one_wake_up_wakes_all_sleepers);
-  tcase_add_test(sleepers, who_waits_for_something_else_sleeps_on);
-  tcase_add_test(sleepers, sleepers_of_a_dead_waker);
-  tcase_add_test(sleepers, another_process_wakes);
-  suite_add_tcase(suite, sleepers);
-  TCase *threads = tcase_create("as often as possible");
-  tcase_add_loop_test(threads, two_that_wake_each_other, 0, 6);
-  tcase_add_loop_test(threads, many_that_share_wake_words, 0, 4);
-  suite_add_tcase(suite, threads);
-  return suite;
 }
 
 int main(void)
 {
-  return sftest_run(wait_suite());
+  return sftest_main("wait", NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void fill(double *x, int n)
 }
 
 /* Splits random rows at random places: both blocks together must multiply as the whole, both ways. */
-START_TEST(split_blocks_multiply_as_the_whole)
+SFTEST(split_blocks_multiply_as_the_whole)
 {
   seed_random();
   for (int round = 0; round < 500; round++) {
@@ -89,7 +89,6 @@ START_TEST(split_blocks_multiply_as_the_whole)
     csr_free(&off_diagonal);
   }
 }
-END_TEST
 
 /* What lies between two points of the grid: 0 the same, 1 neighbours, 2 farther. */
 static int distance(const int32_t grid[3], int a, int b)
@@ -98,7 +97,7 @@ static int distance(const int32_t grid[3], int a, int b)
          abs(a / grid[0] / grid[1] - b / grid[0] / grid[1]);
 }
 
-START_TEST(poisson_connects_neighbours)
+SFTEST_FOR(poisson_connects_neighbours, 5)
 {
   static const int32_t grids[][3] = {{3, 4, 2}, {1, 1, 1}, {5, 1, 1}, {1, 6, 4}, {2, 2, 6}};
   const int32_t *grid = grids[_i];
@@ -118,9 +117,8 @@ START_TEST(poisson_connects_neighbours)
   csr_free(&parts[0]);
   csr_free(&parts[1]);
 }
-END_TEST
 
-START_TEST(blocks_cover_all)
+SFTEST(blocks_cover_all)
 {
   for (int32_t nblocks = 1; nblocks < 9; nblocks++) {
     for (int32_t n = 0; n < 30; n++) {
@@ -134,10 +132,9 @@ START_TEST(blocks_cover_all)
   }
   ck_assert_int_eq(block_first(INT32_MAX, 1000, 1000), INT32_MAX);
 }
-END_TEST
 
 /* Of any size, also where products of entries are no doubles; mirror images stay so. */
-START_TEST(scales_to_unit_diagonal)
+SFTEST(scales_to_unit_diagonal)
 {
   csr_t matrix = csr_new(3, 7);
   memcpy(matrix.row_start, (int64_t[]){0, 2, 5, 7}, 4 * sizeof(int64_t));
@@ -150,21 +147,8 @@ START_TEST(scales_to_unit_diagonal)
     ck_assert_double_eq(matrix.value[k], expected[k]);
   csr_free(&matrix);
 }
-END_TEST
-
-static Suite *csr_suite(void)
-{
-  Suite *suite = suite_create("csr");
-  TCase *all = tcase_create("csr");
-  tcase_add_test(all, split_blocks_multiply_as_the_whole);
-  tcase_add_loop_test(all, poisson_connects_neighbours, 0, 5);
-  tcase_add_test(all, blocks_cover_all);
-  tcase_add_test(all, scales_to_unit_diagonal);
-  suite_add_tcase(suite, all);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(csr_suite());
+  return sftest_main("csr", NULL, NULL);
 }

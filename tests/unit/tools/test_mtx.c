@@ -56,52 +56,46 @@ static void expect_matrix(csr_t matrix, int32_t n, const double *full)
 
 static const double full[] = {4, -1, 0, -1, 5, 2.5, 0, 2.5, 6};
 
-START_TEST(reads_symmetric)
+SFTEST(reads_symmetric)
 {
   csr_t matrix = read_good(REAL "% a comment\n\n3 3 5\n1 1 4\n2 1 -1\n3 2 2.5\n\n% and one here\n2 2 5.0e0\n3 3 6\n");
   ck_assert_int_eq(csr_nentries(&matrix), 7);
   expect_matrix(matrix, 3, full);
 }
-END_TEST
 
-START_TEST(reads_general)
+SFTEST(reads_general)
 {
   expect_matrix(read_good(GENERAL "3 3 7\n3 3 6\n3 2 2.5\n2 3 2.5\n1 1 4\n1 2 -1\n2 2 5\n2 1 -1\n"), 3, full);
 }
-END_TEST
 
-START_TEST(reads_integer)
+SFTEST(reads_integer)
 {
   static const double integers[] = {2, -1, -1, 2};
   expect_matrix(read_good(INTEGER "2 2 3\n1 1 2\n2 1 -1\n2 2 2\n"), 2, integers);
 }
-END_TEST
 
 /* Words in any case, carriage returns, tabs, no newline at the end. */
-START_TEST(reads_loose_layout)
+SFTEST(reads_loose_layout)
 {
   static const double one[] = {7};
   expect_matrix(read_good("%%matrixmarket MATRIX Coordinate REAL General\r\n%\r\n 1\t1 1 \r\n\t1  1\t7 "), 1, one);
 }
-END_TEST
 
-START_TEST(leaves_out_zeros_off_the_diagonal)
+SFTEST(leaves_out_zeros_off_the_diagonal)
 {
   static const double diagonal[] = {1, 0, 0, 2};
   csr_t matrix = read_good(GENERAL "2 2 3\n1 1 1\n1 2 0\n2 2 2\n");
   ck_assert_int_eq(csr_nentries(&matrix), 2);
   expect_matrix(matrix, 2, diagonal);
 }
-END_TEST
 
 /* Products of these are no doubles. */
-START_TEST(reads_large_and_small)
+SFTEST(reads_large_and_small)
 {
   static const double large[] = {1e200, 9e199, 9e199, 1e200}, small[] = {1e-200, 9e-201, 9e-201, 1e-200};
   expect_matrix(read_good(REAL "2 2 3\n1 1 1e200\n2 1 9e199\n2 2 1e200\n"), 2, large);
   expect_matrix(read_good(REAL "2 2 3\n1 1 1e-200\n2 1 9e-201\n2 2 1e-200\n"), 2, small);
 }
-END_TEST
 
 static const struct {
   const char *text;
@@ -160,16 +154,15 @@ static const struct {
     {REAL "2 2 3\n1 1 1e200\n2 1 1e200\n2 2 1e200\n", "4: entry (2, 1) is 1e+200"},
 };
 
-START_TEST(refuses)
+SFTEST_FOR(refuses, (int)(sizeof refused / sizeof refused[0]))
 {
   csr_t matrix;
   const char *text = refused[_i].text, *expected = refused[_i].refusal;
   ck_assert_msg(!read_bytes(text, strlen(text), &matrix), "accepted, expected '%s':\n%s", expected, text);
   ck_assert_msg(strncmp(message, expected, strlen(expected)) == 0, "said '%s', expected '%s'", message, expected);
 }
-END_TEST
 
-START_TEST(refuses_what_cannot_be_read)
+SFTEST(refuses_what_cannot_be_read)
 {
   csr_t matrix;
   ck_assert(!mtx_read("/nonexistent/a.mtx", &matrix, message, sizeof message));
@@ -177,10 +170,9 @@ START_TEST(refuses_what_cannot_be_read)
   ck_assert(!mtx_read("/", &matrix, message, sizeof message));
   ck_assert_str_eq(message, "/:1: Is a directory");
 }
-END_TEST
 
 /* Every file that begins like a good one and ends early is refused. */
-START_TEST(refuses_truncated)
+SFTEST(refuses_truncated)
 {
   const char *text = GENERAL "2 2 4\n1 1 5\n1 2 2\n2 1 2\n2 2 7\n";
   size_t whole = strlen(text) - strlen("7\n") + 1;
@@ -190,28 +182,8 @@ START_TEST(refuses_truncated)
   ck_assert(read_bytes(text, whole, &matrix));
   csr_free(&matrix);
 }
-END_TEST
-
-static Suite *mtx_suite(void)
-{
-  Suite *suite = suite_create("mtx");
-  TCase *reads = tcase_create("reads");
-  tcase_add_test(reads, reads_symmetric);
-  tcase_add_test(reads, reads_general);
-  tcase_add_test(reads, reads_integer);
-  tcase_add_test(reads, reads_loose_layout);
-  tcase_add_test(reads, leaves_out_zeros_off_the_diagonal);
-  tcase_add_test(reads, reads_large_and_small);
-  suite_add_tcase(suite, reads);
-  TCase *refusals = tcase_create("refuses");
-  tcase_add_loop_test(refusals, refuses, 0, (int)(sizeof refused / sizeof refused[0]));
-  tcase_add_test(refusals, refuses_what_cannot_be_read);
-  tcase_add_test(refusals, refuses_truncated);
-  suite_add_tcase(suite, refusals);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(mtx_suite());
+  return sftest_main("mtx", NULL, NULL);
 }

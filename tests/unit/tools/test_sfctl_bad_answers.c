@@ -2,7 +2,7 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/tools/sfctl_daemon.h"
 
-START_TEST(an_error)
+SFTEST(an_error)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
   error.status = SF_ERR_LIMIT;
@@ -11,9 +11,8 @@ START_TEST(an_error)
   sftest_say(SFPROTO__MESSAGE__BODY_ERROR, &error, NULL, 0);
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_LIMIT, "sfd answers: too many questions");
 }
-END_TEST
 
-START_TEST(an_error_that_is_none)
+SFTEST(an_error_that_is_none)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
   error.status = SF_OK;
@@ -21,49 +20,43 @@ START_TEST(an_error_that_is_none)
   sftest_say(SFPROTO__MESSAGE__BODY_ERROR, &error, NULL, 0);
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_PROTO, "malformed message");
 }
-END_TEST
 
-START_TEST(wrong_count)
+SFTEST(wrong_count)
 {
   sftest_say_job(1, "a");
   sftest_say_end(2);
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_PROTO, "1 messages, and says that they are 2");
 }
-END_TEST
 
-START_TEST(wrong_kind)
+SFTEST(wrong_kind)
 {
   sftest_say_graph(1, 1);
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_PROTO, "answers with message 44, expected 42");
 }
-END_TEST
 
-START_TEST(wrong_request)
+SFTEST(wrong_request)
 {
   sftest_answered = 8;
   sftest_say_job(1, "a");
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_PROTO, "answers request 8, expected 1");
 }
-END_TEST
 
-START_TEST(silence)
+SFTEST(silence)
 {
   sftest_connection.deadline_ms = 0;
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_TIMEOUT,
                               "the sfd at /the/socket has not answered within 0.1 s (--timeout)");
 }
-END_TEST
 
-START_TEST(an_end_in_between)
+SFTEST(an_end_in_between)
 {
   sftest_say_job(1, "a");
   sfproto_conn_destroy(sftest_daemon);
   sftest_daemon = NULL;
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_DAEMON_LOST, "the sfd at /the/socket has ended");
 }
-END_TEST
 
-START_TEST(a_refusal_before_the_question)
+SFTEST(a_refusal_before_the_question)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
   error.status = SF_ERR_LIMIT;
@@ -74,7 +67,6 @@ START_TEST(a_refusal_before_the_question)
   sftest_daemon = NULL;
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, NULL, SF_ERR_LIMIT, "too many clients");
 }
-END_TEST
 
 static void say_missing(int32_t node)
 {
@@ -96,34 +88,15 @@ static void expect_missing(int32_t nmissing, const char *text)
   ck_assert_str_eq(sfshm_error_detail(), text);
 }
 
-START_TEST(missing_nodes)
+SFTEST(missing_nodes)
 {
   sftest_connection.target.all = true;
   expect_missing(1, "node 1: it is silent");
   expect_missing(2, "node 1: it is silent (and 1 more node)");
   expect_missing(3, "node 1: it is silent (and 2 more nodes)");
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: bad answers");
-  TCase *tc = tcase_create("bad answers");
-  tcase_add_checked_fixture(tc, sftest_sfctl_setup, sftest_sfctl_teardown);
-  tcase_add_test(tc, an_error);
-  tcase_add_test(tc, an_error_that_is_none);
-  tcase_add_test(tc, wrong_count);
-  tcase_add_test(tc, wrong_kind);
-  tcase_add_test(tc, wrong_request);
-  tcase_add_test(tc, silence);
-  tcase_add_test(tc, an_end_in_between);
-  tcase_add_test(tc, a_refusal_before_the_question);
-  tcase_add_test(tc, missing_nodes);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: bad answers", sftest_sfctl_setup, sftest_sfctl_teardown);
 }

@@ -75,7 +75,7 @@ static void expect_asked(const Sfproto__Query__What whats[], size_t n)
 
 /* ---- Tests ---- */
 
-START_TEST(all_jobs)
+SFTEST(all_jobs)
 {
   static const Sfproto__Query__What asked[] = {SFPROTO__QUERY__WHAT__JOBS};
   sftest_say_job(1, "a");
@@ -85,7 +85,6 @@ START_TEST(all_jobs)
   ck_assert_str_eq(sftest_answers.items[1].message->job_info->name, "b");
   expect_asked(asked, 1);
 }
-END_TEST
 
 /* Twice the same: sfctl asks for the jobs to find the one that is meant, and then for what it shows. */
 static void say_jobs_twice(void)
@@ -99,41 +98,37 @@ static void say_jobs_twice(void)
   }
 }
 
-START_TEST(jobs_by_name)
+SFTEST(jobs_by_name)
 {
   say_jobs_twice();
   collect(SFPROTO__QUERY__WHAT__JOBS, "a", 2);
   ck_assert_uint_eq(sftest_answers.items[0].message->job_info->job_id, 1);
   ck_assert_uint_eq(sftest_answers.items[1].message->job_info->job_id, 3);
 }
-END_TEST
 
-START_TEST(jobs_by_number)
+SFTEST(jobs_by_number)
 {
   say_jobs_twice();
   collect(SFPROTO__QUERY__WHAT__JOBS, "3", 1);
   ck_assert_uint_eq(sftest_answers.items[0].message->job_info->job_id, 3);
 }
-END_TEST
 
-START_TEST(names_go_before_numbers)
+SFTEST(names_go_before_numbers)
 {
   say_jobs_twice();
   collect(SFPROTO__QUERY__WHAT__JOBS, "7", 1);
   ck_assert_uint_eq(sftest_answers.items[0].message->job_info->job_id, 2);
 }
-END_TEST
 
-START_TEST(unknown_jobs)
+SFTEST(unknown_jobs)
 {
   sftest_say_job(1, "solver");
   sftest_say_end(1);
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__RANKS, "sovler", SF_ERR_NOT_FOUND,
                               "no job \"sovler\" (did you mean solver?) is known to the sfd at /the/socket");
 }
-END_TEST
 
-START_TEST(ambiguous_beginnings)
+SFTEST(ambiguous_beginnings)
 {
   static const char text[] = "\"sam\" begins the names of several jobs, same and samba: give more of it";
   for (int i = 0; i < 3; i++) {
@@ -144,9 +139,8 @@ START_TEST(ambiguous_beginnings)
   sftest_expect_collect_error(SFPROTO__QUERY__WHAT__JOBS, "sam", SF_ERR_ARG, text);
   collect(SFPROTO__QUERY__WHAT__JOBS, "samb", 1);
 }
-END_TEST
 
-START_TEST(ranks)
+SFTEST(ranks)
 {
   int ends[2];
   say_rank(1, 0, 5, 10, 0);
@@ -163,9 +157,8 @@ START_TEST(ranks)
   ck_assert_int_eq(sftest_answers.items[1].ncounted, 0);
   ck_assert_int_eq(sftest_answers.items[2].ncounted, 0);
 }
-END_TEST
 
-START_TEST(ranks_of_a_job)
+SFTEST(ranks_of_a_job)
 {
   sftest_say_job(1, "a");
   sftest_say_job(2, "b");
@@ -176,9 +169,8 @@ START_TEST(ranks_of_a_job)
   collect(SFPROTO__QUERY__WHAT__RANKS, "b", 1);
   ck_assert_uint_eq(sftest_answers.items[0].counts.bcasts, 2);
 }
-END_TEST
 
-START_TEST(graphs)
+SFTEST(graphs)
 {
   static const Sfproto__Query__What asked[] = {SFPROTO__QUERY__WHAT__GRAPHS, SFPROTO__QUERY__WHAT__RANKS};
   sftest_say_graph(1, 10); /* not in the order of their numbers */
@@ -198,10 +190,9 @@ START_TEST(graphs)
   expect_graph(3, 11, 0, 0, 0);
   expect_asked(asked, 2);
 }
-END_TEST
 
 /* A rank that claims to count for the graphs of another job, or for one graph often, harms its own job at most. */
-START_TEST(false_counters)
+SFTEST(false_counters)
 {
   sftest_say_graph(1, 10);
   sftest_say_graph(2, 20);
@@ -214,16 +205,14 @@ START_TEST(false_counters)
   expect_graph(0, 10, 1, 3, 100);
   ck_assert_uint_eq(sftest_answers.items[1].counts.bcasts, UINT64_MAX);
 }
-END_TEST
 
-START_TEST(no_graphs_no_question_for_ranks)
+SFTEST(no_graphs_no_question_for_ranks)
 {
   sftest_say_end(0);
   collect(SFPROTO__QUERY__WHAT__GRAPHS, NULL, 0);
 }
-END_TEST
 
-START_TEST(many_graphs_and_ranks)
+SFTEST(many_graphs_and_ranks)
 {
   enum { N = 100 }; /* what a socket holds */
   for (uint64_t i = 0; i < N; i++)
@@ -238,11 +227,10 @@ START_TEST(many_graphs_and_ranks)
     ck_assert_int_eq(sftest_answers.items[i].ncounted, graph == 1099 ? 20 : graph < 1020);
   }
 }
-END_TEST
 
 /* ---- Over nodes ---- */
 
-START_TEST(peers)
+SFTEST(peers)
 {
   static const Sfproto__Query__What asked[] = {SFPROTO__QUERY__WHAT__PEERS};
   Sfproto__PeerInfo info = SFPROTO__PEER_INFO__INIT;
@@ -255,7 +243,6 @@ START_TEST(peers)
   ck_assert_int_eq(sftest_answers.items[0].message->peer_info->node, 2);
   expect_asked(asked, 1);
 }
-END_TEST
 
 static void say_plan(void)
 {
@@ -266,7 +253,7 @@ static void say_plan(void)
   sftest_say(SFPROTO__MESSAGE__BODY_PLAN_INFO, &info, NULL, 0);
 }
 
-START_TEST(plan)
+SFTEST(plan)
 {
   sfproto_incoming_t incoming;
   say_plan();
@@ -279,52 +266,24 @@ START_TEST(plan)
   ck_assert_uint_eq(incoming.message->query->graph, 17);
   sfproto_incoming_free(&incoming);
 }
-END_TEST
 
 /* The daemon knew it when it was asked, and not any more when it was to answer. */
-START_TEST(plan_of_a_graph_that_goes)
+SFTEST(plan_of_a_graph_that_goes)
 {
   sftest_say_end(0);
   ck_assert_int_eq(sfctl_collect_plan(&sftest_connection, 17, &sftest_answers), SF_ERR_NOT_FOUND);
   ck_assert_str_eq(sfshm_error_detail(), "graph 17 has just been destroyed");
 }
-END_TEST
 
-START_TEST(plan_cut_off)
+SFTEST(plan_cut_off)
 {
   say_plan();
   sftest_say_end(2);
   ck_assert_int_eq(sfctl_collect_plan(&sftest_connection, 17, &sftest_answers), SF_ERR_PROTO);
   ck_assert_uint_eq(sftest_answers.count, 0);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: collect");
-  TCase *tc = tcase_create("answers");
-  tcase_add_checked_fixture(tc, sftest_sfctl_setup, sftest_sfctl_teardown);
-  tcase_add_test(tc, all_jobs);
-  tcase_add_test(tc, jobs_by_name);
-  tcase_add_test(tc, jobs_by_number);
-  tcase_add_test(tc, names_go_before_numbers);
-  tcase_add_test(tc, unknown_jobs);
-  tcase_add_test(tc, ambiguous_beginnings);
-  tcase_add_test(tc, ranks);
-  tcase_add_test(tc, ranks_of_a_job);
-  tcase_add_test(tc, graphs);
-  tcase_add_test(tc, false_counters);
-  tcase_add_test(tc, no_graphs_no_question_for_ranks);
-  tcase_add_test(tc, many_graphs_and_ranks);
-  tcase_add_test(tc, peers);
-  tcase_add_test(tc, plan);
-  tcase_add_test(tc, plan_of_a_graph_that_goes);
-  tcase_add_test(tc, plan_cut_off);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: collect", sftest_sfctl_setup, sftest_sfctl_teardown);
 }

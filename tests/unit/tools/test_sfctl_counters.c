@@ -45,7 +45,7 @@ static void fill_lane(sfshm_lane_counters_t *lane, sfshm_peer_kind_t kind, uint6
   lane->reduce_values = 8;
 }
 
-START_TEST(sums)
+SFTEST(sums)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   shared->graphs_used = SFSHM_COUNTED_GRAPHS;
@@ -96,7 +96,6 @@ START_TEST(sums)
   ck_assert_uint_eq(counts.graphs[1].graph, 6);
   ck_assert_uint_eq(counts.graphs[1].multi_of, 0);
 }
-END_TEST
 
 #define SECOND UINT64_C(1000000000)
 
@@ -131,7 +130,7 @@ static void expect_about(uint64_t ns, uint64_t expected_ns)
 }
 
 /* What passes while the rank sleeps counts for all lanes that it waits for, as the rank will count it. */
-START_TEST(waits_that_last)
+SFTEST(waits_that_last)
 {
   uint64_t now_ns = sfshm_trace_now_ns();
   part_ns = now_ns / 8;
@@ -149,9 +148,8 @@ START_TEST(waits_that_last)
   expect_about(counts.waits_for[1].ns, part_ns);
   ck_assert(!counts.waits_for[1].node && counts.waits_for[2].node);
 }
-END_TEST
 
-START_TEST(blocked_calls)
+SFTEST(blocked_calls)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   uint64_t now_ns = sfshm_trace_now_ns();
@@ -161,10 +159,9 @@ START_TEST(blocked_calls)
   expect_about(counts.oldest_wait_ns, 5 * part_ns);
   ck_assert_uint_eq(counts.total.waited_ns, 0);
 }
-END_TEST
 
 /* Times that can't be, and a rank that was stopped while it counted, add nothing. */
-START_TEST(no_time_asleep)
+SFTEST(no_time_asleep)
 {
   const uint64_t times[] = {0, SFSHM_CHARGING, UINT64_MAX};
   for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
@@ -175,9 +172,8 @@ START_TEST(no_time_asleep)
     sfshm_region_destroy(&region);
   }
 }
-END_TEST
 
-START_TEST(nonsense)
+SFTEST(nonsense)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   memset((char *)shared + sizeof shared->header, 0xff, sizeof *shared - sizeof shared->header);
@@ -185,9 +181,8 @@ START_TEST(nonsense)
   ck_assert_int_eq(counts.ngraphs, SFSHM_COUNTED_GRAPHS);
   ck_assert_uint_eq(counts.total.bcasts, (uint64_t)0 - (SFSHM_COUNTED_GRAPHS + 1)); /* wrapped */
 }
-END_TEST
 
-START_TEST(copies)
+SFTEST(copies)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared), *copy;
   bool torn;
@@ -217,7 +212,6 @@ START_TEST(copies)
   ck_assert(torn);
   sfshm_counters_free(copy);
 }
-END_TEST
 
 static void expect_refused(int fd, sf_status_t expected, const char *text)
 {
@@ -225,22 +219,20 @@ static void expect_refused(int fd, sf_status_t expected, const char *text)
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" is not in \"%s\"", text, sfshm_error_detail());
 }
 
-START_TEST(too_short)
+SFTEST(too_short)
 {
   make_region(sizeof(sfshm_region_header_t));
   expect_refused(region.fd, SF_ERR_PROTO, "bytes expected");
 }
-END_TEST
 
-START_TEST(another_version)
+SFTEST(another_version)
 {
   sfshm_counters_t *shared = make_region(sizeof *shared);
   shared->header.version = SFSHM_LAYOUT_VERSION + 1;
   expect_refused(region.fd, SF_ERR_VERSION, "layout version");
 }
-END_TEST
 
-START_TEST(not_a_region)
+SFTEST(not_a_region)
 {
   int ends[2];
   make_region(sizeof(sfshm_counters_t));
@@ -253,9 +245,8 @@ START_TEST(not_a_region)
   expect_refused(unsealed, SF_ERR_PROTO, "seals");
   close(unsealed);
 }
-END_TEST
 
-START_TEST(merging_ranks_of_a_graph)
+SFTEST(merging_ranks_of_a_graph)
 {
   sfreport_counts_t sum = {.bcasts = 99};
   const sfreport_counts_t a = {.bcasts = 5, .reduces = 2, .completed = 7, .bytes_inline = 8, .messages_sent = 7};
@@ -269,9 +260,8 @@ START_TEST(merging_ranks_of_a_graph)
   ck_assert_uint_eq(sum.bytes_inline, 24);
   ck_assert_uint_eq(sum.messages_sent, 15);
 }
-END_TEST
 
-START_TEST(sent_bytes)
+SFTEST(sent_bytes)
 {
   const sfreport_counts_t each = {.bytes_inline = 1,
                                   .bytes_slots = 10,
@@ -281,29 +271,8 @@ START_TEST(sent_bytes)
                                   .bytes_received = 100000};
   ck_assert_uint_eq(sfreport_counts_sent_bytes(&each), 1111);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: counters");
-  TCase *tc = tcase_create("counters");
-  tcase_add_checked_fixture(tc, NULL, teardown);
-  tcase_add_test(tc, sums);
-  tcase_add_test(tc, waits_that_last);
-  tcase_add_test(tc, blocked_calls);
-  tcase_add_test(tc, no_time_asleep);
-  tcase_add_test(tc, nonsense);
-  tcase_add_test(tc, copies);
-  tcase_add_test(tc, too_short);
-  tcase_add_test(tc, another_version);
-  tcase_add_test(tc, not_a_region);
-  tcase_add_test(tc, merging_ranks_of_a_graph);
-  tcase_add_test(tc, sent_bytes);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: counters", NULL, teardown);
 }

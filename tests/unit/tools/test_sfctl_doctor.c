@@ -27,7 +27,7 @@ static void expect_print(void (*print)(const sfctl_report_t *report, FILE *file)
   free(text);
 }
 
-START_TEST(printing)
+SFTEST(printing)
 {
   report.count = 0;
   sfctl_report_add(&report, "one", SFCTL_FINE, "%d \x1b[2J", 17);
@@ -44,7 +44,6 @@ START_TEST(printing)
                "{\"check\":\"three\",\"verdict\":\"problem\",\"found\":\"c\",\"advice\":null}\n]\n");
   ck_assert_uint_eq(sfctl_report_count(&report, SFCTL_PROBLEM), 1);
 }
-END_TEST
 
 /* ---- A machine of files ------------------------------------------------------------------------------------------ */
 
@@ -110,7 +109,7 @@ static void expect_memory(sfctl_verdict_t verdict, const char *found)
   expect("memory", verdict, found);
 }
 
-START_TEST(nothing_is_known)
+SFTEST(nothing_is_known)
 {
   sfctl_doctor_examine_machine(&doctor, &report);
   expect("cores", SFCTL_FINE, "the load is not known");
@@ -118,9 +117,8 @@ START_TEST(nothing_is_known)
   expect("huge-pages", SFCTL_FINE, "shared memory: not known");
   expect("gpu", SFCTL_FINE, "no CUDA driver");
 }
-END_TEST
 
-START_TEST(load_and_devices)
+SFTEST(load_and_devices)
 {
   write_file("/proc/loadavg", "5000.25 1.0 1.0 1/100 4242\n");
   write_file("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "always within_size [advise] never deny force\n");
@@ -139,10 +137,9 @@ START_TEST(load_and_devices)
   expect("cores", SFCTL_FINE, "load of the last minute 0.00");
   expect("gpu", SFCTL_WARNING, "a CUDA device, but");
 }
-END_TEST
 
 /* The lowest limit counts, wherever it stands on the way to the root. */
-START_TEST(cgroup_version_2)
+SFTEST(cgroup_version_2)
 {
   write_file("/proc/meminfo", "MemTotal:       1048576 kB\nMemFree: 1 kB\n");
   write_file("/proc/self/cgroup", "0::/a/b\n");
@@ -158,10 +155,9 @@ START_TEST(cgroup_version_2)
   write_file("/sys/fs/cgroup/a/b/memory.max", "1048576\n");
   expect_memory(SFCTL_FINE, "limited by a cgroup to 1.0 MiB, 0 B in use");
 }
-END_TEST
 
 /* In a container the path may be the host's: what is there is the root of the mount. */
-START_TEST(cgroup_version_1)
+SFTEST(cgroup_version_1)
 {
   write_file("/proc/meminfo", "MemTotal:       1048576 kB\n");
   write_file("/proc/self/cgroup", "9:name=systemd:/\n4:memory:/docker/1234\n0::/\n");
@@ -173,11 +169,10 @@ START_TEST(cgroup_version_1)
   write_file("/sys/fs/cgroup/memory/memory.stat", "inactive_file 0\ntotal_inactive_file 52428800\n");
   expect_memory(SFCTL_FINE, "limited by a cgroup to 100.0 MiB, 50.0 MiB in use");
 }
-END_TEST
 
 /* ---- This machine ------------------------------------------------------------------------------------------------ */
 
-START_TEST(the_kernel)
+SFTEST(the_kernel)
 {
   sfctl_doctor_examine_system(&report);
   expect("memfd", SFCTL_FINE, "/dev/shm is not needed");
@@ -187,9 +182,8 @@ START_TEST(the_kernel)
   find("pidfd");
   find("vm-read");
 }
-END_TEST
 
-START_TEST(sockets)
+SFTEST(sockets)
 {
   char path[64];
   sfctl_doctor_examine_daemon(&doctor, &report);
@@ -203,9 +197,8 @@ START_TEST(sockets)
   expect("socket", SFCTL_PROBLEM, "is no socket");
   ck_assert_uint_eq(report.count, 1);
 }
-END_TEST
 
-START_TEST(a_plugin_that_is_none)
+SFTEST(a_plugin_that_is_none)
 {
   char path[64], before[4096];
   snprintf(before, sizeof before, "%s", getenv("PATH"));
@@ -231,7 +224,6 @@ START_TEST(a_plugin_that_is_none)
   expect("cuda", SFCTL_PROBLEM, "/libsf_cuda.so: file too short");
   setenv("PATH", before, 1);
 }
-END_TEST
 
 /* A line of the man page that begins the description of checks: .BR first ", " second */
 static bool is_in_a_heading(const char *man, const char *check)
@@ -249,7 +241,7 @@ static bool is_in_a_heading(const char *man, const char *check)
   return false;
 }
 
-START_TEST(checks_are_documented)
+SFTEST(checks_are_documented)
 {
   static char man[1 << 16];
   char wanted[64];
@@ -266,27 +258,8 @@ START_TEST(checks_are_documented)
     ck_assert_msg(is_in_a_heading(man, wanted), "check %s is not in " MAN_PAGE, report.findings[i].check);
   }
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: doctor");
-  TCase *tc = tcase_create("doctor");
-  tcase_add_checked_fixture(tc, setup, teardown);
-  tcase_add_test(tc, printing);
-  tcase_add_test(tc, nothing_is_known);
-  tcase_add_test(tc, load_and_devices);
-  tcase_add_test(tc, cgroup_version_2);
-  tcase_add_test(tc, cgroup_version_1);
-  tcase_add_test(tc, the_kernel);
-  tcase_add_test(tc, sockets);
-  tcase_add_test(tc, a_plugin_that_is_none);
-  tcase_add_test(tc, checks_are_documented);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: doctor", setup, teardown);
 }

@@ -145,7 +145,7 @@ static void count_grid(const sfctl_grid_t *grid)
     }
 }
 
-START_TEST(grids)
+SFTEST(grids)
 {
   static const int64_t stencils[3][2] = {{3, 3}, {5, 9}, {7, 27}};
   start_random();
@@ -163,7 +163,6 @@ START_TEST(grids)
     compare(&problem);
   }
 }
-END_TEST
 
 static void expect_bad_grid(const char *text, int64_t stencil, const char *detail)
 {
@@ -173,7 +172,7 @@ static void expect_bad_grid(const char *text, int64_t stencil, const char *detai
 }
 
 /* In any number of dimensions. */
-START_TEST(the_stencil_reaches_across_faces)
+SFTEST(the_stencil_reaches_across_faces)
 {
   static const char *const texts[] = {"8", "8x8", "8x8x8"};
   sfctl_grid_t grid;
@@ -182,9 +181,8 @@ START_TEST(the_stencil_reaches_across_faces)
     ck_assert(!grid.corners);
   }
 }
-END_TEST
 
-START_TEST(bad_grids)
+SFTEST(bad_grids)
 {
   static const char *const bad[] = {"", "x", "8x", "x8", "8x8x8x8", "0x3", "-1", "8y8", "1048576x1048576x1048576"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -192,7 +190,6 @@ START_TEST(bad_grids)
   expect_bad_grid("8x8x8", 9, "one of 7 or 27 points");
   expect_bad_grid("8", 7, "a grid of 1 dimension can have one of 3 points");
 }
-END_TEST
 
 /* ---- Matrices ---- */
 
@@ -235,7 +232,7 @@ static void write_random(FILE *file, int64_t n)
   }
 }
 
-START_TEST(matrices)
+SFTEST(matrices)
 {
   start_random();
   for (int i = 0; i < 60; i++) {
@@ -253,7 +250,6 @@ START_TEST(matrices)
     sfctl_mtx_free(&matrix);
   }
 }
-END_TEST
 
 static void expect_bad_file(const char *text, const char *detail)
 {
@@ -267,7 +263,7 @@ static void expect_bad_file(const char *text, const char *detail)
   ck_assert_msg(strstr(sfshm_error_detail(), detail) != NULL, "\"%s\" is not in \"%s\"", detail, sfshm_error_detail());
 }
 
-START_TEST(bad_files)
+SFTEST(bad_files)
 {
 #define HEAD "%%MatrixMarket matrix coordinate real general\n"
   sfctl_mtx_t matrix;
@@ -289,22 +285,8 @@ START_TEST(bad_files)
   expect_bad_file(HEAD "3 3 1\n1 x 1.0\n", "expected 'row column'");
   ck_assert_int_eq(sfctl_mtx_read("/nowhere/m.mtx", 4, &matrix), SF_ERR_SYS);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: forecast");
-  TCase *tc = tcase_create("forecast");
-  tcase_add_test(tc, grids);
-  tcase_add_test(tc, the_stencil_reaches_across_faces);
-  tcase_add_test(tc, bad_grids);
-  tcase_add_test(tc, matrices);
-  tcase_add_test(tc, bad_files);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: forecast", NULL, NULL);
 }

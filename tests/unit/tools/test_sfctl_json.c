@@ -25,7 +25,7 @@ static void expect(const char *expected)
   free(text);
 }
 
-START_TEST(objects)
+SFTEST(objects)
 {
   begin();
   sfctl_json_begin_object(&json, NULL);
@@ -46,9 +46,8 @@ START_TEST(objects)
   sfctl_json_end_object(&json);
   expect("{\"a\":\"x\",\"b\":{\"c\":-1},\"d\":[1,2],\"e\":[],\"f\":true,\"g\":false,\"h\":null,\"i\":null}\n");
 }
-END_TEST
 
-START_TEST(outermost_arrays)
+SFTEST(outermost_arrays)
 {
   begin();
   sfctl_json_begin_array(&json, NULL);
@@ -64,9 +63,8 @@ START_TEST(outermost_arrays)
   sfctl_json_end_array(&json);
   expect("[]\n");
 }
-END_TEST
 
-START_TEST(numbers)
+SFTEST(numbers)
 {
   begin();
   sfctl_json_begin_object(&json, NULL);
@@ -78,7 +76,6 @@ START_TEST(numbers)
   sfctl_json_end_object(&json);
   expect("{\"a\":-9223372036854775808,\"b\":18446744073709551615,\"c\":1.500,\"d\":null,\"e\":null}\n");
 }
-END_TEST
 
 static void expect_string(const char *given, const char *expected)
 {
@@ -89,7 +86,7 @@ static void expect_string(const char *given, const char *expected)
   expect(line);
 }
 
-START_TEST(escapes)
+SFTEST(escapes)
 {
   expect_string("", "");
   expect_string("a\"b\\c/", "a\\\"b\\\\c/");
@@ -98,11 +95,10 @@ START_TEST(escapes)
   expect_string("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
   expect_string("\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80", "\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80");
 }
-END_TEST
 
 #define BAD "\\ufffd"
 
-START_TEST(invalid_utf8)
+SFTEST(invalid_utf8)
 {
   expect_string("a\x80z", "a" BAD "z");
   expect_string("\xff\xfe", BAD BAD);
@@ -116,7 +112,6 @@ START_TEST(invalid_utf8)
   expect_string("\xf4\x90\x80\x80", BAD BAD BAD BAD); /* U+110000 */
   expect_string("\xf8\x88\x80\x80\x80", BAD BAD BAD BAD BAD);
 }
-END_TEST
 
 /* ---- Any bytes: what is written decodes to what was given, or to U+FFFD ---- */
 
@@ -177,7 +172,7 @@ static void make_bytes(uint64_t *state, unsigned char bytes[], size_t n)
   bytes[n] = 0;
 }
 
-START_TEST(random_strings)
+SFTEST(random_strings)
 {
   uint64_t state = sftest_seed(20261103);
   for (int round = 0; round < 3000; round++) {
@@ -194,9 +189,8 @@ START_TEST(random_strings)
     free(text);
   }
 }
-END_TEST
 
-START_TEST(errors_stay_in_the_stream)
+SFTEST(errors_stay_in_the_stream)
 {
   json = (sfctl_json_t){.file = fopen("/dev/full", "we")};
   ck_assert_ptr_nonnull(json.file);
@@ -205,24 +199,8 @@ START_TEST(errors_stay_in_the_stream)
   ck_assert(ferror(json.file));
   fclose(json.file);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: JSON");
-  TCase *tc = tcase_create("json");
-  tcase_add_test(tc, objects);
-  tcase_add_test(tc, outermost_arrays);
-  tcase_add_test(tc, numbers);
-  tcase_add_test(tc, escapes);
-  tcase_add_test(tc, invalid_utf8);
-  tcase_add_test(tc, random_strings);
-  tcase_add_test(tc, errors_stay_in_the_stream);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: JSON", NULL, NULL);
 }

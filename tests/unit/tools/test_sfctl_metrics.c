@@ -163,17 +163,16 @@ static void expect_lines(const char *const lines[])
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-START_TEST(the_daemon)
+SFTEST(the_daemon)
 {
   expect_lines(LINES("# TYPE sfd_uptime_seconds gauge", "# UNIT sfd_uptime_seconds seconds",
                      "# HELP sfd_uptime_seconds Time since the daemon's start.", "sfd_uptime_seconds 3725.500",
                      "sfd_build_info{software=\"sfd 0.1.0\",protocol=\"1\",fabric=\"none\"} 1",
                      "sfd_jobs_started_total 10000000000", "sfd_costs_measured 1"));
 }
-END_TEST
 
 /* An older daemon does not tell of nodes; what is no number is said to be none. */
-START_TEST(what_is_not_known)
+SFTEST(what_is_not_known)
 {
   char *text = print();
   ck_assert_ptr_null(strstr(text, "\nsfd_nodes "));
@@ -188,17 +187,15 @@ START_TEST(what_is_not_known)
   ck_assert_ptr_null(strstr(text, "\nsfd_rank_bcasts_total"));
   free(text);
 }
-END_TEST
 
-START_TEST(jobs)
+SFTEST(jobs)
 {
   expect_lines(LINES("sfd_job_user_info{" JOB ",uid=\"1000\"} 1", "sfd_job_ranks{" JOB "} 4",
                      "sfd_job_state{" JOB ",sfd_job_state=\"joining\"} 0",
                      "sfd_job_state{" JOB ",sfd_job_state=\"running\"} 1"));
 }
-END_TEST
 
-START_TEST(ranks)
+SFTEST(ranks)
 {
 #define RANK JOB ",rank=\"3\""
   expect_lines(LINES(
@@ -211,18 +208,16 @@ START_TEST(ranks)
       "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"slots\"} 4000",
       "sfd_rank_region_bytes{" RANK ",kind=\"alloc\",method=\"in-place\"} 2000"));
 }
-END_TEST
 
-START_TEST(graphs)
+SFTEST(graphs)
 {
 #define GRAPH JOB ",graph=\"18446744073709551615\""
   expect_lines(LINES("sfd_graph_roots{" GRAPH "} 5000000000", "sfd_graph_reduces_total{" GRAPH "} 101",
                      "sfd_graph_fetch_ops_total{" GRAPH "} 104",
                      "sfd_graph_state{" GRAPH ",sfd_graph_state=\"ready\"} 1"));
 }
-END_TEST
 
-START_TEST(latency)
+SFTEST(latency)
 {
   items[3].latency.operations[0][6] = 2;
   items[3].latency.operations[0][10] = 3;
@@ -240,10 +235,9 @@ START_TEST(latency)
   ck_assert_ptr_null(strstr(text, "kind=\"reduce\""));
   free(text);
 }
-END_TEST
 
 /* Asked by number, nodes tell who they are. */
-START_TEST(of_nodes)
+SFTEST(of_nodes)
 {
   for (int i = 0; i < 5; i++) {
     messages[i].has_told_by = true;
@@ -254,18 +248,16 @@ START_TEST(of_nodes)
                      "sfd_rank_sleeps_total{node=\"3\"," RANK "} 12", "sfd_graph_ranks_counted{node=\"3\"," GRAPH "} 2",
                      "sfd_peer_queued_bytes{node=\"3\",peer=\"2\"} 5"));
 }
-END_TEST
 
-START_TEST(peers)
+SFTEST(peers)
 {
   expect_lines(LINES("sfd_peer_address_info{peer=\"2\",description=\"node 2 (tcp h:7411)\"} 1",
                      "sfd_peer_state{peer=\"2\",sfd_peer_state=\"opening\"} 1",
                      "sfd_peer_wire_sent_bytes_total{peer=\"2\"} 2000", "sfd_peer_queued_bytes{peer=\"2\"} 5",
                      "sfd_peer_payload_sent_bytes_total{peer=\"2\",kind=\"credit\"} 11"));
 }
-END_TEST
 
-START_TEST(nothing_but_the_daemon)
+SFTEST(nothing_but_the_daemon)
 {
   metrics.jobs.count = metrics.ranks.count = metrics.graphs.count = metrics.peers.count = 0;
   free(print());
@@ -273,27 +265,8 @@ START_TEST(nothing_but_the_daemon)
   metrics.status.count = 0;
   ck_assert_int_eq(sfreport_metrics_print(&metrics, stdout), SF_ERR_PROTO);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: metrics");
-  TCase *tc = tcase_create("metrics");
-  tcase_add_checked_fixture(tc, setup, NULL);
-  tcase_add_test(tc, the_daemon);
-  tcase_add_test(tc, what_is_not_known);
-  tcase_add_test(tc, jobs);
-  tcase_add_test(tc, ranks);
-  tcase_add_test(tc, graphs);
-  tcase_add_test(tc, latency);
-  tcase_add_test(tc, of_nodes);
-  tcase_add_test(tc, peers);
-  tcase_add_test(tc, nothing_but_the_daemon);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: metrics", setup, NULL);
 }

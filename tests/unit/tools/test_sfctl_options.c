@@ -40,7 +40,7 @@ static void expect_error(const char *const words[], const char *text)
   ck_assert_mem_eq(&options, &before, sizeof options);
 }
 
-START_TEST(defaults)
+SFTEST(defaults)
 {
   sfctl_options_t options = parse_ok(WORDS("status"));
   ck_assert_int_eq(options.command, SFPROTO__QUERY__WHAT__STATUS);
@@ -49,9 +49,8 @@ START_TEST(defaults)
   ck_assert_ptr_null(options.job);
   ck_assert_int_eq(options.timeout_ms, 5000);
 }
-END_TEST
 
-START_TEST(commands)
+SFTEST(commands)
 {
   ck_assert_int_eq(parse_ok(WORDS("jobs")).command, SFPROTO__QUERY__WHAT__JOBS);
   ck_assert_int_eq(parse_ok(WORDS("ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
@@ -65,9 +64,8 @@ START_TEST(commands)
   ck_assert_str_eq(parse_ok(WORDS("jobs", "--", "--json")).job, "--json");
   ck_assert_int_eq(parse_ok(WORDS("--", "ranks")).command, SFPROTO__QUERY__WHAT__RANKS);
 }
-END_TEST
 
-START_TEST(graph_numbers)
+SFTEST(graph_numbers)
 {
   static const char *const bad[] = {"", "x", "-1", "+1", " 1", "1x", "0x10", "18446744073709551616"};
   ck_assert_int_eq(parse_ok(WORDS("plan", "17")).command, SFPROTO__QUERY__WHAT__PLAN);
@@ -79,9 +77,8 @@ START_TEST(graph_numbers)
   expect_error(WORDS("plan"), "plan: GRAPH is missing");
   expect_error(WORDS("plan", "1", "2"), "unexpected argument \"2\"; usage: sfctl plan GRAPH");
 }
-END_TEST
 
-START_TEST(options_before_and_after)
+SFTEST(options_before_and_after)
 {
   sfctl_options_t options = parse_ok(WORDS("--json", "--socket", "/s", "ranks", "--regions", "job", "--timeout=0.25"));
   ck_assert(options.json && options.regions);
@@ -90,9 +87,8 @@ START_TEST(options_before_and_after)
   ck_assert_int_eq(options.timeout_ms, 250);
   ck_assert_str_eq(parse_ok(WORDS("status", "--socket=a", "--socket=b=c")).socket, "b=c");
 }
-END_TEST
 
-START_TEST(timeouts)
+SFTEST(timeouts)
 {
   static const char *const bad[] = {"0",   "0.0001", "-1",   "",  "x",     "1s",    "1e3",
                                     "nan", "inf",    "0x10", ".", "1.2.3", "604801"};
@@ -101,9 +97,8 @@ START_TEST(timeouts)
   ck_assert_int_eq(parse_ok(WORDS("status", "--timeout", "604800")).timeout_ms, 604800000);
   ck_assert_int_eq(parse_ok(WORDS("status", "--timeout", ".001")).timeout_ms, 1);
 }
-END_TEST
 
-START_TEST(unknown_words)
+SFTEST(unknown_words)
 {
   ck_assert_int_eq(parse_ok(WORDS()).task, SFCTL_TASK_DAEMONS);
   ck_assert(parse_ok(WORDS("--json")).json);
@@ -119,9 +114,8 @@ START_TEST(unknown_words)
   expect_error(WORDS("status", "--=x"), "unknown option --;");
   expect_error(WORDS("status", "--js"), "unknown option --js (did you mean --json?)");
 }
-END_TEST
 
-START_TEST(words_that_do_not_belong)
+SFTEST(words_that_do_not_belong)
 {
   expect_error(WORDS("peers", "job"), "unexpected argument \"job\"; usage: sfctl peers");
   expect_error(WORDS("status", "job"), "unexpected argument \"job\"; usage: sfctl status");
@@ -136,9 +130,8 @@ START_TEST(words_that_do_not_belong)
   expect_error(WORDS("status", "--socket"), "--socket: PATH is missing");
   expect_error(WORDS("status", "--socket="), "--socket: expected PATH, found an empty text");
 }
-END_TEST
 
-START_TEST(plans_of_what_does_not_exist)
+SFTEST(plans_of_what_does_not_exist)
 {
   sfctl_options_t options = parse_ok(WORDS("plan", "--grid", "8x8", "--ranks", "4", "--per-node=2", "--parts", "rows"));
   ck_assert_int_eq(options.task, SFCTL_TASK_PLAN);
@@ -171,10 +164,9 @@ START_TEST(plans_of_what_does_not_exist)
   expect_error(WORDS("plan", "--parts", "box"), "--parts \"box\": expected boxes|rows");
   expect_error(WORDS("plan", "--parts", ""), "expected boxes|rows");
 }
-END_TEST
 
 /* The error names the option that is missing or too much, after bad values. */
-START_TEST(plans_for_how_many)
+SFTEST(plans_for_how_many)
 {
   expect_error(WORDS("plan", "--grid", "8"), "plan: --per-node is missing, and --ranks or --nodes");
   expect_error(WORDS("plan", "--grid", "8", "--per-node", "2"), "plan: --ranks or --nodes is missing");
@@ -187,9 +179,8 @@ START_TEST(plans_for_how_many)
   expect_error(WORDS("plan", "--matrix", "/dev/null"), "plan: --per-node is missing, and --ranks");
   expect_error(WORDS("plan", "--matrix", "/nope", "--ranks", "2"), "--matrix: cannot open /nope: No such file");
 }
-END_TEST
 
-START_TEST(what_to_do)
+SFTEST(what_to_do)
 {
   sfctl_options_t options = parse_ok(WORDS("log", "debug", "session"));
   ck_assert_int_eq(options.task, SFCTL_TASK_CONTROL);
@@ -204,14 +195,12 @@ START_TEST(what_to_do)
   expect_error(WORDS("log", "a", "b", "c"), "unexpected argument \"c\"; usage: sfctl log [LEVEL [COMPONENT]]");
   expect_error(WORDS("drain", "--force"), "--force goes with the command shutdown, not with drain");
 }
-END_TEST
 
-START_TEST(help_and_version_need_nothing_else)
+SFTEST(help_and_version_need_nothing_else)
 {
   ck_assert(parse_ok(WORDS("--help", "--nonsense")).help);
   ck_assert(parse_ok(WORDS("jobs", "--version", "a", "b")).version);
 }
-END_TEST
 
 static char *read_man_page(void)
 {
@@ -241,7 +230,7 @@ static void escape_dashes(const char *name, char wanted[64])
     to += sprintf(to, "%s%c", *name == '-' ? "\\" : "", *name);
 }
 
-START_TEST(everything_is_documented)
+SFTEST(everything_is_documented)
 {
   char *man = read_man_page(), *help = read_help(), wanted[64];
   const char *name;
@@ -260,29 +249,8 @@ START_TEST(everything_is_documented)
   }
   free(help);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: options");
-  TCase *tc = tcase_create("options");
-  tcase_add_test(tc, defaults);
-  tcase_add_test(tc, commands);
-  tcase_add_test(tc, graph_numbers);
-  tcase_add_test(tc, options_before_and_after);
-  tcase_add_test(tc, timeouts);
-  tcase_add_test(tc, unknown_words);
-  tcase_add_test(tc, words_that_do_not_belong);
-  tcase_add_test(tc, plans_of_what_does_not_exist);
-  tcase_add_test(tc, plans_for_how_many);
-  tcase_add_test(tc, what_to_do);
-  tcase_add_test(tc, help_and_version_need_nothing_else);
-  tcase_add_test(tc, everything_is_documented);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: options", NULL, NULL);
 }

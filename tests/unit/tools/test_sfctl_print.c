@@ -75,7 +75,7 @@ static void set_status(void)
   "graphs   3\n"
 #define STATUS_END "refused  1 connection\n"
 
-START_TEST(status)
+SFTEST(status)
 {
   set_status();
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__STATUS, false, STATUS_BEGIN STATUS_END);
@@ -90,9 +90,8 @@ START_TEST(status)
   sftest_print_expect_text(SFPROTO__QUERY__WHAT__STATUS, false,
                            STATUS_BEGIN "fabric   tcp; this is node 3 of 5\n" STATUS_END);
 }
-END_TEST
 
-START_TEST(status_as_json)
+SFTEST(status_as_json)
 {
   set_status();
   sftest_print_expect_json(SFPROTO__QUERY__WHAT__STATUS,
@@ -109,19 +108,17 @@ START_TEST(status_as_json)
       strstr(text, "\"payloads\":\"past caches\",\"fabric\":\"tcp\",\"node\":0,\"nodes\":2,\"drained\":false}\n"));
   free(text);
 }
-END_TEST
 
-START_TEST(status_missing)
+SFTEST(status_missing)
 {
   const sfreport_list_t nothing = {0};
   ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__STATUS, &nothing, &plain, stdout), SF_ERR_PROTO);
   ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__STATUS, &nothing, &plain, stdout), SF_ERR_PROTO);
 }
-END_TEST
 
 /* ---- Jobs ---- */
 
-START_TEST(jobs)
+SFTEST(jobs)
 {
   job_info = (Sfproto__JobInfo)SFPROTO__JOB_INFO__INIT;
   job_info.job_id = 7;
@@ -154,7 +151,6 @@ START_TEST(jobs)
                            "ID  JOB  PROGRAM  STATE   JOINED         AGE   UID  NODES  HERE  GRAPHS  GROUPS\n"
                            " 7  cg   solver   failed     3/4  1 min 01 s  1000     12     2       2       1\n");
 }
-END_TEST
 
 /* ---- Ranks ---- */
 
@@ -191,7 +187,7 @@ static void set_rank(void)
   "cg      3  4711  running  1234567        8  1.5 GiB  16.0 EiB      15 B        17 B      37  11 B      12     5  "  \
   "  3.0 KiB  p\\x1b[2J\\xff\"  "
 
-START_TEST(ranks)
+SFTEST(ranks)
 {
   set_rank();
   rank_info.has_ring_depth = true;
@@ -224,9 +220,8 @@ START_TEST(ranks)
       "{\"region\":3,\"kind\":\"alloc\",\"length_bytes\":524288,\"method\":\"in-place\"}],\"ring_depth\":5,"
       "\"offloaded_bytes\":3072}\n]\n");
 }
-END_TEST
 
-START_TEST(ranks_without_counters)
+SFTEST(ranks_without_counters)
 {
   set_rank();
   rank_info.program = sftest_print_word("");
@@ -242,10 +237,9 @@ START_TEST(ranks_without_counters)
       "\"counters\":null,\"regions\":[],\"ring_depth\":null,"
       "\"offloaded_bytes\":null}\n]\n");
 }
-END_TEST
 
 /* More ways than are known today, with names of any length, fit or are left out. */
-START_TEST(many_methods)
+SFTEST(many_methods)
 {
   enum { N = 40 };
   static Sfproto__RegionInfo many[N];
@@ -267,7 +261,6 @@ START_TEST(many_methods)
   ck_assert_ptr_nonnull(strstr(text, "1 aaaaaaaaaaaaaaaaaaaa"));
   free(text);
 }
-END_TEST
 
 /* ---- Graphs ---- */
 
@@ -290,7 +283,7 @@ static void set_graph(void)
   message.graph_info = &graph_info;
 }
 
-START_TEST(graphs)
+SFTEST(graphs)
 {
   set_graph();
   set_counts();
@@ -309,9 +302,8 @@ START_TEST(graphs)
       "\"most_on_roots\":{\"rank\":0,\"edges\":0,\"all_edges\":0},"
       "\"most_on_leaves\":{\"rank\":0,\"edges\":0,\"all_edges\":0},\"top_root\":null}}\n]\n");
 }
-END_TEST
 
-START_TEST(graphs_that_failed)
+SFTEST(graphs_that_failed)
 {
   set_graph();
   graph_info.state = sftest_print_word("failed");
@@ -331,9 +323,8 @@ START_TEST(graphs_that_failed)
       "\"state\":\"failed\",\"detail\":\"bcast here, reduce there\",\"place\":null,\"multi_of\":3,\"job_ranks\":[2,0],"
       "\"counters\":null}\n]\n");
 }
-END_TEST
 
-START_TEST(nothing_there)
+SFTEST(nothing_there)
 {
   static const struct {
     Sfproto__Query__What what;
@@ -354,28 +345,8 @@ START_TEST(nothing_there)
     free(text);
   }
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: printing");
-  TCase *tc = tcase_create("print");
-  tcase_add_checked_fixture(tc, sftest_print_setup, NULL);
-  tcase_add_test(tc, status);
-  tcase_add_test(tc, status_as_json);
-  tcase_add_test(tc, status_missing);
-  tcase_add_test(tc, jobs);
-  tcase_add_test(tc, ranks);
-  tcase_add_test(tc, ranks_without_counters);
-  tcase_add_test(tc, many_methods);
-  tcase_add_test(tc, graphs);
-  tcase_add_test(tc, graphs_that_failed);
-  tcase_add_test(tc, nothing_there);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: printing", sftest_print_setup, NULL);
 }

@@ -48,7 +48,7 @@ static void set_peer(void)
 }
 
 /* Kinds that are neither data nor credits are counted together, also those of a later daemon. */
-START_TEST(peers)
+SFTEST(peers)
 {
   set_peer();
   set_traffic(0, "control", 1, 100);
@@ -75,7 +75,6 @@ START_TEST(peers)
       "\"wire_received\":18446744073709551615,\"queued_messages\":3,\"queued_bytes\":1536,"
       "\"send_queue_bytes\":1048576,\"rtt_us\":123,\"retransmits\":null,\"busy_us\":4500000}\n]\n");
 }
-END_TEST
 
 static Sfproto__PlanSide sides[2];
 static Sfproto__PlanSide *side_pointers[2] = {&sides[0], &sides[1]};
@@ -118,7 +117,7 @@ static void set_sides(void)
 }
 
 /* A share below all is not rounded up to all. */
-START_TEST(plan)
+SFTEST(plan)
 {
   set_plan();
   set_sides();
@@ -138,9 +137,8 @@ START_TEST(plan)
       "\"reduce_messages\":1,\"reduce_values\":1000,\"values_before\":3000,\"contiguous_values\":3000,"
       "\"box_values\":null,\"messages_sent\":0,\"messages_received\":12}]}\n");
 }
-END_TEST
 
-START_TEST(plan_in_several_messages)
+SFTEST(plan_in_several_messages)
 {
   static Sfproto__PlanInfo more;
   static Sfproto__Message second;
@@ -167,9 +165,8 @@ START_TEST(plan_in_several_messages)
   ck_assert_ptr_nonnull(strstr(text, "},{\"node\":2,\"here\":\"leaves\""));
   free(text);
 }
-END_TEST
 
-START_TEST(plan_without_edges_to_other_nodes)
+SFTEST(plan_without_edges_to_other_nodes)
 {
   const sfreport_list_t nothing = {0};
   set_plan();
@@ -182,7 +179,6 @@ START_TEST(plan_without_edges_to_other_nodes)
   ck_assert_int_eq(sfctl_print_text(SFPROTO__QUERY__WHAT__PLAN, &nothing, &plain, stdout), SF_ERR_PROTO);
   ck_assert_int_eq(sfctl_print_json(SFPROTO__QUERY__WHAT__PLAN, &nothing, &plain, stdout), SF_ERR_PROTO);
 }
-END_TEST
 
 /* ---- Pictures ---- */
 
@@ -219,30 +215,15 @@ static void expect_picture(const char *job, uint64_t lowest, uint64_t highest)
   free(svg);
 }
 
-START_TEST(captions_of_pictures)
+SFTEST(captions_of_pictures)
 {
   expect_picture("a", 1, 2);
   expect_picture("a", 1, 12345678);
   expect_picture("a", 123456789012, 1234567890123);
   expect_picture("a_job_of_the_longest_name_that_fits_into_its_63_characters_ABCD", 1, 2);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: printing of nodes");
-  TCase *tc = tcase_create("print");
-  tcase_add_checked_fixture(tc, sftest_print_setup, NULL);
-  tcase_add_test(tc, peers);
-  tcase_add_test(tc, plan);
-  tcase_add_test(tc, plan_in_several_messages);
-  tcase_add_test(tc, plan_without_edges_to_other_nodes);
-  tcase_add_test(tc, captions_of_pictures);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: printing of nodes", sftest_print_setup, NULL);
 }

@@ -108,7 +108,7 @@ static void compare(const sfctl_stencil_t *stencil)
   sfctl_forecast_free(&expected);
 }
 
-START_TEST(stencils)
+SFTEST(stencils)
 {
   seed = sftest_seed(20261104);
   state = seed;
@@ -129,10 +129,9 @@ START_TEST(stencils)
     sfctl_stencil_free(&stencil);
   }
 }
-END_TEST
 
 /* As large as machines are: each of the ranks has 26 neighbours, and so has each of the nodes. */
-START_TEST(stencils_of_many_ranks)
+SFTEST(stencils_of_many_ranks)
 {
   sfctl_options_t options = {.nodes = 128,
                              .per_node = 128,
@@ -154,10 +153,9 @@ START_TEST(stencils_of_many_ranks)
   sfctl_forecast_free(&forecast);
   sfctl_stencil_free(&stencil);
 }
-END_TEST
 
 /* The places of a node that is full of devices: those of a socket are five times nearer. */
-START_TEST(stencils_are_placed)
+SFTEST(stencils_are_placed)
 {
   char name[] = "/tmp/sftest-distances-XXXXXX";
   sfctl_options_t options = {.nodes = 2, .per_node = 6, .fields = 1, .unit = 8, .radius = 3, .periodic = true};
@@ -187,10 +185,9 @@ START_TEST(stencils_are_placed)
   unlink(name);
   ck_assert_int_eq(sfctl_stencil_init(&options, &stencil), SF_ERR_SYS);
 }
-END_TEST
 
 /* Halos of faces, of 512 KiB for 8 fields, and halos of edges and corners. */
-START_TEST(ways_depend_on_bytes)
+SFTEST(ways_depend_on_bytes)
 {
   sfctl_options_t options = {
       .nodes = 2, .per_node = 8, .fields = 8, .unit = 8, .radius = 1, .stencil = 27, .grid = "384,192,192"};
@@ -207,21 +204,8 @@ START_TEST(ways_depend_on_bytes)
   free(text);
   sfctl_stencil_free(&stencil);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: stencils");
-  TCase *tc = tcase_create("stencils");
-  tcase_add_test(tc, stencils);
-  tcase_add_test(tc, stencils_of_many_ranks);
-  tcase_add_test(tc, stencils_are_placed);
-  tcase_add_test(tc, ways_depend_on_bytes);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: stencils", NULL, NULL);
 }

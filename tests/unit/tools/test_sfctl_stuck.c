@@ -87,7 +87,7 @@ static void expect_none_of(const char *ranks)
   free(text);
 }
 
-START_TEST(printing_nothing)
+SFTEST(printing_nothing)
 {
   expect_none_of("0 ranks");
   add_rank(1, 0, "running");
@@ -95,9 +95,8 @@ START_TEST(printing_nothing)
   add_rank(1, 1, "running");
   expect_none_of("2 ranks");
 }
-END_TEST
 
-START_TEST(nothing)
+SFTEST(nothing)
 {
   find(1);
   ck_assert_uint_eq(stalls.count, 0);
@@ -106,10 +105,9 @@ START_TEST(nothing)
   find(2);
   ck_assert_uint_eq(stalls.count, 0);
 }
-END_TEST
 
 /* Rank 2 has not begun operation 7, for which 1 waits; 0 is ahead and waits for 1. Other jobs have a graph 5, too. */
-START_TEST(who_has_not_begun)
+SFTEST(who_has_not_begun)
 {
   char text[512];
   add_graph(add_rank(1, 0, "sleeping"), 5, 8, 7, 9, 8);
@@ -136,7 +134,6 @@ START_TEST(who_has_not_begun)
   sfreport_stall_describe(stall, cut, sizeof cut);
   ck_assert_str_eq(cut, "graph 5, made at cg");
 }
-END_TEST
 
 static void await_node(Sfproto__RankState *rank, int32_t node)
 {
@@ -146,7 +143,7 @@ static void await_node(Sfproto__RankState *rank, int32_t node)
 }
 
 /* As the log of node 0 sees it, all of whose ranks wait. */
-START_TEST(which_nodes)
+SFTEST(which_nodes)
 {
   char text[512];
   for (int32_t r = 0; r < 2; r++) {
@@ -162,9 +159,8 @@ START_TEST(which_nodes)
   ck_assert_str_eq(text, "graph 5, made at cg.c:12: bcast(double, replace) number 7 has kept ranks waiting for 3.0 s; "
                          "ranks wait for node 2, 3");
 }
-END_TEST
 
-START_TEST(who_has_begun_or_ended)
+SFTEST(who_has_begun_or_ended)
 {
   add_graph(add_rank(1, 0, "running"), 5, 7, 7, 0, 0);
   add_graph(add_rank(1, 1, "running"), 5, 7, 6, 0, 0);
@@ -176,10 +172,9 @@ START_TEST(who_has_begun_or_ended)
   ck_assert_int_eq(stalls.stalls[0].ranks[1].part, SFREPORT_ENDED);
   ck_assert_int_eq(stalls.stalls[0].ranks[2].part, SFREPORT_WAITS);
 }
-END_TEST
 
 /* All ranks that have not ended it wait: one has been stopped. */
-START_TEST(who_is_stopped_while_it_waits)
+SFTEST(who_is_stopped_while_it_waits)
 {
   add_graph(add_rank(1, 0, "sleeping"), 5, 7, 6, 9, 7);
   add_graph(add_rank(1, 1, "stopped"), 5, 7, 6, 9, 7);
@@ -188,10 +183,9 @@ START_TEST(who_is_stopped_while_it_waits)
   ck_assert_uint_eq(stalls.stalls[0].nculprits, 1);
   ck_assert_int_eq(stalls.stalls[0].ranks[0].rank->rank, 1);
 }
-END_TEST
 
 /* Ranks of two nodes, whose messages the link has not carried yet. */
-START_TEST(nobody_is_behind)
+SFTEST(nobody_is_behind)
 {
   char text[512];
   for (int32_t r = 0; r < 3; r++) {
@@ -209,10 +203,9 @@ START_TEST(nobody_is_behind)
                    "graph 5, made at cg.c:12: bcast(double, replace) number 7 has kept ranks waiting for 3.0 s; no "
                    "rank is behind: what they wait for is on the way between nodes, see sfctl peers");
 }
-END_TEST
 
 /* Two ranks wait for each other on two graphs, which they use in different order. */
-START_TEST(who_waits_elsewhere)
+SFTEST(who_waits_elsewhere)
 {
   char text[128];
   Sfproto__RankState *a = add_rank(1, 0, "sleeping"), *b = add_rank(1, 1, "sleeping");
@@ -228,9 +221,8 @@ START_TEST(who_waits_elsewhere)
   sfreport_stalled_rank_describe(&stalls.stalls[1].ranks[0], text, sizeof text);
   ck_assert_str_eq(text, "rank 0 (pid 100, sleeping) has not begun it: it waits on graph 5");
 }
-END_TEST
 
-START_TEST(states_of_counters)
+SFTEST(states_of_counters)
 {
   sfshm_region_t region;
   Sfproto__Message *message;
@@ -281,27 +273,8 @@ START_TEST(states_of_counters)
   sfproto__message__free_unpacked(message, NULL);
   sfshm_region_destroy(&region);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: stuck");
-  TCase *tc = tcase_create("stuck");
-  tcase_add_checked_fixture(tc, NULL, teardown);
-  tcase_add_test(tc, printing_nothing);
-  tcase_add_test(tc, nothing);
-  tcase_add_test(tc, who_has_not_begun);
-  tcase_add_test(tc, which_nodes);
-  tcase_add_test(tc, who_has_begun_or_ended);
-  tcase_add_test(tc, who_is_stopped_while_it_waits);
-  tcase_add_test(tc, nobody_is_behind);
-  tcase_add_test(tc, who_waits_elsewhere);
-  tcase_add_test(tc, states_of_counters);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: stuck", NULL, teardown);
 }

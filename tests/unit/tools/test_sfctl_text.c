@@ -10,7 +10,7 @@
 #include "tools/sfctl/print/short_id.h"
 #include "tools/sfctl/print/table.h"
 
-START_TEST(bytes)
+SFTEST(bytes)
 {
   static const struct {
     uint64_t bytes;
@@ -31,9 +31,8 @@ START_TEST(bytes)
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     ck_assert_str_eq(sfreport_text_bytes(cases[i].bytes, text), cases[i].expected);
 }
-END_TEST
 
-START_TEST(durations)
+SFTEST(durations)
 {
   static const struct {
     double seconds;
@@ -47,9 +46,8 @@ START_TEST(durations)
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     ck_assert_str_eq(sfreport_text_duration(cases[i].seconds, text), cases[i].expected);
 }
-END_TEST
 
-START_TEST(printable)
+SFTEST(printable)
 {
   char text[16];
   ck_assert_str_eq(sfreport_text_printable("a b~", text, sizeof text), "a b~");
@@ -60,7 +58,6 @@ START_TEST(printable)
   char whole[SFREPORT_PRINTABLE_SIZE(2)];
   ck_assert_str_eq(sfreport_text_printable("\xff\x01", whole, sizeof whole), "\\xff\\x01");
 }
-END_TEST
 
 /* ---- Tables ---- */
 
@@ -83,7 +80,7 @@ static void expect_table(sfctl_table_t *table, const char *expected)
   expect_fitted(table, 0, expected);
 }
 
-START_TEST(columns_adapt)
+SFTEST(columns_adapt)
 {
   sfctl_table_t table = {.columns = columns, .ncolumns = 3};
   sfctl_table_cell(&table, "a");
@@ -96,9 +93,8 @@ START_TEST(columns_adapt)
                        "a             12345  x\n"
                        "a longer one      1  -\n");
 }
-END_TEST
 
-START_TEST(notes_stand_outside)
+SFTEST(notes_stand_outside)
 {
   sfctl_table_t table = {.columns = columns, .ncolumns = 3};
   for (int row = 0; row < 2; row++) {
@@ -112,9 +108,8 @@ START_TEST(notes_stand_outside)
                        "0     1  2\n"
                        "    a note that is wider than all columns together 1\n");
 }
-END_TEST
 
-START_TEST(without_titles)
+SFTEST(without_titles)
 {
   static const sfctl_column_t untitled[] = {{NULL, SFCTL_LEFT}, {NULL, SFCTL_RIGHT}};
   sfctl_table_t table = {.columns = untitled, .ncolumns = 2};
@@ -125,9 +120,8 @@ START_TEST(without_titles)
   expect_table(&table, "key     \\x1b[31m\n"
                        "longer         1\n");
 }
-END_TEST
 
-START_TEST(many_rows)
+SFTEST(many_rows)
 {
   sfctl_table_t table = {.columns = columns, .ncolumns = 3};
   char *text;
@@ -143,10 +137,9 @@ START_TEST(many_rows)
   free(text);
   sfctl_table_clear(&table);
 }
-END_TEST
 
 /* Texts are clipped first, then columns are left out; text at the end fills the line. */
-START_TEST(tables_fit)
+SFTEST(tables_fit)
 {
   static const struct {
     int width;
@@ -175,9 +168,8 @@ START_TEST(tables_fit)
     expect_fitted(&table, cases[i].width, cases[i].expected);
   }
 }
-END_TEST
 
-START_TEST(wrapped)
+SFTEST(wrapped)
 {
   static const char words[] = "these words begin at column 60 and go on, a_word_that_is_longer_than_all_that_is_left";
   char *text;
@@ -193,11 +185,10 @@ START_TEST(wrapped)
                    "is_left\n\n");
   free(text);
 }
-END_TEST
 
 /* ---- Numbers ---- */
 
-START_TEST(short_ids)
+SFTEST(short_ids)
 {
   static const uint64_t ids[] = {3590834320333392, 3590834320333394, 3590834320333394, 3590834320343392};
   static const uint64_t alike[] = {3590834321234567, 4590834321234567};
@@ -220,27 +211,8 @@ START_TEST(short_ids)
   ck_assert_int_eq(sfctl_id_find(ids, 4, "3392", &id), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "\"3392\" is the end of several numbers"));
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: text");
-  TCase *tc = tcase_create("text");
-  tcase_add_test(tc, bytes);
-  tcase_add_test(tc, durations);
-  tcase_add_test(tc, printable);
-  tcase_add_test(tc, columns_adapt);
-  tcase_add_test(tc, notes_stand_outside);
-  tcase_add_test(tc, without_titles);
-  tcase_add_test(tc, many_rows);
-  tcase_add_test(tc, tables_fit);
-  tcase_add_test(tc, wrapped);
-  tcase_add_test(tc, short_ids);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: text", NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void expect_lines(int width, int first, const char *in_titles, const char
   expect_width(totals, width);
 }
 
-START_TEST(widths)
+SFTEST(widths)
 {
   expect_lines(60, 0, " RANK JOB          STATE      OPS/s   WAIT ", " 1022 a_pro..45678 running      1.0   100% ");
   expect_lines(80, 0, " RANK JOB              STATE      OPS/s   WAIT ", " 1022 a_progr..2345678 running ");
@@ -54,10 +54,9 @@ START_TEST(widths)
     for (int first = 0; first < SFCTL_TOP_COLUMNS && width >= 40; first++)
       expect_lines(width, first, "JOB", "running");
 }
-END_TEST
 
 /* Scrolling comes to each column, beside the names. */
-START_TEST(scrolled_aside)
+SFTEST(scrolled_aside)
 {
   for (int v = 0; v < SFCTL_VIEWS; v++) {
     table.view = (sfctl_view_t)v;
@@ -70,20 +69,8 @@ START_TEST(scrolled_aside)
     ck_assert_int_eq(sfctl_top_lay_out(&table, 60, ncolumns + 5, false).first, ncolumns - 1);
   }
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("sfctl: top");
-  TCase *tc = tcase_create("top");
-  tcase_add_checked_fixture(tc, setup, NULL);
-  tcase_add_test(tc, widths);
-  tcase_add_test(tc, scrolled_aside);
-  suite_add_tcase(s, tc);
-  return s;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfctl: top", setup, NULL);
 }

@@ -9,17 +9,16 @@
   "{\"kind\":\"data\",\"messages_sent\":" sent ",\"messages_received\":7,\"payload_sent\":" bytes                      \
   ",\"payload_received\":5},{\"kind\":\"credit\",\"messages_sent\":1,\"payload_sent\":2}],\"wire_sent\":9}"
 
-START_TEST(adds_up_peers)
+SFTEST(adds_up_peers)
 {
   sfperf_traffic_t traffic;
   ck_assert(sfperf_daemon_parse("[\n" PEER("15374", "17218496") ",\n" PEER("1", "8") "\n]\n", &traffic));
   ck_assert_uint_eq(traffic.messages, 15375);
   ck_assert_uint_eq(traffic.payload, 17218504);
 }
-END_TEST
 
 /* A request and its data are one message. */
-START_TEST(adds_up_arrays)
+SFTEST(adds_up_arrays)
 {
   sfperf_traffic_t traffic;
   ck_assert(sfperf_daemon_parse("[{\"kind\":\"array\",\"messages_sent\":7,\"payload_sent\":900},"
@@ -29,18 +28,16 @@ START_TEST(adds_up_arrays)
   ck_assert_uint_eq(traffic.messages, 10);
   ck_assert_uint_eq(traffic.payload, 50924);
 }
-END_TEST
 
-START_TEST(no_peers_is_no_traffic)
+SFTEST(no_peers_is_no_traffic)
 {
   sfperf_traffic_t traffic = {1, 1};
   ck_assert(sfperf_daemon_parse("[\n]\n", &traffic));
   ck_assert_uint_eq(traffic.messages, 0);
   ck_assert_uint_eq(traffic.payload, 0);
 }
-END_TEST
 
-START_TEST(refuses_something_else)
+SFTEST(refuses_something_else)
 {
   sfperf_traffic_t traffic;
   ck_assert(!sfperf_daemon_parse("", &traffic));
@@ -48,21 +45,8 @@ START_TEST(refuses_something_else)
   ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"sent\":1}]", &traffic));
   ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"messages_sent\":x,\"payload_sent\":1}]", &traffic));
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_daemon");
-  TCase *tests = tcase_create("daemon");
-  tcase_add_test(tests, adds_up_peers);
-  tcase_add_test(tests, adds_up_arrays);
-  tcase_add_test(tests, no_peers_is_no_traffic);
-  tcase_add_test(tests, refuses_something_else);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_daemon", NULL, NULL);
 }

@@ -38,7 +38,7 @@ static int judge(const char *table, const char *measured)
   return exit_code;
 }
 
-START_TEST(takes_the_median_of_paired_ratios)
+SFTEST(takes_the_median_of_paired_ratios)
 {
   sfperf_record_t a = {.reps = 3, .samples = {2, 30, 9}, .rewrite = 1};
   sfperf_record_t b = {.reps = 3, .samples = {4, 60, 6}, .rewrite = 1};
@@ -47,17 +47,15 @@ START_TEST(takes_the_median_of_paired_ratios)
   ck_assert_double_eq_tol(sfperf_judge_pair(&a, NULL, false).median, 9, 1e-12);
   ck_assert_double_eq_tol(sfperf_judge_pair(&a, NULL, true).q1, 4.5, 1e-12);
 }
-END_TEST
 
-START_TEST(a_peer_below_zero_is_no_win)
+SFTEST(a_peer_below_zero_is_no_win)
 {
   sfperf_record_t a = {.reps = 1, .samples = {2}, .rewrite = 1};
   sfperf_record_t b = {.reps = 1, .samples = {0.5}, .rewrite = 1};
   ck_assert_double_gt(sfperf_judge_pair(&a, &b, true).median, 1e8);
 }
-END_TEST
 
-START_TEST(reads_thresholds)
+SFTEST(reads_thresholds)
 {
   sfperf_threshold_t threshold;
   ck_assert_int_eq(sfperf_threshold_parse("t *  o a net <  0.55 b|c\n", &threshold), SF_OK);
@@ -69,9 +67,8 @@ START_TEST(reads_thresholds)
   ck_assert(!threshold.net && !threshold.strict);
   ck_assert_str_eq(threshold.unit, "MiB");
 }
-END_TEST
 
-START_TEST(refuses_bad_thresholds)
+SFTEST(refuses_bad_thresholds)
 {
   const char *const lines[] = {
       "t 1 o a total <=",       "t 1 o a total <= 1 b more", "t 1 o a gross <= 1 b",     "t 1 o a total = 1 b",
@@ -82,34 +79,30 @@ START_TEST(refuses_bad_thresholds)
   for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
     ck_assert_msg(sfperf_threshold_parse(lines[i], &threshold) == SF_ERR_ARG, "accepted: %s", lines[i]);
 }
-END_TEST
 
-START_TEST(met_thresholds_exit_with_0)
+SFTEST(met_thresholds_exit_with_0)
 {
   ck_assert_int_eq(judge("# comment\n\nt 1 o a total <= 0.5 b\n", results), 0);
   ck_assert_int_eq(judge("t 1 o a total <= 0.5 slow|b\n", results), 0);
   ck_assert_int_eq(judge("t * o a total <= 5us -\n", results), 0);
 }
-END_TEST
 
-START_TEST(missed_thresholds_exit_with_1)
+SFTEST(missed_thresholds_exit_with_1)
 {
   ck_assert_int_eq(judge("t 1 o a total < 0.5 b\n", results), 1);
   ck_assert_int_eq(judge("t 1 o a total < 0.4 slow|b\nt 1 o a total <= 0.5 b\n", results), 1);
   ck_assert_int_eq(judge("t * o a total < 5us -\n", results), 1);
   ck_assert_int_eq(judge("t 1 o a total < 5ms -\n", results), 1);
 }
-END_TEST
 
-START_TEST(no_result_is_a_miss_but_no_peer_is_skipped)
+SFTEST(no_result_is_a_miss_but_no_peer_is_skipped)
 {
   ck_assert_int_eq(judge("t 3 o a total <= 9 b\n", results), 1);
   ck_assert_int_eq(judge("t * o a total <= 9 b\n", ""), 1);
   ck_assert_int_eq(judge("t 2 o a total <= 9 b\n", results), 0);
 }
-END_TEST
 
-START_TEST(bad_input_exits_with_2)
+SFTEST(bad_input_exits_with_2)
 {
   ck_assert_int_eq(judge("nonsense\n", results), 2);
   ck_assert_int_eq(judge("t 1 o a total <= 0.5 b\n", "nonsense\n"), 2);
@@ -118,9 +111,8 @@ START_TEST(bad_input_exits_with_2)
   ck_assert_int_eq(sfperf_judge(1, argv), 2);
   ck_assert_int_eq(sfperf_judge(3, argv), 2);
 }
-END_TEST
 
-START_TEST(places_are_kept_apart)
+SFTEST(places_are_kept_apart)
 {
   static const char placed[] =
       "{\"bench\":\"t\",\"case\":\"1\",\"op\":\"o\",\"contender\":\"a\",\"ranks\":2,\"nodes\":1,\"samples_us\":[1]}\n"
@@ -134,26 +126,8 @@ START_TEST(places_are_kept_apart)
   ck_assert_int_eq(judge("t@2x4 * o a total <= 0.5 b\n", placed), 0);
   ck_assert_int_eq(judge("t@4x2 1 o a total <= 9us -\n", placed), 1);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_judge");
-  TCase *tests = tcase_create("judge");
-  tcase_add_test(tests, takes_the_median_of_paired_ratios);
-  tcase_add_test(tests, a_peer_below_zero_is_no_win);
-  tcase_add_test(tests, reads_thresholds);
-  tcase_add_test(tests, refuses_bad_thresholds);
-  tcase_add_test(tests, met_thresholds_exit_with_0);
-  tcase_add_test(tests, missed_thresholds_exit_with_1);
-  tcase_add_test(tests, no_result_is_a_miss_but_no_peer_is_skipped);
-  tcase_add_test(tests, bad_input_exits_with_2);
-  tcase_add_test(tests, places_are_kept_apart);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_judge", NULL, NULL);
 }

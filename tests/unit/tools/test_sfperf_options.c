@@ -29,7 +29,7 @@ static sfperf_options_t parse_ok(const char *const words[])
   return options;
 }
 
-START_TEST(has_defaults)
+SFTEST(has_defaults)
 {
   sfperf_options_t options = parse_ok((const char *[]){NULL});
   ck_assert(!options.json && options.pin);
@@ -40,9 +40,8 @@ START_TEST(has_defaults)
   ck_assert_int_eq(options.ncases, 5);
   ck_assert_int_eq(options.stencil, 27);
 }
-END_TEST
 
-START_TEST(sizes_depend_on_the_benchmark)
+SFTEST(sizes_depend_on_the_benchmark)
 {
   sfperf_options_t options;
   ck_assert_int_eq(parse_for("overlap", (const char *[]){NULL}, &options), SF_OK);
@@ -63,9 +62,8 @@ START_TEST(sizes_depend_on_the_benchmark)
   ck_assert_int_eq(parse_for("incast", (const char *[]){"--sizes", "16", NULL}, &options), SF_OK);
   ck_assert_int_eq(options.sizes.n, 1);
 }
-END_TEST
 
-START_TEST(takes_options)
+SFTEST(takes_options)
 {
   sfperf_options_t options =
       parse_ok((const char *[]){"--json",        "--no-pin", "--reps",   "3",     "--sample-ms=5", "--spread",
@@ -84,9 +82,8 @@ START_TEST(takes_options)
   ck_assert(options.cases[3].kind == SFPERF_CASE_CONTIGUOUS && options.cases[3].nleaves == 1024);
   ck_assert(options.stencil == 7 && options.partition == SFPERF_RCB);
 }
-END_TEST
 
-START_TEST(takes_options_of_one_benchmark)
+SFTEST(takes_options_of_one_benchmark)
 {
   sfperf_options_t options;
   ck_assert_int_eq(parse_for("bandwidth", (const char *[]){"--sizes", "8,64K,2M", NULL}, &options), SF_OK);
@@ -99,7 +96,6 @@ START_TEST(takes_options_of_one_benchmark)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "--grid is an option of exchange "));
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), ", not of pingpong"));
 }
-END_TEST
 
 /* The benchmark that takes the option. */
 static const char *bench_of(const char *option)
@@ -109,7 +105,7 @@ static const char *bench_of(const char *option)
   return strcmp(option, "--edges") == 0 ? "setup" : "exchange";
 }
 
-START_TEST(refuses_bad_words)
+SFTEST(refuses_bad_words)
 {
   const char *const bad[][3] = {
       {"--colour", NULL},
@@ -146,9 +142,8 @@ START_TEST(refuses_bad_words)
     ck_assert_msg(strstr(sfshm_error_detail(), bad[i][0]), "\"%s\" does not name %s", sfshm_error_detail(), bad[i][0]);
   }
 }
-END_TEST
 
-START_TEST(refuses_too_many_patterns)
+SFTEST(refuses_too_many_patterns)
 {
   const char *words[MAX_WORDS] = {0};
   for (int i = 0; i <= SFPERF_MAX_CASES; i++) {
@@ -158,23 +153,8 @@ START_TEST(refuses_too_many_patterns)
   sfperf_options_t options;
   ck_assert_int_eq(parse(words, &options), SF_ERR_ARG);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_options");
-  TCase *tests = tcase_create("options");
-  tcase_add_test(tests, has_defaults);
-  tcase_add_test(tests, sizes_depend_on_the_benchmark);
-  tcase_add_test(tests, takes_options);
-  tcase_add_test(tests, takes_options_of_one_benchmark);
-  tcase_add_test(tests, refuses_bad_words);
-  tcase_add_test(tests, refuses_too_many_patterns);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_options", NULL, NULL);
 }

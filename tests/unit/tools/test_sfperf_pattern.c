@@ -54,7 +54,7 @@ static void make_grids(const sfperf_grid_t *grid, int size, sfperf_pattern_t pat
     sfperf_pattern_grid(rank, size, grid, &patterns[rank]);
 }
 
-START_TEST(slabs_share_one_plane)
+SFTEST(slabs_share_one_plane)
 {
   sfperf_pattern_t patterns[2];
   for (int stencil = 7; stencil <= 27; stencil += 20) {
@@ -70,9 +70,8 @@ START_TEST(slabs_share_one_plane)
     free_all(patterns, 2);
   }
 }
-END_TEST
 
-START_TEST(boxes_of_a_cube_have_halos)
+SFTEST(boxes_of_a_cube_have_halos)
 {
   sfperf_pattern_t patterns[8];
   make_grids(&(sfperf_grid_t){{4, 4, 4}, 27, SFPERF_RCB}, 8, patterns);
@@ -86,7 +85,6 @@ START_TEST(boxes_of_a_cube_have_halos)
     ck_assert_int_eq(patterns[rank].nleaves, 3 * 4);
   free_all(patterns, 8);
 }
-END_TEST
 
 static int leaves_on(const sfperf_pattern_t *pattern, int rank)
 {
@@ -96,7 +94,7 @@ static int leaves_on(const sfperf_pattern_t *pattern, int rank)
   return count;
 }
 
-START_TEST(random_grids_are_consistent)
+SFTEST(random_grids_are_consistent)
 {
   start_random();
   for (int round = 0; round < 300; round++) {
@@ -119,11 +117,10 @@ START_TEST(random_grids_are_consistent)
     free_all(patterns, size);
   }
 }
-END_TEST
 
 /* ---- Formulas ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(random_pattern_repeats_and_stays_in_range)
+SFTEST(random_pattern_repeats_and_stays_in_range)
 {
   for (int rank = 0; rank < 3; rank++) {
     sfperf_pattern_t first, second;
@@ -141,9 +138,8 @@ START_TEST(random_pattern_repeats_and_stays_in_range)
     sfperf_pattern_free(&second);
   }
 }
-END_TEST
 
-START_TEST(pair_and_contiguous_are_in_order)
+SFTEST(pair_and_contiguous_are_in_order)
 {
   sfperf_pattern_t pattern;
   sfperf_pattern_pair(0, 5, &pattern);
@@ -156,7 +152,6 @@ START_TEST(pair_and_contiguous_are_in_order)
   ck_assert(pattern.nroots == 500 && pattern.nleaves == 5 && pattern.root_rank[4] == 0 && pattern.root_index[4] == 4);
   sfperf_pattern_free(&pattern);
 }
-END_TEST
 
 /* ---- Matrices ---------------------------------------------------------------------------------------------------- */
 
@@ -216,7 +211,7 @@ static void expect_columns(bool entry[MAX_ROWS][MAX_ROWS], int rows, int size, i
   ck_assert_int_eq(leaf, pattern->nleaves);
 }
 
-START_TEST(matrices_give_their_off_diagonal_columns)
+SFTEST(matrices_give_their_off_diagonal_columns)
 {
   start_random();
   for (int round = 0; round < 300; round++) {
@@ -233,9 +228,8 @@ START_TEST(matrices_give_their_off_diagonal_columns)
     free(text);
   }
 }
-END_TEST
 
-START_TEST(bad_matrices_are_refused_with_the_line)
+SFTEST(bad_matrices_are_refused_with_the_line)
 {
 #define HEADER "%%MatrixMarket matrix coordinate real general\n"
   const struct {
@@ -261,9 +255,8 @@ START_TEST(bad_matrices_are_refused_with_the_line)
                   sfshm_error_detail());
   }
 }
-END_TEST
 
-START_TEST(overlapping_neighbourhoods_share_roots)
+SFTEST(overlapping_neighbourhoods_share_roots)
 {
   enum { RANKS = 4, ROOTS = 1000 };
   sfperf_pattern_t patterns[RANKS];
@@ -284,9 +277,8 @@ START_TEST(overlapping_neighbourhoods_share_roots)
   ck_assert_int_gt(shared, ROOTS / 3); /* half of them, by chance */
   free_all(patterns, RANKS);
 }
-END_TEST
 
-START_TEST(incast_leads_to_the_first_node)
+SFTEST(incast_leads_to_the_first_node)
 {
   enum { RANKS = 5, ROOTS = 3 };
   const int node_of_rank[RANKS] = {0, 1, 0, 2, 1};
@@ -301,26 +293,8 @@ START_TEST(incast_leads_to_the_first_node)
   }
   free_all(patterns, RANKS);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_pattern");
-  TCase *tests = tcase_create("pattern");
-  tcase_add_test(tests, slabs_share_one_plane);
-  tcase_add_test(tests, boxes_of_a_cube_have_halos);
-  tcase_add_test(tests, random_grids_are_consistent);
-  tcase_add_test(tests, random_pattern_repeats_and_stays_in_range);
-  tcase_add_test(tests, pair_and_contiguous_are_in_order);
-  tcase_add_test(tests, overlapping_neighbourhoods_share_roots);
-  tcase_add_test(tests, incast_leads_to_the_first_node);
-  tcase_add_test(tests, matrices_give_their_off_diagonal_columns);
-  tcase_add_test(tests, bad_matrices_are_refused_with_the_line);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_pattern", NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void write_and_read(const sfperf_record_t *record, sfperf_record_t *read)
   free(text);
 }
 
-START_TEST(reads_what_it_writes)
+SFTEST(reads_what_it_writes)
 {
   for (int reps = 1; reps <= SFPERF_MAX_REPS; reps += 50) {
     sfperf_record_t record = example(reps);
@@ -45,9 +45,8 @@ START_TEST(reads_what_it_writes)
     ck_assert_mem_eq(&read, &record, sizeof record);
   }
 }
-END_TEST
 
-START_TEST(ignores_unknown_names)
+SFTEST(ignores_unknown_names)
 {
   sfperf_record_t read;
   ck_assert_int_eq(sfperf_record_parse(" { \"bench\" : \"idle\", \"colour\": \"red\", \"x\":[ ], \"y\": -1e3 ,"
@@ -60,9 +59,8 @@ START_TEST(ignores_unknown_names)
   ck_assert_double_eq(read.samples[1], 2.5);
   ck_assert_int_eq(read.bytes, -1);
 }
-END_TEST
 
-START_TEST(refuses_what_is_no_record)
+SFTEST(refuses_what_is_no_record)
 {
   const char *const lines[] = {
       "",
@@ -88,9 +86,8 @@ START_TEST(refuses_what_is_no_record)
     ck_assert_int_eq(read.reps, 77);
   }
 }
-END_TEST
 
-START_TEST(refuses_too_much)
+SFTEST(refuses_too_much)
 {
   char line[4096] = "{\"";
   memset(line + 2, 'a', SFPERF_NAME_LEN);
@@ -104,21 +101,8 @@ START_TEST(refuses_too_much)
   strcat(line, "]}");
   ck_assert_int_eq(sfperf_record_parse(line, &read), SF_ERR_PROTO);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_record");
-  TCase *tests = tcase_create("record");
-  tcase_add_test(tests, reads_what_it_writes);
-  tcase_add_test(tests, ignores_unknown_names);
-  tcase_add_test(tests, refuses_what_is_no_record);
-  tcase_add_test(tests, refuses_too_much);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_record", NULL, NULL);
 }

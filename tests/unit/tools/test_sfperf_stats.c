@@ -15,34 +15,22 @@ static void expect(const double samples[], int count, sfperf_stats_t expected)
   ck_assert_double_eq_tol(found.max, expected.max, 1e-12);
 }
 
-START_TEST(orders_samples)
+SFTEST(orders_samples)
 {
   expect((double[]){7}, 1, (sfperf_stats_t){7, 7, 7, 7, 7});
   expect((double[]){3, 1}, 2, (sfperf_stats_t){1, 1.5, 2, 2.5, 3});
   expect((double[]){5, 1, 4, 2, 3}, 5, (sfperf_stats_t){1, 2, 3, 4, 5});
   expect((double[]){4, 1, 3, 2}, 4, (sfperf_stats_t){1, 1.75, 2.5, 3.25, 4});
 }
-END_TEST
 
-START_TEST(leaves_samples_alone)
+SFTEST(leaves_samples_alone)
 {
   double samples[] = {2, 1};
   sfperf_stats(samples, 2);
   ck_assert_double_eq(samples[0], 2);
 }
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *all = suite_create("sfperf_stats");
-  TCase *tests = tcase_create("stats");
-  tcase_add_test(tests, orders_samples);
-  tcase_add_test(tests, leaves_samples_alone);
-  suite_add_tcase(all, tests);
-  return all;
-}
 
 int main(void)
 {
-  return sftest_run(suite());
+  return sftest_main("sfperf_stats", NULL, NULL);
 }

@@ -47,19 +47,17 @@ static void expect_file(const char *text, sfrun_mpi_t mpi, const char *expected)
   sfrun_hosts_free(&hosts);
 }
 
-START_TEST(both_ways_of_writing)
+SFTEST(both_ways_of_writing)
 {
   const char *text = "# comment\n\n a slots=2\t# why\nb.example:3\r\nc\nd slots=1 max_slots=4";
   expect_file(text, SFRUN_MPI_OPEN_MPI, "a slots=2\nb.example slots=3\nc\nd slots=1\n");
   expect_file(text, SFRUN_MPI_HYDRA, "a:2\nb.example:3\nc\nd:1\n");
 }
-END_TEST
 
-START_TEST(repeated_hosts_add_up)
+SFTEST(repeated_hosts_add_up)
 {
   expect_file("a\nb\nA\na slots=2\n", SFRUN_MPI_OPEN_MPI, "a slots=4\nb\n");
 }
-END_TEST
 
 static void expect_error(const char *text, const char *expected)
 {
@@ -68,7 +66,7 @@ static void expect_error(const char *text, const char *expected)
   ck_assert_msg(strstr(sfshm_error_detail(), expected), "\"%s\" is not in \"%s\"", expected, sfshm_error_detail());
 }
 
-START_TEST(errors_name_the_line)
+SFTEST(errors_name_the_line)
 {
   sfrun_hosts_t hosts;
   expect_error("", "no host");
@@ -83,16 +81,14 @@ START_TEST(errors_name_the_line)
   unlink(path);
   ck_assert_int_eq(sfrun_hosts_read(path, &hosts), SF_ERR_SYS);
 }
-END_TEST
 
-START_TEST(option_like_names_are_refused)
+SFTEST(option_like_names_are_refused)
 {
   expect_error("$(id)", "is no host's name");
   expect_error("--mca", "is no host's name");
 }
-END_TEST
 
-START_TEST(found_by_what_they_call_themselves)
+SFTEST(found_by_what_they_call_themselves)
 {
   sfrun_hosts_t hosts;
   ck_assert_int_eq(read_text("a\nb.example\n10.0.0.1\nabc\n", &hosts), SF_OK);
@@ -103,7 +99,6 @@ START_TEST(found_by_what_they_call_themselves)
   ck_assert_int_eq(sfrun_hosts_find(&hosts, "c"), -1);
   sfrun_hosts_free(&hosts);
 }
-END_TEST
 
 static void write_scontrol(const char *script)
 {
@@ -115,7 +110,7 @@ static void write_scontrol(const char *script)
   ck_assert_int_eq(chmod(name, 0700), 0);
 }
 
-START_TEST(slurm)
+SFTEST(slurm)
 {
   sfrun_hosts_t hosts;
   ck_assert(!sfrun_hosts_in_slurm());
@@ -135,24 +130,8 @@ START_TEST(slurm)
   write_scontrol("#!/bin/sh\nexit 1\n");
   ck_assert_int_eq(sfrun_hosts_from_slurm(&hosts), SF_ERR_ARG);
 }
-END_TEST
-
-static Suite *sfrun_hosts_suite(void)
-{
-  TCase *tcase = tcase_create("sfrun_hosts");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, both_ways_of_writing);
-  tcase_add_test(tcase, repeated_hosts_add_up);
-  tcase_add_test(tcase, errors_name_the_line);
-  tcase_add_test(tcase, option_like_names_are_refused);
-  tcase_add_test(tcase, found_by_what_they_call_themselves);
-  tcase_add_test(tcase, slurm);
-  Suite *suite = suite_create("sfrun_hosts");
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(sfrun_hosts_suite());
+  return sftest_main("sfrun_hosts", setup, teardown);
 }

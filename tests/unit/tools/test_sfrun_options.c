@@ -63,7 +63,7 @@ static void expect_error(const char *const words[], const char *const text)
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define NO_WORDS ((const char *const[]){NULL})
 
-START_TEST(defaults)
+SFTEST(defaults)
 {
   sfrun_options_t options = parse_ok(WORDS("prog"));
   ck_assert(!options.help && !options.version && !options.quiet);
@@ -77,9 +77,8 @@ START_TEST(defaults)
   ck_assert_int_eq(options.nsfd_options, 0);
   sfrun_options_free(&options);
 }
-END_TEST
 
-START_TEST(own_options)
+SFTEST(own_options)
 {
   sfrun_options_t options = parse_ok(WORDS("--quiet", "--launcher=local", "-n", "3", "--mpirun", "/m", "--sfd=/d",
                                            "--sfd-option", "a=1", "--sfd-option=b=x=y", "--log-level", "debug",
@@ -97,9 +96,8 @@ START_TEST(own_options)
   ck_assert_str_eq(options.program[1], "--quiet");
   sfrun_options_free(&options);
 }
-END_TEST
 
-START_TEST(help_and_version_need_nothing_else)
+SFTEST(help_and_version_need_nothing_else)
 {
   char *text;
   size_t length;
@@ -116,9 +114,8 @@ START_TEST(help_and_version_need_nothing_else)
   ck_assert_ptr_null(options.program);
   sfrun_options_free(&options);
 }
-END_TEST
 
-START_TEST(rank_count)
+SFTEST(rank_count)
 {
   static const char *const names[] = {"-n", "-np", "--np", "--n", "-c"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -131,9 +128,8 @@ START_TEST(rank_count)
   ck_assert_int_eq(options.nranks, 5);
   sfrun_options_free(&options);
 }
-END_TEST
 
-START_TEST(bad_rank_count)
+SFTEST(bad_rank_count)
 {
   static const char *const bad[] = {"0", "-1", "+1", "x", "4x", "", " 4", "2147483648", "99999999999999999999"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -142,9 +138,8 @@ START_TEST(bad_rank_count)
   }
   expect_error(WORDS("-n"), "-n: the number of ranks is missing");
 }
-END_TEST
 
-START_TEST(bad_own_options)
+SFTEST(bad_own_options)
 {
   expect_error(WORDS("--grace", "-1", "prog"), "--grace \"-1\"");
   expect_error(WORDS("--grace", "1.5", "prog"), "--grace \"1.5\"");
@@ -155,9 +150,8 @@ START_TEST(bad_own_options)
   expect_error(WORDS("--sfd-option", "debug", "prog"), "--sfd-option \"debug\"");
   expect_error(WORDS("--sfd-option", "--a=b", "prog"), "KEY=VALUE");
 }
-END_TEST
 
-START_TEST(several_nodes)
+SFTEST(several_nodes)
 {
   sfrun_options_t options = parse_ok(WORDS("-n", "4", "prog"));
   ck_assert_int_eq(options.nnodes, 0);
@@ -177,9 +171,8 @@ START_TEST(several_nodes)
   expect_words(options.mpirun_args, options.nmpirun_args, WORDS("-hostfile", "g"));
   sfrun_options_free(&options);
 }
-END_TEST
 
-START_TEST(neighbors)
+SFTEST(neighbors)
 {
   sfrun_options_t options = parse_ok(WORDS("-n", "4", "prog", "--neighbors"));
   ck_assert(!options.neighbors);
@@ -191,9 +184,8 @@ START_TEST(neighbors)
   expect_error(WORDS("--neighbors", "--launcher", "local", "-n", "1", "prog"), "for programs without MPI");
   expect_error(WORDS("--neighbors", "-n", "1", "prog", ":", "-n", "1", "prog"), "--neighbors with several programs");
 }
-END_TEST
 
-START_TEST(bad_nodes)
+SFTEST(bad_nodes)
 {
   expect_error(WORDS("--nodes", "0", "prog"), "--nodes \"0\"");
   expect_error(WORDS("--nodes", "1025", "prog"), "1 to 1024");
@@ -206,9 +198,8 @@ START_TEST(bad_nodes)
   expect_error(WORDS("--launcher", "local", "-n", "1", "--hostfile", "h", "prog"), "this host only");
   expect_error(WORDS("--nodes", "2", "-n", "1", "prog", ":", "-n", "1", "prog"), "several programs");
 }
-END_TEST
 
-START_TEST(job_names)
+SFTEST(job_names)
 {
   sfrun_options_t options = parse_ok(WORDS("prog"));
   ck_assert_ptr_null(options.job);
@@ -218,17 +209,15 @@ START_TEST(job_names)
   sfrun_options_free(&options);
   expect_error(WORDS("--job", "", "prog"), "--job: a name of 0 bytes, expected 1 to 128");
 }
-END_TEST
 
 /* Passed on to mpirun, their arguments would become the program. */
-START_TEST(mistyped_options)
+SFTEST(mistyped_options)
 {
   expect_error(WORDS("--launchr", "local", "-n", "2", "prog"), "unknown option --launchr (did you mean --launcher?)");
   expect_error(WORDS("--nodse=2", "prog"), "unknown option --nodse (did you mean --nodes?)");
   expect_split(WORDS("-nodse", "2", "--", "prog"), WORDS("-nodse", "2"), WORDS("prog"));
   expect_split(WORDS("prog", "--nodse"), NO_WORDS, WORDS("prog", "--nodse"));
 }
-END_TEST
 
 /* Expects the text of an error about the program, which words have behind an option. */
 static void expect_explained(const char *const words[], const char *expected)
@@ -239,7 +228,7 @@ static void expect_explained(const char *const words[], const char *expected)
   sfrun_options_free(&options);
 }
 
-START_TEST(values_of_unknown_options)
+SFTEST(values_of_unknown_options)
 {
 #define AFTER(option)                                                                                                  \
   "none; it follows " option ", which is an option neither of sfrun nor, as far as it knows, of mpirun"
@@ -256,25 +245,22 @@ START_TEST(values_of_unknown_options)
   expect_explained(WORDS("--novelty", "-n", "2", "true"), "none");
   expect_explained(WORDS("-x", "A=b", "true", "--novelty"), "none");
 }
-END_TEST
 
-START_TEST(no_program)
+SFTEST(no_program)
 {
   expect_error(NO_WORDS, "no program");
   expect_error(WORDS("-n", "4"), "no program");
   expect_error(WORDS("-n", "4", "--"), "no program");
 }
-END_TEST
 
-START_TEST(local_launcher_limits)
+SFTEST(local_launcher_limits)
 {
   expect_error(WORDS("--launcher", "local", "prog"), "-n RANKS");
   expect_error(WORDS("--launcher", "local", "-n", "2", "--bind-to", "core", "prog"), "--bind-to");
   expect_error(WORDS("--launcher", "local", "-n", "2", "--quit", "prog"), "--quit (did you mean --quiet?)");
 }
-END_TEST
 
-START_TEST(mpirun_options_pass)
+SFTEST(mpirun_options_pass)
 {
   expect_split(
       WORDS("-n", "2", "--mca", "btl", "self,vader", "-x", "A=b", "--tag-output", "--quiet", "prog", "-n", "9"),
@@ -283,9 +269,8 @@ START_TEST(mpirun_options_pass)
   expect_split(WORDS("-launcher", "ssh", "prog"), WORDS("-launcher", "ssh"), WORDS("prog"));
   expect_error(WORDS("--mca", "btl"), "--mca takes 2 arguments, found 1");
 }
-END_TEST
 
-START_TEST(double_dash)
+SFTEST(double_dash)
 {
   expect_split(WORDS("--", "prog", "--", "x"), NO_WORDS, WORDS("prog", "--", "x"));
   expect_split(WORDS("--", "-prog"), NO_WORDS, WORDS("-prog"));
@@ -298,9 +283,8 @@ START_TEST(double_dash)
   expect_split(WORDS("--novelty", "-n", "2", "prog", "--", "b"), WORDS("--novelty", "-n", "2"),
                WORDS("prog", "--", "b"));
 }
-END_TEST
 
-START_TEST(option_knowledge)
+SFTEST(option_knowledge)
 {
   ck_assert_int_eq(sfrun_mpirun_option_arguments("--mca"), 2);
   ck_assert_int_eq(sfrun_mpirun_option_arguments("-x"), 1);
@@ -313,9 +297,8 @@ START_TEST(option_knowledge)
   ck_assert(!sfrun_mpirun_option_is("-npernode", "np"));
   ck_assert(!sfrun_mpirun_option_is("np", "np"));
 }
-END_TEST
 
-START_TEST(recognises_mpi)
+SFTEST(recognises_mpi)
 {
   ck_assert_int_eq(sfrun_mpi_recognise("mpirun (Open MPI) 4.1.6\n"), SFRUN_MPI_OPEN_MPI);
   ck_assert_int_eq(sfrun_mpi_recognise("mpirun.openmpi (OpenRTE) 4.1.4\n"), SFRUN_MPI_OPEN_MPI);
@@ -323,7 +306,6 @@ START_TEST(recognises_mpi)
   ck_assert_int_eq(sfrun_mpi_recognise("Intel(R) MPI Library for Linux* OS, Version 2021.5\n"), SFRUN_MPI_INTEL);
   ck_assert_int_eq(sfrun_mpi_recognise(""), SFRUN_MPI_UNKNOWN);
 }
-END_TEST
 
 static void expect_additions(const char *const words[], bool root, const char *const expected[], bool yield)
 {
@@ -338,7 +320,7 @@ static void expect_additions(const char *const words[], bool root, const char *c
   sfrun_options_free(&options);
 }
 
-START_TEST(additions_for_open_mpi)
+SFTEST(additions_for_open_mpi)
 {
   ck_assert_int_eq(clearenv(), 0);
   expect_additions(WORDS("-n", "2", "p"), false, NO_WORDS, false);
@@ -348,9 +330,8 @@ START_TEST(additions_for_open_mpi)
                    true);
   expect_additions(WORDS("p"), false, NO_WORDS, false);
 }
-END_TEST
 
-START_TEST(additions_respect_the_user)
+SFTEST(additions_respect_the_user)
 {
   ck_assert_int_eq(clearenv(), 0);
   expect_additions(WORDS("-n", "5", "--bind-to", "core", "--allow-run-as-root", "p"), true, WORDS("--oversubscribe"),
@@ -366,46 +347,15 @@ START_TEST(additions_respect_the_user)
   ck_assert_int_eq(setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1), 0);
   expect_additions(WORDS("p"), true, NO_WORDS, false);
 }
-END_TEST
 
-START_TEST(cpus_are_counted)
+SFTEST(cpus_are_counted)
 {
   sfrun_cpus_t cpus = sfrun_cpus_count();
   ck_assert_int_ge(cpus.ncores, 1);
   ck_assert_int_le(cpus.ncores, cpus.ncpus);
 }
-END_TEST
-
-static Suite *sfrun_options_suite(void)
-{
-  TCase *tcase = tcase_create("sfrun_options");
-  tcase_add_test(tcase, defaults);
-  tcase_add_test(tcase, own_options);
-  tcase_add_test(tcase, help_and_version_need_nothing_else);
-  tcase_add_test(tcase, rank_count);
-  tcase_add_test(tcase, bad_rank_count);
-  tcase_add_test(tcase, bad_own_options);
-  tcase_add_test(tcase, several_nodes);
-  tcase_add_test(tcase, bad_nodes);
-  tcase_add_test(tcase, neighbors);
-  tcase_add_test(tcase, job_names);
-  tcase_add_test(tcase, mistyped_options);
-  tcase_add_test(tcase, values_of_unknown_options);
-  tcase_add_test(tcase, no_program);
-  tcase_add_test(tcase, local_launcher_limits);
-  tcase_add_test(tcase, mpirun_options_pass);
-  tcase_add_test(tcase, double_dash);
-  tcase_add_test(tcase, option_knowledge);
-  tcase_add_test(tcase, recognises_mpi);
-  tcase_add_test(tcase, additions_for_open_mpi);
-  tcase_add_test(tcase, additions_respect_the_user);
-  tcase_add_test(tcase, cpus_are_counted);
-  Suite *suite = suite_create("sfrun_options");
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(sfrun_options_suite());
+  return sftest_main("sfrun_options", NULL, NULL);
 }

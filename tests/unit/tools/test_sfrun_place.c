@@ -19,7 +19,7 @@ static void expect_nodes(sfrun_distribution_t distribution, int32_t nnodes, cons
     ck_assert_int_eq(sfrun_node_of_rank(distribution, rank, nranks, nnodes), expected[rank] - '0');
 }
 
-START_TEST(ranks_are_dealt)
+SFTEST(ranks_are_dealt)
 {
   expect_nodes(SFRUN_BLOCK, 2, "00001111");
   expect_nodes(SFRUN_BLOCK, 2, "001");
@@ -29,10 +29,9 @@ START_TEST(ranks_are_dealt)
   expect_nodes(SFRUN_CYCLIC, 2, "01010");
   expect_nodes(SFRUN_CYCLIC, 3, "01");
 }
-END_TEST
 
 /* Blocks are in order, and no two differ by more than one rank. */
-START_TEST(blocks_are_even)
+SFTEST(blocks_are_even)
 {
   for (int32_t nnodes = 1; nnodes < 9; nnodes++)
     for (int32_t nranks = 1; nranks < 40; nranks++) {
@@ -49,15 +48,13 @@ START_TEST(blocks_are_even)
       }
     }
 }
-END_TEST
 
-START_TEST(large_jobs_do_not_overflow)
+SFTEST(large_jobs_do_not_overflow)
 {
   ck_assert_int_eq(sfrun_node_of_rank(SFRUN_BLOCK, INT32_MAX - 1, INT32_MAX, SFRUN_MAX_NODES), SFRUN_MAX_NODES - 1);
 }
-END_TEST
 
-START_TEST(distributions_have_names)
+SFTEST(distributions_have_names)
 {
   sfrun_distribution_t distribution = SFRUN_BLOCK;
   ck_assert_int_eq(sfrun_distribution_parse("cyclic", &distribution), SF_OK);
@@ -66,9 +63,8 @@ START_TEST(distributions_have_names)
   ck_assert_int_eq(sfrun_distribution_parse("cycl", &distribution), SF_ERR_ARG);
   ck_assert_int_eq(sfrun_distribution_parse("", &distribution), SF_ERR_ARG);
 }
-END_TEST
 
-START_TEST(sockets_have_names)
+SFTEST(sockets_have_names)
 {
   char path[SFRUN_SOCKET_BYTES];
   sfrun_socket_path("/d", 0, 1, path);
@@ -76,10 +72,9 @@ START_TEST(sockets_have_names)
   sfrun_socket_path("/d", SFRUN_MAX_NODES - 1, SFRUN_MAX_NODES, path);
   ck_assert_str_eq(path, "/d/" SFRUN_LONGEST_SOCKET);
 }
-END_TEST
 
 /* The daemon accepts the files that sfrun makes for it. */
-START_TEST(files_are_as_the_daemon_wants_them)
+SFTEST(files_are_as_the_daemon_wants_them)
 {
   char directory[SFRUN_SOCKET_BYTES];
   sfrun_loopback_t loopback = {.nnodes = 0};
@@ -99,23 +94,8 @@ START_TEST(files_are_as_the_daemon_wants_them)
   sfrun_directory_remove(directory);
   ck_assert_int_ne(stat(directory, &info), 0);
 }
-END_TEST
-
-static Suite *sfrun_place_suite(void)
-{
-  TCase *tcase = tcase_create("sfrun_place");
-  tcase_add_test(tcase, ranks_are_dealt);
-  tcase_add_test(tcase, blocks_are_even);
-  tcase_add_test(tcase, large_jobs_do_not_overflow);
-  tcase_add_test(tcase, distributions_have_names);
-  tcase_add_test(tcase, sockets_have_names);
-  tcase_add_test(tcase, files_are_as_the_daemon_wants_them);
-  Suite *suite = suite_create("sfrun_place");
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(sfrun_place_suite());
+  return sftest_main("sfrun_place", NULL, NULL);
 }
