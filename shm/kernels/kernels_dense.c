@@ -73,11 +73,16 @@ void sfshm_dense_copy_nontemporal(char *restrict to, const char *restrict from, 
 
 #endif
 
-/* Unrolled: with one vector for each turn, the loop's own instructions limit ranges in the first-level cache. */
+/* Unrolled: with one vector for each turn, the loop's own instructions limit ranges in the first-level cache. One
+ * element, which the loops over units call this for, does without. */
 #define DENSE(op, suffix, type, expression)                                                                            \
   void sfshm_dense_##op##_##suffix(char *restrict to, const char *restrict from, size_t size_bytes)                    \
   {                                                                                                                    \
     size_t n = size_bytes / sizeof(type);                                                                              \
+    if (n == 1) {                                                                                                      \
+      sfshm_##op##_##suffix(to, from, sizeof(type));                                                                   \
+      return;                                                                                                          \
+    }                                                                                                                  \
     _Pragma("GCC unroll 4") for (size_t i = 0; i < n; i++)                                                             \
         sfshm_##op##_##suffix(to + i * sizeof(type), from + i * sizeof(type), sizeof(type));                           \
   }
@@ -99,12 +104,18 @@ SFSHM_SCALAR_TABLE(SCALAR_DENSE)
 /* Complex sums are sums of twice as many real components. */
 void sfshm_dense_sum_c32(char *restrict to, const char *restrict from, size_t size_bytes)
 {
-  sfshm_dense_sum_f32(to, from, size_bytes);
+  if (size_bytes == sizeof(sfshm_c32_t))
+    sfshm_sum_c32(to, from, size_bytes);
+  else
+    sfshm_dense_sum_f32(to, from, size_bytes);
 }
 
 void sfshm_dense_sum_c64(char *restrict to, const char *restrict from, size_t size_bytes)
 {
-  sfshm_dense_sum_f64(to, from, size_bytes);
+  if (size_bytes == sizeof(sfshm_c64_t))
+    sfshm_sum_c64(to, from, size_bytes);
+  else
+    sfshm_dense_sum_f64(to, from, size_bytes);
 }
 
 /* With fused multiply-adds GCC 12 contracts vectorised complex products despite -ffp-contract=off, so the last bit

@@ -10,9 +10,6 @@
 SFSHM_ELEMENT_TABLE(SFSHM_DENSE_DECLARATION)
 #undef SFSHM_DENSE_DECLARATION
 
-/* Blocks from this size on are worth a call of a vectorised loop. */
-#define SFSHM_DENSE_BLOCK_BYTES 64
-
 typedef void (*sfshm_dense_t)(char *restrict to, const char *restrict from, size_t size_bytes);
 
 /* The op is not replace and applies to the base. */

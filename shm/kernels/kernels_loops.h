@@ -120,19 +120,6 @@ SFSHM_INLINE bool sfshm_dense_done(sfshm_dense_t dense, size_t size_bytes, sfshm
   return true;
 }
 
-/* Worth unrolling for small units only. */
-SFSHM_INLINE void sfshm_line(sfshm_visit_t visit, size_t size_bytes, int64_t step, const char *from, int64_t to_step,
-                             char *to, int64_t n)
-{
-  int64_t i = 0;
-  if (__builtin_constant_p(size_bytes))
-#pragma GCC unroll 4
-    for (; i < n; i++)
-      visit(to + i * to_step, from + i * step, size_bytes);
-  for (; i < n; i++)
-    visit(to + i * to_step, from + i * step, size_bytes);
-}
-
 /* Processes the range line by line, if at least one part is a box and the other one is not a plain list. Returns
  * whether it did. */
 SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
@@ -153,7 +140,9 @@ SFSHM_INLINE bool sfshm_lines_done(sfshm_visit_t visit, sfshm_dense_t dense, siz
       dense(to_line, line, (size_t)some * size_bytes);
     else {
       int64_t step = source.stride * (int64_t)size_bytes, to_step = target.stride * (int64_t)size_bytes;
-      sfshm_line(visit, size_bytes, step, line, to_step, to_line, some);
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < some; i++)
+        visit(to_line + i * to_step, line + i * step, size_bytes);
     }
     sfshm_walk_on(&source, from_pattern, some);
     sfshm_walk_on(&target, to_pattern, some);
@@ -185,25 +174,25 @@ SFSHM_INLINE void sfshm_units_plain(sfshm_visit_t visit, sfshm_dense_t dense, si
   sfshm_loop_any(visit, size_bytes, from_part, from, to_part, to, n);
 }
 
-/* units_NAME: what the kernels of NAME do with ranges that are not dense. size_bytes is a constant, or the parameter.
- */
-#define SFSHM_DEFINE_UNITS(name, flavour, visit, dense, size)                                                          \
-  static                                                                                                               \
-      __attribute__((noinline)) void units_##name(size_t size_bytes, const sfshm_part_t *from_part, const char *from,  \
-                                                  const sfshm_part_t *to_part, char *to, int64_t n)                    \
+/* What kernels do with ranges that are not dense; dense is for units, or lines of them, that are large enough. */
+typedef void (*sfshm_units_t)(sfshm_dense_t dense, size_t size_bytes, const sfshm_part_t *from_part, const char *from,
+                              const sfshm_part_t *to_part, char *to, int64_t n);
+
+/* Such a function, units_NAME. flavour: small, large or plain; size: a constant, or the parameter size_bytes. */
+#define SFSHM_DEFINE_UNITS(name, flavour, visit, size)                                                                 \
+  static __attribute__((noinline)) void units_##name(sfshm_dense_t dense, size_t size_bytes,                           \
+                                                     const sfshm_part_t *from_part, const char *from,                  \
+                                                     const sfshm_part_t *to_part, char *to, int64_t n)                 \
   {                                                                                                                    \
     (void)size_bytes;                                                                                                  \
     sfshm_units_##flavour(visit, dense, size, *from_part, from, *to_part, to, n);                                      \
   }
 
-typedef void (*sfshm_units_t)(size_t size_bytes, const sfshm_part_t *from_part, const char *from,
-                              const sfshm_part_t *to_part, char *to, int64_t n);
-
 SFSHM_INLINE void sfshm_visit(sfshm_units_t units, sfshm_dense_t dense, size_t size_bytes, sfshm_part_t from_part,
                               const void *from, sfshm_part_t to_part, void *to, int64_t n)
 {
   if (!sfshm_dense_done(dense, size_bytes, from_part, from, to_part, to, n))
-    units(size_bytes, &from_part, from, &to_part, to, n);
+    units(dense, size_bytes, &from_part, from, &to_part, to, n);
 }
 
 /* The kernels of kernels.h, named sfshm_pack_NAME (visible), unpack_NAME, scatter_NAME and fetch_NAME (static). What
@@ -235,7 +224,7 @@ SFSHM_INLINE void sfshm_visit(sfshm_units_t units, sfshm_dense_t dense, size_t s
                            void *array)                                                                                \
   {                                                                                                                    \
     (void)unit;                                                                                                        \
-    sfshm_visit(units, dense, size_bytes, sfshm_packed_part, packed, (sfshm_part_t){pattern, first, 0}, array, n);     \
+    units(dense, size_bytes, &sfshm_packed_part, packed, &(sfshm_part_t){pattern, first, 0}, array, n);                \
   }
 
 #endif

@@ -140,18 +140,13 @@ SFSHM_INLINE void sfshm_units_moved(sfshm_visit_t visit, sfshm_dense_t dense, si
   else
     move_runs(list_of(from_part, from), list_of(to_part, to), n, size_bytes);
 }
-SFSHM_INLINE void swap_dense(char *restrict to, const char *restrict from, size_t size_bytes)
-{
-  swap_unit(to, from, size_bytes);
-}
-
-#define DEFINE_MOVE(name, flavour, size_bytes, unit_bytes)                                                             \
-  SFSHM_DEFINE_UNITS(move_##name, flavour, copy_unit, sfshm_dense_copy, size_bytes)                                    \
-  SFSHM_DEFINE_UNITS(swap_##name, plain, swap_unit, swap_dense, size_bytes)                                            \
+#define DEFINE_MOVE(name, flavour, size, unit_bytes)                                                                   \
+  SFSHM_DEFINE_UNITS(move_##name, flavour, copy_unit, size)                                                            \
+  SFSHM_DEFINE_UNITS(swap_##name, plain, swap_unit, size)                                                              \
   SFSHM_DEFINE_PACK(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                             \
   SFSHM_DEFINE_UNPACK(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                           \
   SFSHM_DEFINE_SCATTER(name, units_move_##name, sfshm_dense_copy, unit_bytes)                                          \
-  SFSHM_DEFINE_FETCH(name, units_swap_##name, swap_dense, unit_bytes)                                                  \
+  SFSHM_DEFINE_FETCH(name, units_swap_##name, NULL, unit_bytes)                                                        \
   static const sfshm_kernels_t move_##name = {sfshm_pack_##name, unpack_##name, scatter_##name, fetch_##name};
 #define DEFINE_MOVE_SMALL(size_bytes) DEFINE_MOVE(size_bytes, moved, size_bytes, size_bytes)
 
