@@ -18,10 +18,12 @@ seed=${SF_TEST_SEED-1000}
 export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0:verify_asan_link_order=0
 export TSAN_OPTIONS=${TSAN_OPTIONS-}:ignore_noninstrumented_modules=1
 nmpis=0
+thorough=false # for each change not all numbers of ranks and nodes
+[ "${SFTEST_LEVEL-all}" = check ] || thorough=true
 
 # with_neighbors OPTION... PROGRAM ARGUMENT...
 with_neighbors() {
-  try timeout 60 "$sfrun" --quiet --mpirun "mpirun.$mpi" --neighbors "$@"
+  try "$sfrun" --quiet --mpirun "mpirun.$mpi" --neighbors "$@"
   out=$(<"$work/out") err=$(<"$work/err")
 }
 
@@ -40,7 +42,7 @@ compare() { # RANKS ROUNDS [OPTION...]
   local ranks=$1 rounds=$2
   shift 2
   SF_MPI_NEIGHBORS=require with_neighbors -n "$ranks" "$@" -- "$programs/differential" --carried 1 --seed "$seed" \
-    --rounds "$rounds" --seconds 50
+    --rounds "$rounds" --seconds 500
   expect_rc "$mpi, $ranks ranks $*, seed $seed" 0
   expect_out "$mpi, $ranks ranks $*, seed $seed" "ok: $rounds rounds, seed $seed"
   seed=$((seed + 1))
@@ -72,9 +74,9 @@ check_without() {
   expect_err "$mpi: a wrong SF_MPI_NEIGHBORS" "SF_MPI_NEIGHBORS is off, on or require"
   local library
   library=$(with_neighbors -n 1 -- sh -c 'echo "${LD_PRELOAD%%:*}"' && echo "$out")
-  LD_PRELOAD=$library SF_SOCKET=$work/none try timeout 60 "mpirun.$mpi" -n 1 "$programs/differential" --rounds 1
+  LD_PRELOAD=$library SF_SOCKET=$work/none try "mpirun.$mpi" -n 1 "$programs/differential" --rounds 1
   expect_rc "$mpi, no daemon" 0
-  LD_PRELOAD=$library SF_SOCKET=$work/none SF_MPI_NEIGHBORS=require try timeout 60 "mpirun.$mpi" -n 1 \
+  LD_PRELOAD=$library SF_SOCKET=$work/none SF_MPI_NEIGHBORS=require try "mpirun.$mpi" -n 1 \
     "$programs/differential" --rounds 1
   err=$(<"$work/err")
   [ "$rc" -ne 0 ] || fail "$mpi, required without a daemon"
@@ -123,7 +125,6 @@ check_death() {
   [ $mpi = openmpi ] || option=-disable-auto-cleanup
   mkdir "$found"
   SF_MPI_NEIGHBORS=require with_neighbors "$option" -n 4 -- "$programs/doomed" "$found"
-  [ "$rc" -ne 124 ] || fail "$mpi, death of a process: it hangs"
   for rank in 0 2 3; do
     [ $mpi = openmpi ] || [ -e "$found/$rank" ] || continue
     [ "$(cat "$found/$rank")" = "handled, rank 1" ] || fail "$mpi, death of a process: rank $rank"
@@ -163,7 +164,7 @@ check_petsc() { # PROGRAM OPTION...
     echo "part skipped: PETSc with -sf_type neighbor: $program is not built"
     return
   fi
-  try timeout 60 "$sfrun" --quiet -n 4 -- "$program" "${options[@]}"
+  try "$sfrun" --quiet -n 4 -- "$program" "${options[@]}"
   expect_rc "$* without sfd" 0
   grep -v ' us an iteration' "$work/out" >"$work/expected"
   [ -s "$work/expected" ] || fail "$*: the program said nothing"
@@ -186,12 +187,14 @@ for mpi in openmpi mpich; do
   fi
   nmpis=$((nmpis + 1))
   [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  compare 1 6
-  compare 2 10
   compare 5 8
-  compare 8 4
   compare 4 8 --nodes 2
-  compare 3 8 --nodes 3
+  if $thorough; then
+    compare 1 6
+    compare 2 10
+    compare 8 4
+    compare 3 8 --nodes 3
+  fi
   check_flight
   [ -z "${SANITIZE-}" ] || continue # the following is about MPI's part
   check_refused
@@ -201,7 +204,7 @@ for mpi in openmpi mpich; do
   check_other_mpi
   check_python
   [ $mpi = mpich ] || check_petsc "$BUILD/examples/petsc_cg" -points 8
-  [ $mpi = mpich ] || check_petsc "$BUILD/tests/petsc/cases" -only routines
+  [ $mpi = mpich ] || ! $thorough || check_petsc "$BUILD/tests/petsc/cases" -only routines
 done
 if [ $nmpis -eq 0 ]; then
   echo "skipped: neither Open MPI nor MPICH is installed"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # A PETSc program gives the same output with its own star forests and with those of sfd, whichever of them does the
 # work: on one node and over several, in ordinary memory and in memory that the ranks of a node share. What users see
-# without a daemon. Needs BUILD, the build directory.
+# without a daemon. Needs BUILD, the build directory. Starting PETSc is what takes time: for each change jobs that differ
+# in one option only are left out.
 set -euo pipefail
 BUILD=$(realpath "${BUILD:?the build directory}")
 [ -z "${SANITIZE-}" ] || { echo "skipped: PETSc and MPI have reports of their own"; exit 77; }
@@ -12,6 +13,8 @@ for file in "$BUILD/sfd" "$BUILD/sfrun" "$adapter" "$cases"; do
 done
 work=$(mktemp -d "${TMPDIR:-/tmp}/petsc-test.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+thorough=false
+[ "${SFTEST_LEVEL-all}" = check ] || thorough=true
 
 fail() {
   echo "FAILED: $*"
@@ -28,7 +31,7 @@ run() {
     shift
   done
   shift
-  timeout 120 "$BUILD/sfrun" --quiet "${options[@]}" -- "$cases" "$@" 2>"$work/err" | grep -v ' us an iteration' \
+  "$BUILD/sfrun" --quiet "${options[@]}" -- "$cases" "$@" 2>"$work/err" | grep -v ' us an iteration' \
     >"$output" || fail "${options[*]} -- $*: exit status $?"
 }
 
@@ -65,8 +68,10 @@ expect_used
 # The program makes some five hundred star forests, most of them for a moment.
 made=$(grep -c 'sfd: graph made' "$work/info.0")
 ((made > 20 && made < 60)) || fail "$made graphs were made"
-same_with "from the first operation on" -n 4 -- -sfd_setup_after 0 -ask "$ask"
-expect_regions 0
+if $thorough; then
+  same_with "from the first operation on" -n 4 -- -sfd_setup_after 0 -ask "$ask"
+  expect_regions 0
+fi
 # Open MPI's senders have to help with large messages then: they must while they wait for sfd.
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 same_with "shared memory" -n 4 -- -sfd_setup_after 1 -sfd_malloc 1024 -ask "$ask"
@@ -74,8 +79,10 @@ expect_regions 4
 unset OMPI_MCA_btl_vader_single_copy_mechanism
 same_with "two nodes" --nodes 2 -n 4 -- -sfd_setup_after 0 -show
 expect_used
-same_with "two nodes, sums in the trial" --nodes 2 -n 4 -- -sfd_trial all
-same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
+if $thorough; then
+  same_with "two nodes, sums in the trial" --nodes 2 -n 4 -- -sfd_trial all
+  same_with "three nodes, dealt out" --nodes 3 --distribution cyclic -n 4 -- -sfd_setup_after 2
+fi
 # Of sfd and MPI, what is faster for a star forest goes on with it: one of them is made slow.
 cat >"$work/slow.c" <<'EOF'
 #define _GNU_SOURCE
@@ -98,26 +105,28 @@ int MPI_Startall(int count, void *requests)
   return ((int (*)(int, void *))dlsym(RTLD_NEXT, "MPI_Startall"))(count, requests);
 }
 EOF
-run "$work/expected" -n 4 -- -only types -sf_type basic
+run "$work/expected" -n 2 -- -only types -sf_type basic
 cases_alone=$cases
 for slow in sfd MPI; do
   ${CC:-gcc} -shared -fPIC -DSLOW="\"$slow\"" -o "$work/slow-$slow.so" "$work/slow.c"
   printf '#!/bin/sh\nLD_PRELOAD=%s exec %s "$@"\n' "$work/slow-$slow.so" "$cases_alone" >"$work/cases"
   chmod +x "$work/cases"
   cases=$work/cases
-  same_with "slow $slow" -n 4 -- -only types -info "$work/trials:sf"
+  same_with "slow $slow" -n 2 -- -only types -info "$work/trials:sf"
   said=$(sed -n 's/.*sfd: an operation takes .*: continues by //p' "$work/trials.0")
   [ "$said $slow" = "MPI sfd" ] || [ "$said $slow" = "sfd MPI" ] || fail "slow $slow: continues by ${said:-none}"
 done
 cases=$cases_alone
 run "$work/expected" -n 5 -- -sf_type basic
 same_with "three nodes, unevenly" --nodes 3 -n 5 -- -sfd_setup_after 0
-run "$work/expected" -n 4 -- -half_first -sf_type basic
-same_with "on half of the processes first, then on all" -n 4 -- -half_first
-cases=$BUILD/examples/petsc_cg
-run "$work/expected" -n 4 -- -points 8 -sf_type basic
-same_with "an example" --nodes 2 -n 4 -- -points 8
-cases=$BUILD/tests/petsc/cases
+if $thorough; then
+  run "$work/expected" -n 4 -- -half_first -sf_type basic
+  same_with "on half of the processes first, then on all" -n 4 -- -half_first
+  cases=$BUILD/examples/petsc_cg
+  run "$work/expected" -n 4 -- -points 8 -sf_type basic
+  same_with "an example" --nodes 2 -n 4 -- -points 8
+  cases=$BUILD/tests/petsc/cases
+fi
 run "$work/expected" -n 1 -- -sf_type basic
 same_with "alone" -n 1 --
 
@@ -130,10 +139,12 @@ expect_messages() {
 
 # The benchmark that make bench runs, in short.
 if [ -x "$BUILD/sfbench-petsc" ]; then
-  timeout 60 "$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
-    -bench_sample_ms 1 -bench_case random-10,matrix-4,gmres-10,gamg-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
-  [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 6 ] || fail "sfbench-petsc: figures of sfd"
-  timeout 60 "$BUILD/sfrun" --quiet --nodes 2 -n 4 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
+  if $thorough; then
+    "$BUILD/sfrun" --quiet -n 2 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 -bench_sample_ms 1 \
+      -bench_case random-10,matrix-4,gmres-10,gamg-4 >"$work/out" 2>"$work/err" || fail "sfbench-petsc"
+    [ "$(grep -c '"contender":"petsc_sfd"' "$work/out")" -eq 6 ] || fail "sfbench-petsc: figures of sfd"
+  fi
+  "$BUILD/sfrun" --quiet --nodes 2 -n 4 -- "$BUILD/sfbench-petsc" -dll_append "$adapter" -bench_reps 1 \
     -bench_sample_ms 1 -bench_case overlapping-1000 -sfd_trial no >"$work/out" 2>"$work/err" || fail "sfbench-petsc over two nodes"
   for op in forward reverse; do
     expect_messages $op petsc_sfd 2
@@ -145,7 +156,7 @@ fi
 expect_error() { # TEXT COMMAND...
   local text=$1
   shift
-  ! timeout 20 "$@" >"$work/out" 2>"$work/err" || fail "$*: an error was expected"
+  ! "$@" >"$work/out" 2>"$work/err" || fail "$*: an error was expected"
   grep -q -- "$text" "$work/err" || fail "$*: expected '$text'"
 }
 export SF_SOCKET=$work/nobody.sock OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -170,6 +181,6 @@ EOF
 ${CC:-gcc} -shared -fPIC -o "$work/other.so" "$work/other.c"
 expect_error "is built for PETSc 3[.][0-9]*, but this is PETSc 3.99" env LD_PRELOAD="$work/other.so" "$cases" \
   -dll_append "$adapter" -sf_type basic
-timeout 60 "$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
+"$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
 diff "$work/expected" "$work/found" || fail "not used, no daemon: the output differs"
 echo "all is the same"
