@@ -190,7 +190,7 @@ include client/adapters/pmpi/pmpi.mk
 # For tests: everything that has no main.
 daemon_library := $(if $(daemon_objects),$(BUILD)/libsfd.a)
 tools_library := $(BUILD)/libsftools.a
-help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)/libsftest-fabric.a
+help_libraries := $(BUILD)/libsftest-unit.a $(BUILD)/libsftest-system.a $(BUILD)/libsftest-common.a
 test_libraries := $(tools_library) $(daemon_library) $(client_library)
 
 .PHONY: all pictures examples demo check check-all check-gpu check-gpu-dry gpu-bundle asan tsan fuzz bench bench-counters lint docs install uninstall deps clean \
@@ -218,7 +218,7 @@ mpi_objects := $(sort $(adapter_objects) $(pmpi_objects)) $(petsc_objects) $(pet
 	$(mpi_part_test_sources)))
 all_objects := $(sort $(pmpi_mpich_objects) $(munge_objects) $(cuda_objects) $(async_cg_objects) $(client_objects) $(daemon_objects) $(sfctl_objects) $(sfrun_objects) $(mpi_objects) \
 	$(call objects,tests/bench/operations.c) \
-	$(call help_objects_of,unit) $(call help_objects_of,system) $(call help_objects_of,fabric) $(call objects,$(test_sources) $(fuzz_sources)))
+	$(call help_objects_of,unit) $(call help_objects_of,system) $(call help_objects_of,common) $(call objects,$(test_sources) $(fuzz_sources)))
 
 # A stamp changes when its text does: other flags, or another list of sources.
 stamp_compile = $(CC) $(LANGUAGE) $(WARNINGS) $(CFLAGS) $(INSTRUMENT) $(PACKAGE_CFLAGS)

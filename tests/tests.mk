@@ -10,7 +10,7 @@ $(operations_bench): $(call objects,tests/bench/operations.c) $(client_library)
 $(mpi_part_tests): $(example_common)
 # Those that use devices load a driver when they run, one that asks MUNGE what does that.
 $(tests): | $(fake_cuda) $(real_cuda) $(munge_plugin)
-$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(BUILD)/libsftest-fabric.a $(test_libraries)
+$(tests): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libsftest-$$(notdir $$(abspath $$(@D)/..)).a $(BUILD)/libsftest-common.a $(test_libraries)
 $(fuzzers): $(BUILD)/%: $(BUILD)/obj/%.o $(test_libraries)
 
 $(tests) $(fuzzers): private LIBS = $(CHECK_LIBS) $(DAEMON_LIBS) -lm

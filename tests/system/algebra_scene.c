@@ -1,14 +1,10 @@
 /* Jobs for tests of graph algebra: see algebra_scene.h. */
 #include "tests/system/algebra_scene.h"
 
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
 
 #define CASES 5
-
-static const part_t *all_parts;
 
 void scene_make(scene_t *scene, sftest_forest_t *forest, sf_graph_t **graph_p)
 {
@@ -53,7 +49,7 @@ static int run_cases(sftest_rank_t *self)
     if (group == NULL)
       continue;
     scene_t scene = {self, group, sf_group_rank(group), sf_group_size(group), sftest_hash(seed)};
-    for (const part_t *part = all_parts; part->name != NULL; part++) {
+    for (const part_t *part = scene_parts; part->name != NULL; part++) {
       sftest_at(self, "case %d: %s", i, part->name);
       part->run(&scene);
     }
@@ -84,25 +80,12 @@ static void run_jobs(int32_t nnodes, int64_t budget_ms)
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(on_one_node)
+SFTEST(on_one_node)
 {
   run_jobs(1, 1000);
 }
-END_TEST
 
-START_TEST(over_nodes)
+SFTEST(over_nodes)
 {
   run_jobs(3, 1500);
-}
-END_TEST
-
-int scene_main(const char *name, const part_t parts[])
-{
-  Suite *suite = suite_create(name);
-  TCase *cases = tcase_create("properties");
-  all_parts = parts;
-  tcase_add_test(cases, on_one_node);
-  tcase_add_test(cases, over_nodes);
-  suite_add_tcase(suite, cases);
-  return sftest_run(suite);
 }

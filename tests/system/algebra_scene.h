@@ -26,7 +26,7 @@ void scene_destroy(scene_t *scene, sf_graph_t *graph);
 /* The graph must be what is expected; both end. */
 void scene_expect(scene_t *scene, sftest_forest_t *expected, sf_graph_t *graph);
 
-/* What main is to return. Runs all parts in random jobs until the time is over; once, if a seed is given. */
-int scene_main(const char *name, const part_t parts[]);
+/* Of the program, whose tests run all of them in random jobs until the time is over; once, if a seed is given. */
+extern const part_t scene_parts[];
 
 #endif

@@ -4,10 +4,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "tests/cuda/fake_driver.h"
 #include "tests/unit/runner.h"
@@ -44,12 +40,6 @@ static bool find_both(char driver[PATH_MAX], char plugin[PATH_MAX])
            sftest_device_can_fail() ? SFTEST_CUDA_FAKE : SFTEST_CUDA_REAL);
   snprintf(plugin, PATH_MAX, "%s/libsf_cuda.so", build != NULL ? build : "build");
   return access(driver, R_OK) == 0 && access(plugin, R_OK) == 0;
-}
-
-int sftest_device_skip(void)
-{
-  printf("skipped: the CUDA plugin was not built\n");
-  return 77;
 }
 
 bool sftest_device_for_programs(void)
@@ -98,6 +88,14 @@ bool sftest_device_is_there(void)
     }
   }
   return fake.alloc != NULL;
+}
+
+int sftest_device_main(bool all)
+{
+  if (!sftest_device_is_there())
+    printf(all ? "skipped: the CUDA plugin was not built\n"
+               : "note: the CUDA plugin was not built: part is not tested\n");
+  return all && !sftest_device_is_there() ? 77 : sftest_main();
 }
 
 int sftest_device_count(void)

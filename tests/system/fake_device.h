@@ -18,10 +18,15 @@ bool sftest_device_can_fail(void);
 /* Loads it into this process at the first call. False where the CUDA plugin was not built. */
 bool sftest_device_is_there(void);
 
-/* sftest_main, or the exit status of what is skipped, said aloud, where it was not built. */
-#define sftest_device_main(name, setup, teardown)                                                                      \
-  (sftest_device_is_there() ? sftest_main(name, setup, teardown) : sftest_device_skip())
-int sftest_device_skip(void);
+/* sftest_main, where it was not built after a note, or, if all tests need it, instead of them; and a main that is this.
+ */
+int sftest_device_main(bool all);
+#define SFTEST_DEVICE_MAIN(all)                                                                                        \
+  int main(void)                                                                                                       \
+  {                                                                                                                    \
+    return sftest_device_main(all);                                                                                    \
+  }                                                                                                                    \
+  struct sftest_end_of_main
 
 /* Has programs that this process starts find it, beside the plugin. False where the plugin was not built. */
 bool sftest_device_for_programs(void);

@@ -22,7 +22,7 @@
   "sfd=$1; shift; shift $OMPI_COMM_WORLD_RANK; "                                                                       \
   "exec \"$sfd\" --fabric=mpi --calibrate=no --log-level=error --socket=\"$1/sfd.sock\""
 
-const char *sftest_mpi_cluster_lacks(void)
+static const char *find_lacks(void)
 {
   const char *build = getenv("BUILD"), *sanitize = getenv("SANITIZE");
   char command[4200];
@@ -33,6 +33,16 @@ const char *sftest_mpi_cluster_lacks(void)
   snprintf(command, sizeof command, "ldd '%.4000s/libsfd_mpi.so' 2>/dev/null | grep -q 'libmpi\\.so'",
            build != NULL ? build : "build");
   return system(command) == 0 ? NULL : "libsfd_mpi.so is not there, or not one for Open MPI";
+}
+
+const char *sftest_mpi_cluster_lacks(void)
+{
+  static const char *lacks;
+  static bool is_known;
+  if (!is_known)
+    lacks = find_lacks();
+  is_known = true;
+  return lacks;
 }
 
 static void become_mpirun(const sftest_mpi_cluster_t *cluster)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "daemon/net/channel.h"
-#include "tests/fabric/loop.h"
+#include "tests/common/fabric/loop.h"
 
 #define SFTEST_NODES_MAX 4
 #define SFTEST_DETAIL_SIZE 512

@@ -74,15 +74,6 @@ void sftest_cuda_open_switched_off(void)
   sftest_cuda_open();
 }
 
-TCase *sftest_cuda_case(Suite *suite, const char *name, SFun setup)
-{
-  TCase *tests = tcase_create(name);
-  if (setup != NULL)
-    tcase_add_checked_fixture(tests, setup, NULL);
-  suite_add_tcase(suite, tests);
-  return tests;
-}
-
 /* ---- Arrays, some of them on a device ---------------------------------------------------------------------------- */
 
 sftest_array_t sftest_array_make(size_t length_bytes, int where)

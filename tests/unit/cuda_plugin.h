@@ -38,9 +38,6 @@ void sftest_cuda_open(void);
 /* The same, but every way between devices, and within one, goes through the host. */
 void sftest_cuda_open_switched_off(void);
 
-/* A new case of the suite, and what is done before each of its tests, or NULL. */
-TCase *sftest_cuda_case(Suite *suite, const char *name, SFun setup);
-
 int64_t sftest_cuda_random(int64_t bound);
 
 /* An array, maybe on a device, with the same random values in both. */

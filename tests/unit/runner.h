@@ -1,87 +1,72 @@
-/* Runs one Check suite as a program of its own; and tests that need not be listed, as most programs have one case. */
+/* Tests that need not be listed, and main: what a program with tests is made of. */
 #ifndef SFTEST_RUNNER_H
 #define SFTEST_RUNNER_H
 
+/* What most tests use. */
 #include <check.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-/* Runs the suite, prints failures, and returns what main should return. */
-static inline int sftest_run(Suite *suite)
-{
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
-/* ---- Programs with one case ---- */
-
-/* A test, which belongs to the case of its program:
+/* A test:
  *
  *   SFTEST(name)
  *   {
  *     ...
  *   }
  *
- * The others run for each _i from 0, or from, to n - 1, which a failure names; n is computed before main. */
+ * The others run for each _i from 0, or from, to n - 1, which a failure names, or if the condition holds; these are
+ * computed before main. */
 #define SFTEST(name) SFTEST_FOR(name, 1)
+#define SFTEST_IF(name, condition) SFTEST_FOR(name, (condition) ? 1 : 0)
 #define SFTEST_FOR(name, n) SFTEST_BETWEEN(name, 0, n)
 #define SFTEST_BETWEEN(name, from, n)                                                                                  \
   static void name##_fn(int _i);                                                                                       \
-  __attribute__((constructor)) static void name##_enter(void)                                                          \
-  {                                                                                                                    \
-    static const TTest test = {#name, name##_fn, __FILE__, __LINE__};                                                  \
-    sftest_enter(&test, from, n);                                                                                      \
-  }                                                                                                                    \
+  static const TTest name##_test = {#name, name##_fn, __FILE__, __LINE__};                                             \
+  SFTEST_ENTER(name, name, from, n)                                                                                    \
   static void name##_fn(int _i __attribute__((unused)))
 
-#define SFTEST_MOST 64
+/* A test once more: in the case that begins between the two. */
+#define SFTEST_AGAIN(name, n) SFTEST_ENTER(name##_again, name, 0, n)
+#define SFTEST_ENTER(unique, name, from, n)                                                                            \
+  __attribute__((constructor)) static void unique##_enter(void)                                                        \
+  {                                                                                                                    \
+    sftest_enter((sftest_entry_t){__LINE__, &name##_test, from, n, NULL});                                             \
+  }
+
+/* Tests below it, to the next one, are a case of their own, with a fixture around each of them (NULL: none); or a case
+ * that a statement prepares, to which it is "tests". */
+#define SFTEST_FIXTURE(setup, teardown) SFTEST_CASE(tcase_add_checked_fixture(tests, setup, teardown))
+#define SFTEST_CASE(statement) SFTEST_CASE_AT(statement, __LINE__)
+#define SFTEST_CASE_AT(statement, line) SFTEST_CASE_NAMED(statement, line)
+#define SFTEST_CASE_NAMED(statement, line)                                                                             \
+  static void sftest_prepare_##line(TCase *tests __attribute__((unused)))                                              \
+  {                                                                                                                    \
+    statement;                                                                                                         \
+  }                                                                                                                    \
+  __attribute__((constructor)) static void sftest_enter_##line(void)                                                   \
+  {                                                                                                                    \
+    sftest_enter((sftest_entry_t){line, NULL, 0, 0, sftest_prepare_##line});                                           \
+  }                                                                                                                    \
+  struct sftest_end_of_case
 
 typedef struct sftest_entry {
+  int line;
   const TTest *test;
   int from;
   int n;
+  void (*prepare)(TCase *tests); /* without a test */
 } sftest_entry_t;
 
-/* In the order of the file. */
-static sftest_entry_t sftest_entries[SFTEST_MOST];
-static int sftest_nentries;
+void sftest_enter(sftest_entry_t entry);
 
-static inline void sftest_enter(const TTest *test, int from, int n)
-{
-  int at = sftest_nentries++;
-  if (sftest_nentries > SFTEST_MOST)
-    abort();
-  for (; at > 0 && sftest_entries[at - 1].test->line > test->line; at--)
-    sftest_entries[at] = sftest_entries[at - 1];
-  sftest_entries[at] = (sftest_entry_t){test, from, n};
-}
-
-static Suite *sftest_suite;
-
-/* The case, with all tests of the program, to which fixtures may be added. */
-static inline TCase *sftest_case(const char *name)
-{
-  TCase *tests = tcase_create(name);
-  for (int i = 0; i < sftest_nentries; i++)
-    tcase_add_loop_test(tests, sftest_entries[i].test, sftest_entries[i].from, sftest_entries[i].n);
-  sftest_suite = suite_create(name);
-  suite_add_tcase(sftest_suite, tests);
-  return tests;
-}
-
-/* Runs it, and returns what main should return. */
-static inline int sftest_run_case(void)
-{
-  return sftest_run(sftest_suite);
-}
-
-/* Both, with a fixture around each test; NULL: none. */
-static inline int sftest_main(const char *name, SFun setup, SFun teardown)
-{
-  tcase_add_checked_fixture(sftest_case(name), setup, teardown);
-  return sftest_run_case();
-}
+/* Runs all tests, prints failures, and returns what main should return. This is what main does in programs that have
+ * none. */
+int sftest_main(void);
 
 #endif

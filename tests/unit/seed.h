@@ -20,6 +20,15 @@ static inline unsigned sftest_seed(unsigned otherwise)
   return seed;
 }
 
+/* The seed of a program's tests, in a variable of this name, computed before main. */
+#define SFTEST_SEED(otherwise)                                                                                         \
+  static unsigned seed;                                                                                                \
+  __attribute__((constructor)) static void sftest_seed_enter(void)                                                     \
+  {                                                                                                                    \
+    seed = sftest_seed(otherwise);                                                                                     \
+  }                                                                                                                    \
+  struct sftest_end_of_seed
+
 /* A small generator of our own, so that a seed means the same everywhere. */
 static inline unsigned sftest_random(uint64_t *state)
 {

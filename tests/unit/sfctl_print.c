@@ -1,9 +1,6 @@
 /* Printing given answers: see sfctl_print.h. */
 #include "tests/unit/sfctl_print.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tools/sfctl/print/print.h"
 

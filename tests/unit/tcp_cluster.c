@@ -6,12 +6,8 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"

@@ -1,9 +1,5 @@
 /* Memory of devices that the library allocates for ranks, on a stand-in for the driver: exchanging with it, the limit
  * of a job, ranks that die, and a driver that fails. The daemon needs none. */
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -241,7 +237,4 @@ SFTEST_FOR(test_not_shared, sftest_device_can_fail() ? 2 : 0)
                  _i == 0 ? "cuMemExportToShareableHandle:1" : "cuMemImportFromShareableHandle:1");
 }
 
-int main(void)
-{
-  return sftest_device_main("allocated memory of devices", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,10 +1,5 @@
 /* Memory of a device that another rank opens, on a stand-in for the driver: by which way values go, that nothing is
  * kept of what was let go, and what becomes of memory freed too early or of ranks that die. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -295,7 +290,4 @@ SFTEST(test_holder_dies)
   sftest_node_stop(&node);
 }
 
-int main(void)
-{
-  return sftest_device_main("memory of devices that others open", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

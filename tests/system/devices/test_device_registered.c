@@ -1,9 +1,5 @@
 /* Memory of devices that ranks register, on a stand-in for the driver: what is refused, what failures do, and what
  * sfctl shows. That operations are right on any mix of memory is for test_properties. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -239,79 +235,49 @@ static int be_looked_at(sftest_rank_t *self)
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(test_without_driver)
+SFTEST(test_without_driver)
 {
   sftest_run_alone(1, register_without_driver, NULL);
 }
-END_TEST
 
-START_TEST(test_register)
+SFTEST_IF(test_register, sftest_device_is_there())
 {
   sftest_run_alone(1, register_badly, NULL);
 }
-END_TEST
 
-START_TEST(test_another_context)
+SFTEST_IF(test_another_context, sftest_device_is_there() && sftest_device_can_fail())
 {
   sftest_run_alone(1, register_of_another_context, NULL);
 }
-END_TEST
 
-START_TEST(test_use)
+SFTEST_IF(test_use, sftest_device_is_there())
 {
   sftest_run_alone(1, use_badly, NULL);
 }
-END_TEST
 
-START_TEST(test_kernels_fail)
+SFTEST_IF(test_kernels_fail, sftest_device_is_there() && sftest_device_can_fail())
 {
   sftest_run_alone(3, fail_in_kernels, NULL);
 }
-END_TEST
 
-START_TEST(test_misaligned)
+SFTEST_IF(test_misaligned, sftest_device_is_there())
 {
   sftest_run_alone(2, use_misaligned, NULL);
 }
-END_TEST
 
-START_TEST(test_no_memory)
+SFTEST_IF(test_no_memory, sftest_device_is_there() && sftest_device_can_fail())
 {
   sftest_run_alone(2, be_short_of_memory, NULL);
 }
-END_TEST
 
-START_TEST(test_one_after_the_other)
+SFTEST_IF(test_one_after_the_other, sftest_device_is_there())
 {
   sftest_run_alone(2, follow_each_other, NULL);
 }
-END_TEST
 
-START_TEST(test_sfctl)
+SFTEST_IF(test_sfctl, sftest_device_is_there())
 {
   sftest_run_alone(1, be_looked_at, NULL);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("registered memory of devices");
-  TCase *tests = tcase_create("device");
-  tcase_add_test(tests, test_without_driver);
-  if (sftest_device_is_there()) {
-    tcase_add_test(tests, test_register);
-    tcase_add_test(tests, test_use);
-    tcase_add_test(tests, test_misaligned);
-    tcase_add_test(tests, test_one_after_the_other);
-    tcase_add_test(tests, test_sfctl);
-  }
-  if (sftest_device_is_there() && sftest_device_can_fail()) {
-    tcase_add_test(tests, test_kernels_fail);
-    tcase_add_test(tests, test_no_memory);
-    tcase_add_test(tests, test_another_context);
-  }
-  if (!sftest_device_is_there())
-    printf("note: the CUDA plugin was not built: only its absence is tested\n");
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
-}
+SFTEST_DEVICE_MAIN(false);

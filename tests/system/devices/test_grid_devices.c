@@ -1,6 +1,4 @@
 /* Grids whose subdomains are on the host, and on devices of a stand-in for the driver, on one node and over several. */
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/grid/scene.h"
@@ -19,6 +17,8 @@ static int check_grids(sftest_rank_t *self)
   sftest_leave(self, context);
   return 0;
 }
+
+SFTEST_CASE(sftest_cluster_for_case(tests, 2));
 
 SFTEST(test_grids)
 {
@@ -135,8 +135,6 @@ SFTEST_FOR(test_misuse, 2)
 
 int main(void)
 {
-  if (!sftest_device_for_programs())
-    return sftest_device_skip();
-  sftest_cluster_for_case(sftest_case("grids on devices"), 2);
-  return sftest_device_is_there() ? sftest_run_case() : sftest_device_skip();
+  sftest_device_for_programs();
+  return sftest_device_main(true);
 }

@@ -1,9 +1,6 @@
 /* Operations on streams, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: random graphs with root and
  * leaf data on devices or the host as each rank likes, nobody waiting on the host for many operations, against the
  * model; with memory operations and without. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
@@ -29,7 +26,7 @@ typedef struct buffer {
   sf_region_t *region; /* NULL: memory of the host */
 } buffer_t;
 
-static int32_t thickness;
+static int32_t thickness = 1;
 
 typedef struct scene {
   sftest_rank_t *self;
@@ -273,8 +270,4 @@ SFTEST_FOR(test_random_mpi, 2)
   sftest_mpi_cluster_stop(&cluster, false);
 }
 
-int main(void)
-{
-  thickness = 1;
-  return sftest_device_main("streams", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,9 +1,5 @@
 /* What streams have little of, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: room for hosts that run
  * far ahead, as a stream takes some 1,000 pieces of work, and holds up the call that gives it more; and queues. */
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
@@ -129,7 +125,4 @@ SFTEST_FOR(test_crossing, 2)
   sftest_run_alone(2, cross, (void *)(uintptr_t)&crossings[_i]);
 }
 
-int main(void)
-{
-  return sftest_device_main("streams that are full", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,8 +1,5 @@
 /* Operations on streams that are refused, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: wrong
  * arguments, ranks that call different operations, memory that can't be pinned, no driver, ranks of other nodes. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
@@ -83,11 +80,10 @@ static int be_refused(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_refusals)
+SFTEST_IF(test_refusals, sftest_device_is_there())
 {
   sftest_run_alone(3, be_refused, NULL);
 }
-END_TEST
 
 /* A graph is not destroyed while operations on streams of its multi-graph's multi-graph have not been ended. */
 static int be_kept(sftest_rank_t *self)
@@ -109,11 +105,10 @@ static int be_kept(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_kept)
+SFTEST_IF(test_kept, sftest_device_is_there())
 {
   sftest_run_alone(2, be_kept, NULL);
 }
-END_TEST
 
 /* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
 
@@ -171,14 +166,13 @@ static int differ(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_differing)
+SFTEST_FOR(test_differing, sftest_device_is_there() ? DIFFERINGS : 0)
 {
   difference_t *difference = sftest_shared(sizeof *difference);
   difference->how = (differing_t)_i;
   sftest_run_alone(4, differ, difference);
   sftest_shared_free(difference, sizeof *difference);
 }
-END_TEST
 
 /* Some call their first operation on streams, for which all meet, the others one on the host, whose data do not come.
  */
@@ -203,7 +197,7 @@ static int mix_up(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_mixed)
+SFTEST_FOR(test_mixed, sftest_device_is_there() ? 6 : 0)
 {
   static const int32_t placements[][3] = {{0, 0, 0}, {0, 1, 1}, {1, 0, 2}};
   static sftest_loop_cluster_t loop;
@@ -216,7 +210,6 @@ START_TEST(test_mixed)
   }
   sftest_loop_cluster_stop(&loop);
 }
-END_TEST
 
 /* One rank can't pin its memory: all learn it, and it can be tried again. */
 static int fail_to_pin(sftest_rank_t *self)
@@ -232,11 +225,10 @@ static int fail_to_pin(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_no_pinning)
+SFTEST_IF(test_no_pinning, sftest_device_is_there() && sftest_device_can_fail())
 {
   sftest_run_alone(3, fail_to_pin, NULL);
 }
-END_TEST
 
 /* Ranks without a driver: the text says what is missing. */
 static int lack_driver(sftest_rank_t *self)
@@ -254,27 +246,9 @@ static int lack_driver(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_no_driver)
+SFTEST(test_no_driver)
 {
   sftest_run_alone(2, lack_driver, NULL);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("errors of streams");
-  TCase *tests = tcase_create("streams");
-  tcase_add_test(tests, test_no_driver);
-  if (sftest_device_is_there()) {
-    tcase_add_test(tests, test_refusals);
-    tcase_add_test(tests, test_kept);
-    tcase_add_loop_test(tests, test_differing, 0, DIFFERINGS);
-    tcase_add_loop_test(tests, test_mixed, 0, 6);
-  }
-  if (sftest_device_is_there() && sftest_device_can_fail())
-    tcase_add_test(tests, test_no_pinning);
-  if (!sftest_device_is_there())
-    printf("note: the CUDA plugin was not built: only its absence is tested\n");
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
-}
+SFTEST_DEVICE_MAIN(false);

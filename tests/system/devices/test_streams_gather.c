@@ -1,9 +1,6 @@
 /* Gather, scatter and fetch_op on streams, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: random graphs
  * on one node and over two, slots and leaves on a device or the host as each rank likes, against the model; and what
  * becomes of the graph if the streams of its multi-graph fail. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
@@ -197,7 +194,4 @@ SFTEST(test_differing)
   sftest_loop_run_alone(2, (const int32_t[]){0, 1, 1}, 3, differ, NULL);
 }
 
-int main(void)
-{
-  return sftest_device_main("gather, scatter and fetch_op on streams", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

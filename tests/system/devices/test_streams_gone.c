@@ -2,10 +2,7 @@
  * that are destroyed while operations are on their way, here or in another rank; and what happens to streams that wait
  * when a rank, the daemon or a kernel dies. */
 #include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -296,7 +293,4 @@ SFTEST_FOR(test_open, 2)
   sftest_shared_free(holding, sizeof *holding);
 }
 
-int main(void)
-{
-  return sftest_device_main("streams of what is gone", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,8 +1,5 @@
 /* As many operations on streams in flight as are allowed, both ways between two nodes, of small and of large messages:
  * each stream begins all of them before it ends one, in any order. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm/trunk/trunk.h"
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
@@ -79,7 +76,4 @@ SFTEST(test_all_in_flight)
   sftest_loop_cluster_stop(&cluster);
 }
 
-int main(void)
-{
-  return sftest_device_main("streams_in_flight", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,8 +1,5 @@
 /* How many kernels operations on streams take, on a stand-in for the driver: one for all neighbours that a rank sends
  * to and one for all that it gets something from, however many there are, with the bits of an ordinary operation. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/harness.h"
 #include "tests/unit/runner.h"
@@ -124,7 +121,4 @@ SFTEST_FOR(test_many, sftest_device_can_fail() ? 1 : 0)
   sftest_run_alone(MANY, count, NULL);
 }
 
-int main(void)
-{
-  return sftest_device_main("kernels of operations on streams", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,10 +1,5 @@
 /* Operations on streams over nodes, over MPI and within one process, with large messages: wherever the data are,
  * whatever the devices can do, and whoever dies. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
@@ -178,7 +173,7 @@ static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, 
 }
 
 /* The daemons go on whatever was refused. */
-START_TEST(test_ways)
+SFTEST_IF(test_ways, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   sftest_mpi_cluster_start(&cluster, NODES);
@@ -186,7 +181,6 @@ START_TEST(test_ways)
     run(&cluster, go_one_way, &ways[i]);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 /* ---- Data of the host, and other units --------------------------------------------------------------------------- */
 
@@ -214,7 +208,7 @@ static int be_small_or_wide(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_mixed)
+SFTEST_IF(test_mixed, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   sftest_mpi_cluster_start(&cluster, NODES);
@@ -222,7 +216,6 @@ START_TEST(test_mixed)
   run(&cluster, be_small_or_wide, NULL);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 /* ---- Whoever dies ------------------------------------------------------------------------------------------------ */
 
@@ -285,7 +278,7 @@ static void kill_one(const sftest_node_t nodes[], int n, uint64_t *random)
 }
 
 /* The daemons live on. */
-START_TEST(test_rank_dies)
+SFTEST_IF(test_rank_dies, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -295,9 +288,8 @@ START_TEST(test_rank_dies)
   run(&cluster, work, NULL);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
-START_TEST(test_daemon_dies)
+SFTEST_FOR(test_daemon_dies, sftest_mpi_cluster_lacks() == NULL ? NODES : 0)
 {
   sftest_mpi_cluster_t cluster;
   sftest_job_t job;
@@ -312,7 +304,6 @@ START_TEST(test_daemon_dies)
   sftest_mpi_cluster_stop(&cluster, true);
   sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
-END_TEST
 
 /* ---- Several graphs ---------------------------------------------------------------------------------------------- */
 
@@ -334,19 +325,18 @@ static int take_turns(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(test_graphs)
+SFTEST_IF(test_graphs, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   sftest_mpi_cluster_start(&cluster, NODES);
   run(&cluster, take_turns, NULL);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
 /* ---- Without MPI ------------------------------------------------------------------------------------------------- */
 
 /* The same over a fabric within one process, which the sanitizers can watch; and ranks that die. */
-START_TEST(test_loop)
+SFTEST(test_loop)
 {
   sftest_loop_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -357,23 +347,10 @@ START_TEST(test_loop)
   run_over(cluster.nodes, work, NULL);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("streams over MPI");
-  TCase *tests = tcase_create("streams");
-  const char *lacks = sftest_mpi_cluster_lacks();
-  tcase_add_test(tests, test_loop);
-  if (lacks != NULL) {
-    printf("part skipped: %s\n", lacks);
-  } else {
-    tcase_add_test(tests, test_ways);
-    tcase_add_test(tests, test_mixed);
-    tcase_add_test(tests, test_rank_dies);
-    tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
-    tcase_add_test(tests, test_graphs);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_is_there() ? sftest_run(suite) : sftest_device_skip();
+  if (sftest_mpi_cluster_lacks() != NULL)
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
+  return sftest_device_main(true);
 }

@@ -1,9 +1,6 @@
 /* Streams that wait for ranks of other nodes, on a stand-in for the driver or (SFTEST_CUDA=real) a real one, when a
  * rank, a daemon or a kernel dies, or when nodes call different operations: all streams go on, and all ranks are told.
  */
-#include <signal.h>
-#include <stdlib.h>
-
 #include "shm/trunk/trunk.h"
 #include "tests/system/cluster.h"
 #include "tests/system/device_ring.h"
@@ -381,7 +378,4 @@ SFTEST(test_kin)
   sftest_shared_free(vain, sizeof *vain);
 }
 
-int main(void)
-{
-  return sftest_device_main("streams over nodes", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -73,7 +73,4 @@ SFTEST_FOR(test_shared_memory, sftest_device_can_fail() ? 1 : 0)
   sftest_node_stop(&node);
 }
 
-int main(void)
-{
-  return sftest_device_main("shared slots of streams", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

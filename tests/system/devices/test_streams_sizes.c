@@ -1,8 +1,6 @@
 /* Messages of different sizes on one graph of streams over nodes, on a stand-in for the driver or (SFTEST_CUDA=real) a
  * real one: the number of messages that may be under way depends on their size, and none may be written over another
  * one that has not been read. */
-#include <stdlib.h>
-
 #include "shm/trunk/trunk.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
@@ -146,7 +144,4 @@ SFTEST_FOR(test_ahead, 2)
   sftest_shared_free(plot, sizeof *plot);
 }
 
-int main(void)
-{
-  return sftest_device_main("sizes of messages of streams", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

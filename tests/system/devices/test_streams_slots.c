@@ -1,9 +1,6 @@
 /* Operations on streams whose messages pass through slots on the reader's device, on a stand-in for the driver or
  * (SFTEST_CUDA=real) a real one: when they do, data of the host among them, larger units, and that nothing is kept,
  * whoever dies. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/time.h>
 
 #include "tests/system/device_ring.h"
@@ -387,7 +384,4 @@ SFTEST_FOR(test_chain, 4)
   sftest_shared_free(chain, sizeof *chain);
 }
 
-int main(void)
-{
-  return sftest_device_main("slots of streams on devices", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,10 +1,6 @@
 /* sfctl trace of what devices do, on a stand-in for the driver or (SFTEST_CUDA=real) a real one: pieces of work of
  * ordinary operations and of those on streams, when nobody waits for them, when there are more than can be watched, and
  * when a kernel fails. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
@@ -32,6 +28,8 @@ static void stop(void)
   sftest_trace_free();
   sftest_node_stop(&node);
 }
+
+SFTEST_FIXTURE(start, stop);
 
 /* The daemon keeps what its ranks have written. */
 static void run_job(int32_t size, sftest_rank_fn_t function, void *argument)
@@ -223,7 +221,4 @@ SFTEST_FOR(a_kernel_fails, sftest_device_can_fail() ? 2 : 0)
   ck_assert_int_ge(sftest_trace_count('b', "bcast(double, replace)"), 1);
 }
 
-int main(void)
-{
-  return sftest_device_main("traces of devices", start, stop);
-}
+SFTEST_DEVICE_MAIN(true);

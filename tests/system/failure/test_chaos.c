@@ -4,11 +4,6 @@
  * and when they are done, no daemon may know of a graph or group that is over. Each job is a function of one seed.
  *
  * SFTEST_ROUNDS: how many jobs, in place of those that fit into two seconds. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/failure/chaos.h"
 #include "tests/system/loop/cluster.h"
@@ -125,9 +120,4 @@ SFTEST(jobs_in_chaos)
     seed = sftest_hash(seed) / 3 * 3 + (seed + 1) % 3;
   }
   printf("%d jobs\n", njobs);
-}
-
-int main(void)
-{
-  return sftest_main("chaos", NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* sfd dies at any step of a job: every rank gets SF_ERR_DAEMON_LOST within a second, whether it sleeps, spins, computes
  * or waits for an answer, and can still clean up; another sfd on the same socket serves. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/buffers.h"
 #include "tests/system/doomed.h"
 #include "tests/system/sfctl.h"
@@ -284,9 +278,4 @@ SFTEST(stopped_when_a_rank_joins)
   kill(node.pid, SIGCONT);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("daemon lost", NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* sf_finalize while operations of a failed graph are in flight, a plain and a composite one: the thread that has begun
  * them joins another job and goes on. Run under the address sanitizer, which sees what was freed too early or never. */
-#include <stdatomic.h>
-
 #include "tests/system/harness.h"
 #include "tests/unit/runner.h"
 
@@ -66,9 +64,4 @@ SFTEST(thread_goes_on)
   _Atomic int *begun = sftest_shared(sizeof *begun);
   sftest_run_alone(RANKS, run, (void *)begun);
   sftest_shared_free((void *)begun, sizeof *begun);
-}
-
-int main(void)
-{
-  return sftest_main("finalize in flight", NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Hostile clients of all kinds, one by one and all at once, at full speed: sfd stays alive and answers, another job
  * works on, and afterwards nothing is left of them. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "client/core/context.h"
 #include "tests/system/cluster.h"
 #include "tests/system/hostile.h"
@@ -132,9 +128,4 @@ SFTEST(elsewhere)
   sftest_cluster_warm(&cluster);
   sftest_cluster_run(&cluster, places, 2, ask_elsewhere, NULL);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("hostile", NULL, NULL);
 }

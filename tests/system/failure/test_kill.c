@@ -1,11 +1,6 @@
 /* A rank that dies at any step of its life: within a second of its death all others of its job get SF_ERR_RANK_FAILED
  * naming it, another job notices nothing, and the daemon holds what it held before. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/doomed.h"
@@ -392,9 +387,4 @@ SFTEST_FOR(death, STEP_COUNT)
   sftest_bystander_stop(&bystander);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("kill", NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Kills one after the other, of random ranks at random moments, while everybody does a bit of everything: no hang, no
  * wrong error, nothing left, and the daemon still serves. */
-#include <stdio.h>
-
 #include "tests/system/doomed.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -58,9 +56,4 @@ SFTEST(kills)
          grown_kib);
   ck_assert_msg(sftest_is_sanitized() || grown_kib < 4096, "sfd has grown by %ld KiB", grown_kib);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("random kills", NULL, NULL);
 }

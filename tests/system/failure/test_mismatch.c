@@ -1,10 +1,6 @@
 /* Collective calls that do not match, of ranks on one node or on several: instead of corruption or a hang every rank of
  * the graph gets SF_ERR_MISMATCH with a text that names both sides, at this call or a later one; other graphs of the
  * job go on working. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
@@ -279,7 +275,7 @@ static int run_plans(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(noticed)
+SFTEST_FOR(noticed, NMISMATCHES)
 {
   mismatch_t chosen = mismatches[_i];
   if (!sftest_is_chosen(_i))
@@ -287,13 +283,12 @@ START_TEST(noticed)
   sftest_machine_watch();
   sftest_run_alone(4, run_plans, &chosen);
 }
-END_TEST
 
 /* Ranks that do not match are on one node, or on two; there are nodes with one rank. */
 static const int32_t placements[][4] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {0, 1, 2, 3}};
 #define NPLACEMENTS (sizeof placements / sizeof placements[0])
 
-START_TEST(noticed_over_nodes)
+SFTEST_FOR(noticed_over_nodes, NMISMATCHES)
 {
   sftest_cluster_t cluster;
   mismatch_t chosen = mismatches[_i];
@@ -307,27 +302,11 @@ START_TEST(noticed_over_nodes)
     sftest_cluster_run(&cluster, placements[((size_t)_i + i) % NPLACEMENTS], 4, run_plans, &chosen);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static void add_case(Suite *suite, const char *name, const TTest *test, int n)
-{
-  TCase *cases = tcase_create(name);
-  tcase_add_loop_test(cases, test, 0, n);
-  suite_add_tcase(suite, cases);
-}
-
-static Suite *mismatch_suite(void)
-{
-  Suite *suite = suite_create("mismatch");
-  add_case(suite, "one node", noticed, NMISMATCHES);
-  add_case(suite, "nodes", noticed_over_nodes, NMISMATCHES);
-  return suite;
-}
 
 int main(void)
 {
   if (sf_op_create(sftest_add, NULL, &own_op) != SF_OK)
     return 1;
-  int failed = sftest_run(mismatch_suite());
+  int failed = sftest_main();
   return sf_op_destroy(own_op) == SF_OK ? failed : 1;
 }

@@ -3,12 +3,7 @@
  * lost. An allocation of the size of what would be begun fails. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "client/engine/progress.h"
 #include "daemon/base/log.h"
@@ -319,9 +314,4 @@ SFTEST(test_message)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "no memory for a message of"));
   for (int i = 0; i < 2; i++)
     sfproto_conn_destroy(conns[i]);
-}
-
-int main(void)
-{
-  return sftest_main("daemons and ranks without memory", NULL, NULL);
 }

@@ -2,13 +2,9 @@
  * for what will not come. */
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/harness.h"
@@ -64,11 +60,10 @@ static int starve_rank_1(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(answer_not_taken)
+SFTEST(answer_not_taken)
 {
   sftest_run_alone(3, starve_rank_1, NULL);
 }
-END_TEST
 
 /* ---- Requests that can't be sent --------------------------------------------------------------------------------- */
 
@@ -153,7 +148,7 @@ static int lose_request(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(request_not_sent)
+SFTEST_FOR(request_not_sent, 2)
 {
   unsent_t *unsent = sftest_shared(sizeof *unsent);
   int n = 0;
@@ -164,7 +159,6 @@ START_TEST(request_not_sent)
   ck_assert_int_gt(n, 6);
   sftest_shared_free(unsent, sizeof *unsent);
 }
-END_TEST
 
 /* Rank 1 can't say that it has destroyed a graph. It does so when it can: then nothing of the graph is left. */
 static int lose_destruction(sftest_rank_t *self)
@@ -188,11 +182,10 @@ static int lose_destruction(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(destruction_not_sent)
+SFTEST(destruction_not_sent)
 {
   sftest_run_alone(2, lose_destruction, NULL);
 }
-END_TEST
 
 /* ---- Alerts that can't be taken ---------------------------------------------------------------------------------- */
 
@@ -239,11 +232,10 @@ static int lose_alert(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(alert_not_taken)
+SFTEST(alert_not_taken)
 {
   sftest_run_alone(3, lose_alert, NULL);
 }
-END_TEST
 
 /* ---- Daemons without descriptors --------------------------------------------------------------------------------- */
 
@@ -379,13 +371,14 @@ static int lack_map(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(map_not_made)
+SFTEST_FIXTURE(start_two, stop);
+
+SFTEST_FOR(map_not_made, 2)
 {
   static const int32_t places[] = {0, 1};
   static const bool part[] = {false, true};
   sftest_cluster_run(&cluster, places, 2, lack_map, (void *)(uintptr_t)&part[_i]);
 }
-END_TEST
 
 /* Rank 1 has a descriptor for its edge list, and none to send it: that is everybody's error, and all goes on. */
 static int lack_descriptor(sftest_rank_t *self)
@@ -408,30 +401,8 @@ static int lack_descriptor(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(list_not_sent)
+SFTEST(list_not_sent)
 {
   static const int32_t places[] = {0, 1};
   sftest_cluster_run(&cluster, places, 2, lack_descriptor, NULL);
-}
-END_TEST
-
-static Suite *shortage_suite(void)
-{
-  Suite *suite = suite_create("shortage");
-  TCase *clients = tcase_create("clients"), *nodes = tcase_create("nodes");
-  tcase_add_test(clients, answer_not_taken);
-  tcase_add_loop_test(clients, request_not_sent, 0, 2);
-  tcase_add_test(clients, destruction_not_sent);
-  tcase_add_test(clients, alert_not_taken);
-  suite_add_tcase(suite, clients);
-  tcase_add_checked_fixture(nodes, start_two, stop);
-  tcase_add_loop_test(nodes, map_not_made, 0, 2);
-  tcase_add_test(nodes, list_not_sent);
-  suite_add_tcase(suite, nodes);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(shortage_suite());
 }

@@ -1,13 +1,9 @@
 /* Processes that connect and never say Hello, more often than sfd serves connections, do not keep others out: neither
  * those of their own user, nor, where sfd is root's, those of another one. */
 #include <grp.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "proto/address.h"
 #include "tests/system/hostile.h"
@@ -114,26 +110,23 @@ static void resist(int nstrangers, sftest_rank_fn_t strangers, sftest_rank_fn_t 
   sftest_node_stop(&node);
 }
 
-START_TEST(of_the_same_user)
+SFTEST_BETWEEN(of_the_same_user, 1, 4)
 {
   resist(_i, hold_connections, work);
 }
-END_TEST
 
-START_TEST(of_another_user)
+SFTEST_IF(of_another_user, getuid() == 0)
 {
   resist(2, hold_connections_as_nobody, work);
 }
-END_TEST
 
-START_TEST(of_root)
+SFTEST_IF(of_root, getuid() == 0)
 {
   resist(2, hold_connections, work_as_nobody);
 }
-END_TEST
 
 /* Large enough graphs that the ranks try to reach each other's memory. */
-START_TEST(root_serves_all_users)
+SFTEST_IF(root_serves_all_users, getuid() == 0)
 {
   sftest_node_t node;
   start_node(&node);
@@ -143,25 +136,10 @@ START_TEST(root_serves_all_users)
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);
 }
-END_TEST
-
-static Suite *strangers_suite(void)
-{
-  Suite *suite = suite_create("strangers");
-  TCase *cases = tcase_create("strangers");
-  tcase_add_loop_test(cases, of_the_same_user, 1, 4);
-  if (getuid() == 0) {
-    tcase_add_test(cases, of_another_user);
-    tcase_add_test(cases, of_root);
-    tcase_add_test(cases, root_serves_all_users);
-  } else {
-    puts("part skipped: several users need root");
-  }
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(strangers_suite());
+  if (getuid() != 0)
+    puts("part skipped: several users need root");
+  return sftest_main();
 }

@@ -1,7 +1,4 @@
 /* Grids on 1 to 8 ranks of 1 to 3 nodes, compared with serial computations; arguments that make no sense. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/grid/scene.h"
 #include "tests/unit/runner.h"
@@ -18,6 +15,8 @@ static int check_grids(sftest_rank_t *self)
   sftest_leave(self, context);
   return 0;
 }
+
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
 
 SFTEST(test_grids)
 {
@@ -144,10 +143,4 @@ SFTEST(test_reduce)
 {
   const int32_t places[] = {0, 1, 2, 0};
   sftest_cluster_run(&sftest_case_cluster, places, 4, add_halos, NULL);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("grids"), 3);
-  return sftest_run_case();
 }

@@ -21,7 +21,7 @@
 #include "daemon/net/network.h"
 #include "daemon/peer_messages.h"
 #include "daemon/server.h"
-#include "tests/fabric/loop.h"
+#include "tests/common/fabric/loop.h"
 #include "tests/system/cluster.h"
 #include "tests/system/loop/chaos.h"
 #include "tests/system/loop/forge.h"

@@ -1,9 +1,5 @@
 /* Jobs over nodes whose coordinator, the node that assembles them, dies before, while, or after they join. Links to it
  * that are cut: test_coordinator_links.c. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -47,6 +43,8 @@ static void expect_jobs(sftest_job_t jobs[], int n, int64_t limit_ms)
   int64_t took_ms = sftest_machine_ms() - began_ms;
   ck_assert_msg(took_ms < sftest_limit_ms(limit_ms), "the jobs took %lld ms", (long long)took_ms);
 }
+
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
 /* Nobody has talked to anybody yet, so nobody knows of the loss. */
 SFTEST(a_job_on_one_node_needs_no_coordinator)
@@ -247,9 +245,4 @@ SFTEST_BETWEEN(ranks_join_again, 1, 4)
   sftest_job_start_over(&job, cluster.nodes, places, 8, join_again_and_again, NULL);
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("coordinators", sftest_machine_watch, NULL);
 }

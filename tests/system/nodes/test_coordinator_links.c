@@ -1,8 +1,5 @@
 /* Jobs over nodes that lose the link to their coordinator, or to each other, while they start or run, on the loop
  * fabric. */
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
@@ -41,6 +38,8 @@ static int work_on(sftest_rank_t *self)
   sftest_leave(self, context);
   return 0;
 }
+
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
 /* The coordinator has no ranks of the job, and loses one of its nodes. */
 SFTEST_FOR(a_job_outlives_links_of_its_coordinator, 2)
@@ -242,9 +241,4 @@ SFTEST(a_job_whose_first_node_is_lost_does_not_start)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_job_end_well(&job);
   end_loop(&loop, hold);
-}
-
-int main(void)
-{
-  return sftest_main("nodes: links to the coordinator", sftest_machine_watch, NULL);
 }

@@ -1,10 +1,5 @@
 /* Operations called by the host over nodes, with data on devices (a stand-in for the driver), over MPI and within one
  * process: wherever the data are, kernels that fail, and ranks and daemons that die. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
@@ -300,7 +295,7 @@ static void kill_one(const sftest_node_t nodes[], uint64_t *random)
 /* ---- Over MPI ---------------------------------------------------------------------------------------------------- */
 
 /* The daemons live on. */
-START_TEST(test_mpi)
+SFTEST_IF(test_mpi, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -315,18 +310,16 @@ START_TEST(test_mpi)
   share_and_run(cluster.nodes, places, RANKS, go_one_way, &ways[0]);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
-START_TEST(test_three)
+SFTEST_IF(test_three, sftest_mpi_cluster_lacks() == NULL)
 {
   sftest_mpi_cluster_t cluster;
   sftest_mpi_cluster_start(&cluster, 3);
   share_and_run(cluster.nodes, three, RANKS_OF_THREE, go_one_way, &ways[5]);
   sftest_mpi_cluster_stop(&cluster, false);
 }
-END_TEST
 
-START_TEST(test_daemon_dies)
+SFTEST_FOR(test_daemon_dies, sftest_mpi_cluster_lacks() == NULL ? NODES : 0)
 {
   sftest_mpi_cluster_t cluster;
   sftest_job_t job;
@@ -341,12 +334,11 @@ START_TEST(test_daemon_dies)
   sftest_mpi_cluster_stop(&cluster, true);
   sftest_shared_free(shared, sizeof *shared);
 }
-END_TEST
 
 /* ---- Without MPI ------------------------------------------------------------------------------------------------- */
 
 /* The same over a fabric within one process, which the sanitizers can watch. */
-START_TEST(test_loop)
+SFTEST(test_loop)
 {
   sftest_loop_cluster_t cluster;
   uint64_t random = sftest_seed();
@@ -360,21 +352,10 @@ START_TEST(test_loop)
   share_and_run(cluster.nodes, places, RANKS, go_one_way, &ways[0]);
   sftest_loop_cluster_stop(&cluster);
 }
-END_TEST
 
 int main(void)
 {
-  Suite *suite = suite_create("operations of the host on devices over nodes");
-  TCase *tests = tcase_create("hosts");
-  const char *lacks = sftest_mpi_cluster_lacks();
-  tcase_add_test(tests, test_loop);
-  if (lacks != NULL) {
-    printf("part skipped: %s\n", lacks);
-  } else {
-    tcase_add_test(tests, test_mpi);
-    tcase_add_test(tests, test_three);
-    tcase_add_loop_test(tests, test_daemon_dies, 0, NODES);
-  }
-  suite_add_tcase(suite, tests);
-  return sftest_device_is_there() ? sftest_run(suite) : sftest_device_skip();
+  if (sftest_mpi_cluster_lacks() != NULL)
+    printf("part skipped: %s\n", sftest_mpi_cluster_lacks());
+  return sftest_device_main(true);
 }

@@ -1,9 +1,6 @@
 /* Jobs over several nodes: what travels between nodes, counted exactly, and what holds for operations there as it does
  * on one node. Many at a time: test_nodes_many.c; random graphs over nodes: test_properties.c; bad input:
  * test_setup_errors.c. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/operation.h"
 #include "tests/system/sfctl.h"
@@ -105,7 +102,9 @@ static void expect_traffic(const int32_t places[], int32_t size, exchange_t exch
   ck_assert_uint_eq(after.bytes - before.bytes, CALLS * bytes);
 }
 
-START_TEST(counts)
+SFTEST_FIXTURE(start_two, stop);
+
+SFTEST(counts)
 {
   const exchange_t bcast = {0}, reduce = {.reduce = true},
                    reproducible = {.reduce = true, .flags = SF_GRAPH_REPRODUCIBLE};
@@ -125,15 +124,6 @@ START_TEST(counts)
   expect_traffic(uneven, 3, reduce, 2, 24000);
   expect_traffic(block, 8, reproducible, 2, 4 * 64000);
 }
-END_TEST
-
-START_TEST(counts_over_four)
-{
-  int32_t places[8];
-  sftest_places_cyclic(places, 8, 4);
-  expect_traffic(places, 8, (exchange_t){0}, 12, 12 * 2 * 8000);
-}
-END_TEST
 
 /* ---- Large numbers ----------------------------------------------------------------------------------------------- */
 
@@ -162,12 +152,11 @@ static int use_far_roots(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(far_roots)
+SFTEST(far_roots)
 {
   const int32_t places[] = {0, 1, 0, 1, 1};
   sftest_cluster_run(&cluster, places, 5, use_far_roots, NULL);
 }
-END_TEST
 
 /* ---- Results under every placement ------------------------------------------------------------------------------- */
 
@@ -215,8 +204,17 @@ static int sum_freely(sftest_rank_t *self)
   return 0;
 }
 
+SFTEST_FIXTURE(start_four, stop);
+
+SFTEST(counts_over_four)
+{
+  int32_t places[8];
+  sftest_places_cyclic(places, 8, 4);
+  expect_traffic(places, 8, (exchange_t){0}, 12, 12 * 2 * 8000);
+}
+
 /* That results are those of the model under every placement is what test_properties shows. */
-START_TEST(repeats)
+SFTEST(repeats)
 {
   results_t *results = sftest_shared(sizeof *results);
   uint64_t first[RESULTS_RANKS];
@@ -232,7 +230,6 @@ START_TEST(repeats)
   }
   sftest_shared_free(results, sizeof *results);
 }
-END_TEST
 
 /* ---- Shared roots ------------------------------------------------------------------------------------------------ */
 
@@ -258,31 +255,9 @@ static int replace_shared(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(replaces)
+SFTEST(replaces)
 {
   static const int32_t placements[][5] = {{0, 1, 2, 3, 0}, {0, 0, 1, 1, 1}, {1, 0, 1, 0, 1}, {2, 2, 0, 2, 2}};
   for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
     sftest_cluster_run(&cluster, placements[i], 5, replace_shared, NULL);
-}
-END_TEST
-
-static Suite *nodes_suite(void)
-{
-  Suite *suite = suite_create("nodes");
-  TCase *two = tcase_create("two nodes"), *four = tcase_create("four nodes");
-  tcase_add_checked_fixture(two, start_two, stop);
-  tcase_add_test(two, counts);
-  tcase_add_test(two, far_roots);
-  suite_add_tcase(suite, two);
-  tcase_add_checked_fixture(four, start_four, stop);
-  tcase_add_test(four, counts_over_four);
-  tcase_add_test(four, repeats);
-  tcase_add_test(four, replaces);
-  suite_add_tcase(suite, four);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(nodes_suite());
 }

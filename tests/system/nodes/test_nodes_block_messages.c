@@ -1,7 +1,4 @@
 /* Messages of exchanges of blocks between nodes: how many there are and how long, and what memory they take. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/core/context.h"
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
@@ -96,14 +93,15 @@ static void expect_traffic(int32_t per_node, size_t first_bytes)
   ck_assert_uint_eq(after.bytes - before.bytes, 10 * pairs * others + 8 * (uint64_t)(n - 1) * (first - others));
 }
 
+SFTEST_FIXTURE(start_two, stop);
+
 /* One message between two nodes in each direction, whatever the sizes, and what is in it only once. */
-START_TEST(counts)
+SFTEST(counts)
 {
   static const size_t sizes[] = {0, 8, 1000, 100000, (size_t)5 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     expect_traffic(cluster.nnodes == 2 ? 4 : 2, sizes[i]);
 }
-END_TEST
 
 /* ---- Sides that differ ------------------------------------------------------------------------------------------- */
 
@@ -152,12 +150,11 @@ static int send_unevenly(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(uneven_sides)
+SFTEST(uneven_sides)
 {
   static const int32_t places[] = {0, 1};
   sftest_cluster_run(&cluster, places, 2, send_unevenly, NULL);
 }
-END_TEST
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
 
@@ -194,7 +191,7 @@ static int ask_wrongly(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(wrong_requests)
+SFTEST_FOR(wrong_requests, 3)
 {
   static const int32_t places[] = {0, 1};
   static const request_t wrong[] = {{.side = 2, .class_bytes = UINT64_C(1) << 30},
@@ -205,19 +202,6 @@ START_TEST(wrong_requests)
   sftest_cluster_run(&cluster, places, 2, ask_wrongly, request);
   sftest_shared_free(request, sizeof *request);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("messages of blocks");
-  TCase *two = tcase_create("two nodes"), *three = tcase_create("three nodes");
-  tcase_add_checked_fixture(two, start_two, stop);
-  tcase_add_checked_fixture(three, start_three, stop);
-  tcase_add_test(two, counts);
-  tcase_add_test(two, uneven_sides);
-  tcase_add_loop_test(two, wrong_requests, 0, 3);
-  tcase_add_test(three, counts);
-  suite_add_tcase(suite, two);
-  suite_add_tcase(suite, three);
-  return sftest_run(suite);
-}
+SFTEST_FIXTURE(start_three, stop);
+SFTEST_AGAIN(counts, 1);

@@ -1,9 +1,6 @@
 /* Exchanges of blocks between nodes: random graphs against a serial model, with lengths that change at any call on some
  * ranks; what becomes of an exchange if a rank calls something else, dies, or writes nonsense into
  * what the ranks of its node share. */
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "client/engine/trunk.h"
@@ -100,18 +97,18 @@ static void play_over_nodes(int graphs, int64_t vertices, size_t longest)
   }
 }
 
-START_TEST(random_graphs)
+SFTEST_FIXTURE(start_two, stop);
+
+SFTEST(random_graphs)
 {
   play_over_nodes(GRAPHS, 30, 3000);
 }
-END_TEST
 
 /* From nothing to what takes all protocols, on graphs that let sizes differ much. */
-START_TEST(long_blocks)
+SFTEST(long_blocks)
 {
   play_over_nodes(GRAPHS / 4, 6, (size_t)1 << 20);
 }
-END_TEST
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */
 
@@ -162,13 +159,12 @@ static int call_something_else(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(mismatch)
+SFTEST(mismatch)
 {
   static const int32_t together[] = {0, 0, 1, 1}, alone[] = {0, 0, 0, 1};
   sftest_cluster_run(&cluster, together, FAILING_SIZE, call_something_else, NULL);
   sftest_cluster_run(&cluster, alone, FAILING_SIZE, call_something_else, NULL);
 }
-END_TEST
 
 #define TOO_MUCH (((size_t)1 << 38) + 4096)
 
@@ -193,12 +189,11 @@ static int send_too_much(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(too_much)
+SFTEST(too_much)
 {
   static const int32_t places[] = {0, 0, 1, 1};
   sftest_cluster_run(&cluster, places, FAILING_SIZE, send_too_much, NULL);
 }
-END_TEST
 
 /* ---- Deaths and nonsense ----------------------------------------------------------------------------------------- */
 
@@ -294,36 +289,19 @@ static void run_scene(bool writes)
   sftest_shared_free(scene, sizeof *scene);
 }
 
-START_TEST(deaths)
+SFTEST(deaths)
 {
   for (int i = 0; i < 3; i++)
     run_scene(false);
   sftest_cluster_warm(&cluster);
 }
-END_TEST
 
-START_TEST(hostile_members)
+SFTEST(hostile_members)
 {
   for (int i = 0; i < sftest_scale(8); i++)
     run_scene(true);
   sftest_cluster_warm(&cluster);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("blocks over nodes");
-  TCase *two = tcase_create("two nodes"), *three = tcase_create("three nodes");
-  tcase_add_checked_fixture(two, start_two, stop);
-  tcase_add_checked_fixture(three, start_three, stop);
-  tcase_add_test(two, random_graphs);
-  tcase_add_test(two, long_blocks);
-  tcase_add_test(two, mismatch);
-  tcase_add_test(two, too_much);
-  tcase_add_test(two, deaths);
-  tcase_add_test(two, hostile_members);
-  tcase_add_test(three, random_graphs);
-  suite_add_tcase(suite, two);
-  suite_add_tcase(suite, three);
-  return sftest_run(suite);
-}
+SFTEST_FIXTURE(start_three, stop);
+SFTEST_AGAIN(random_graphs, 1);

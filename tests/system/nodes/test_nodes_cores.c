@@ -1,9 +1,6 @@
 /* The daemon's loop and a rank on one core: the loop moves to another core that it may use, and keeps its set of cores.
  * Where it may use no other, data move all the same. */
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
@@ -163,5 +160,5 @@ SFTEST(shares_the_only_core)
 int main(void)
 {
   find_cores();
-  return sftest_main("nodes_cores", NULL, NULL);
+  return sftest_main();
 }

@@ -2,10 +2,6 @@
  * several hosts, fabric tcp: nothing arrives any more, and nobody says so. Every rank, on both sides of the cut, gets
  * an error that names a node; nothing is left, and when the link is mended the daemons serve again. A link that is cut
  * for a while only is survived. SFTEST_ROUNDS says how many times; then the error must come within 5 s. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/machine_clock.h"
@@ -224,7 +220,9 @@ static int start_cluster(sftest_cluster_t *cluster)
   return sftest_seed_is_given() ? 1 : text != NULL ? atoi(text) : ROUNDS;
 }
 
-START_TEST(cuts)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, make_hosts, end_hosts));
+
+SFTEST(cuts)
 {
   sftest_cluster_t cluster;
   int64_t worst_ms = 0;
@@ -236,9 +234,8 @@ START_TEST(cuts)
   printf("%d cut links, noticed within %lld ms\n", rounds, (long long)worst_ms);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
 
-START_TEST(interruptions)
+SFTEST(interruptions)
 {
   sftest_cluster_t cluster;
   if (lacks != NULL)
@@ -249,22 +246,10 @@ START_TEST(interruptions)
   printf("%d links cut for %d ms, survived; %d cut for longer\n", survived, SURVIVED_MS, rounds - survived);
   sftest_cluster_stop(&cluster);
 }
-END_TEST
-
-static Suite *cut_suite(void)
-{
-  Suite *suite = suite_create("cut links");
-  TCase *cases = tcase_create("cut links");
-  tcase_add_unchecked_fixture(cases, make_hosts, end_hosts);
-  tcase_add_test(cases, cuts);
-  tcase_add_test(cases, interruptions);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
 
 int main(void)
 {
-  int status = sftest_run(cut_suite());
+  int status = sftest_main();
   if (status != EXIT_SUCCESS || lacks == NULL)
     return status;
   printf("skipped: %s\n", lacks);

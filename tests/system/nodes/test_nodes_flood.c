@@ -1,9 +1,5 @@
 /* Clients that have their node tell another one without end, while that does not take what it is told: what waits for
  * it stays bounded, and the jobs over both nodes go on when it does. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/membership/coordinator_quota.h"
 #include "tests/system/hostile.h"
 #include "tests/system/loop/cluster.h"
@@ -27,6 +23,8 @@ static void teardown(void)
 {
   sftest_loop_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static uint64_t count(sftest_loop_order_t what)
 {
@@ -126,9 +124,4 @@ SFTEST(many_ranks_that_can_not_start)
     ck_assert(sftest_now_ms() < until);
   ck_assert_uint_eq(count(SFTEST_LOOP_QUEUED), before + 2);
   count(SFTEST_LOOP_LET_GO);
-}
-
-int main(void)
-{
-  return sftest_main("floods between nodes", setup, teardown);
 }

@@ -1,6 +1,4 @@
 /* A daemon that tells another one of a graph that is being made what cannot be unpacked. The job fails. */
-#include <stdatomic.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/work.h"
@@ -92,9 +90,4 @@ SFTEST_BETWEEN(test_forged, 2, RANKS + 1)
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("forged messages between nodes", NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Kills ranks and daemons of jobs over several nodes at random moments, on all fabrics: every survivor on every node
  * gets an error that names who was lost, within a second; over tcp other jobs go on, nothing is left, and a daemon that
  * comes back is one of the cluster again. SFTEST_ROUNDS says how many, if not as many as below. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/doomed.h"
 #include "tests/system/loop/cluster.h"
@@ -130,9 +127,4 @@ SFTEST(kills_over_mpi)
     kill_mpi_daemon(sftest_seed(), &of_daemons);
   printf("mpi: %d kills, noticed within %lld ms, and of %d daemons within %lld ms\n", rounds,
          (long long)notices.worst_ms, daemons, (long long)of_daemons.worst_ms);
-}
-
-int main(void)
-{
-  return sftest_main("kills over nodes", NULL, NULL);
 }

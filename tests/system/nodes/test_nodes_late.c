@@ -1,8 +1,5 @@
 /* Ranks that come when a node on which their job has ranks has been lost: they get the error that the others got, and
  * do not wait for their time-out. */
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
@@ -83,6 +80,8 @@ static void lose_node(sftest_loop_cluster_t *loop, scene_t *scene, sftest_job_t 
   ck_assert_int_lt(sftest_machine_ms() - began_ms, TIMEOUT_MS / 2);
 }
 
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
+
 SFTEST_FOR(ranks_that_come_late_get_the_error, 2)
 {
   static sftest_loop_cluster_t loop;
@@ -96,9 +95,4 @@ SFTEST_FOR(ranks_that_come_late_get_the_error, 2)
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("late ranks", sftest_machine_watch, NULL);
 }

@@ -1,8 +1,5 @@
 /* Daemons that tell others what can't be about a job that runs, or anything at random: they lose the channel to those,
  * and with it the jobs on both; whoever is told goes on with all others. */
-#include <signal.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
@@ -154,9 +151,4 @@ SFTEST(anything)
     sftest_job_wait(&job);
   }
   end(&bystander, scene);
-}
-
-int main(void)
-{
-  return sftest_main("lies between nodes", NULL, NULL);
 }

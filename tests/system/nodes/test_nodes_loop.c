@@ -1,12 +1,7 @@
 /* Daemons of several nodes in one process, over the loop fabric: what gathers while a send is held up, and streams that
  * are slow, broken into pieces, or cut. */
 #include <math.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "client/core/context.h"
 #include "client/engine/trunk.h"
@@ -351,9 +346,4 @@ SFTEST(too_many_ranks)
 {
   static const int32_t places[] = {0, 1};
   sftest_loop_run_alone(3, places, 2, be_too_many, NULL);
-}
-
-int main(void)
-{
-  return sftest_main("nodes_loop", NULL, NULL);
 }

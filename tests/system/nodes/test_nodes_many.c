@@ -1,7 +1,5 @@
 /* Many at a time over several nodes: operations in flight on many graphs, jobs at once, and ranks that join in any
  * order. */
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
 #include "tests/system/work.h"
@@ -19,6 +17,8 @@ static void stop(void)
 {
   sftest_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(start_four, stop);
 
 /* ---- Many in flight ---------------------------------------------------------------------------------------------- */
 
@@ -178,9 +178,4 @@ SFTEST(any_order)
   const int32_t places[] = {3, 0, 1, 0, 3, 3};
   sftest_use_seed(seed);
   sftest_cluster_run(&cluster, places, 6, come_late, &seed);
-}
-
-int main(void)
-{
-  return sftest_main("nodes: many at a time", start_four, stop);
 }

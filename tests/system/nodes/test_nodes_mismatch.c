@@ -1,10 +1,6 @@
 /* Collective calls over nodes that do not match although nobody could see it from a message: between ranks that share
  * no edge, or far from where others wait. Everybody gets the error at this call or the next one. What test_mismatch
  * tries on one node it tries over nodes too. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
 
@@ -138,9 +134,4 @@ SFTEST_FOR(noticed_apart, (int)NMISMATCHES)
     sftest_cluster_run(&cluster, placements[i], RANKS, call_wrongly, &plan);
   }
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("mismatch over nodes", NULL, NULL);
 }

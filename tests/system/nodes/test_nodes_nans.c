@@ -90,8 +90,3 @@ SFTEST_FOR(nans_come_in_any_order, 5)
   static const int32_t places[][NAN_RANKS] = {{0, 0, 0, 0}, {0, 1, 1, 1}, {0, 1, 1, 2}, {1, 0, 1, 0}, {0, 1, 2, 1}};
   sftest_loop_run_alone(3, places[_i], NAN_RANKS, reduce_nans, NULL);
 }
-
-int main(void)
-{
-  return sftest_main("nodes: NaNs", NULL, NULL);
-}

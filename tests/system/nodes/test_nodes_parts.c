@@ -1,7 +1,5 @@
 /* Large messages between nodes, which travel in parts: results are those of a serial computation, whatever the order
  * of the values in the message, the number of members, and the number of operations in flight. */
-#include <string.h>
-
 #include "client/core/context.h"
 #include "client/graph/graph.h"
 #include "tests/system/loop/cluster.h"
@@ -160,7 +158,9 @@ static int operate(sftest_rank_t *self)
 }
 
 /* One member of each node, two, and three beside one. */
-START_TEST(values_of_parts)
+SFTEST_CASE(tcase_set_timeout(tests, 0));
+
+SFTEST_FOR(values_of_parts, 3)
 {
   static const int32_t places[][RANKS] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 1, 0, 0}};
   sftest_loop_cluster_t cluster;
@@ -169,15 +169,4 @@ START_TEST(values_of_parts)
   sftest_job_start_over(&job, cluster.nodes, places[_i], RANKS, operate, NULL);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
-}
-END_TEST
-
-int main(void)
-{
-  Suite *suite = suite_create("nodes_parts");
-  TCase *tests = tcase_create("parts");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, values_of_parts, 0, 3);
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
 }

@@ -1,10 +1,6 @@
 /* Daemons that can't talk to each other because their keys, lists of peers or clusters differ: ranks of a job on both
  * are told why at once, on both sides and wherever the coordinator is, and sfctl doctor --all-nodes finds it. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
@@ -52,6 +48,8 @@ static void expect_diagnosis(int32_t node, const char *reason)
   sftest_expect_in(sftest_sfctl_out, reason);
   sftest_expect_in(sftest_sfctl_out, "give both daemons the same");
 }
+
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
 SFTEST(keys_that_differ)
 {
@@ -141,10 +139,4 @@ SFTEST(versions_that_differ)
   sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 0);
   sftest_loop_cluster_stop(&loop);
-}
-
-int main(void)
-{
-  sftest_machine_watch();
-  return sftest_main("refused nodes", NULL, NULL);
 }

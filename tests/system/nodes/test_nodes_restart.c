@@ -1,10 +1,4 @@
 /* Jobs that are started again under the same name while nodes have yet to hear how the one before ended. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/unit/runner.h"
 
@@ -171,6 +165,8 @@ static void end(scene_t *scene, part_t *first)
   finish(scene);
 }
 
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
+
 SFTEST(home_hears_late_that_a_rank_died)
 {
   scene_t *scene = begin();
@@ -225,9 +221,4 @@ SFTEST(home_hears_late_that_ranks_came)
     sftest_sleep_ms(1);
   let_go(scene, 0, COORDINATOR);
   end(scene, rank0);
-}
-
-int main(void)
-{
-  return sftest_main("nodes_restart", sftest_machine_watch, NULL);
 }

@@ -1,9 +1,6 @@
 /* Operations called by the host whose data are on devices, over nodes: all kinds on random graphs against the model,
  * each rank's data on devices or the host as it likes, some operations at a time. Over a fabric within one process,
  * which the sanitizers can watch, and over MPI. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
@@ -296,7 +293,4 @@ SFTEST_FOR(test_mpi, 2)
   sftest_mpi_cluster_stop(&cluster, false);
 }
 
-int main(void)
-{
-  return sftest_device_main("operations of the host on devices, over MPI", NULL, NULL);
-}
+SFTEST_DEVICE_MAIN(true);

@@ -1,8 +1,5 @@
 /* Arrays: wrong arguments, calls that do not match, and the death of ranks at random moments. */
 #include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "client/onesided/array.h"
@@ -358,9 +355,4 @@ SFTEST(killed_holder)
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("arrays: errors", NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* Arrays: a job that writes nonsense into its windows and rings. Its requests are refused, or fail its array; another
  * job on the same nodes gets right results meanwhile, and the daemons hold nothing of it afterwards. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/onesided/window.h"
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
@@ -221,9 +218,4 @@ SFTEST(nonsense)
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("arrays: hostile", NULL, NULL);
 }

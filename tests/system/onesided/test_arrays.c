@@ -1,9 +1,6 @@
 /* One-sided arrays against a serial model: random shapes, distributions, units, patches, leading dimensions and lists,
  * of any number of ranks. Each job has some arrays. On each there are rounds of puts, accs and gets of all ranks at the
  * same time: all functions of one seed, so that every rank knows what all have done. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/array.h"
@@ -414,9 +411,4 @@ SFTEST(over_mpi)
   sftest_mpi_cluster_start(&cluster, 3);
   run_jobs(cluster.nodes, 3, 2);
   sftest_mpi_cluster_stop(&cluster, false);
-}
-
-int main(void)
-{
-  return sftest_main("arrays", NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Operations of many ranks on the same elements: counters, sums, locks; and operations larger than what may be under
  * way at a time. */
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
@@ -344,9 +342,4 @@ SFTEST_BETWEEN(threads, 1, 3)
 SFTEST_BETWEEN(much, 1, 4)
 {
   run_jobs(_i, move_much);
-}
-
-int main(void)
-{
-  return sftest_main("arrays: many ranks", NULL, NULL);
 }

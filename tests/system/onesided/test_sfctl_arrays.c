@@ -1,9 +1,5 @@
 /* sfctl about arrays over two nodes: shape, distribution and what the ranks of a node have done, as table, JSON and
  * metrics; and whom requests wait for that a daemon does not answer. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/unit/runner.h"
@@ -112,9 +108,4 @@ SFTEST(arrays)
   sftest_expect_in(sftest_sfctl_out, "no arrays");
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl arrays", NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* Collective functions on whole arrays, against a serial model: random shapes and units, arrays of one call with the
  * same or with different distributions. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/array.h"
 #include "tests/unit/runner.h"
@@ -212,9 +209,4 @@ SFTEST(one_node)
 SFTEST(several_nodes)
 {
   run_jobs(3, 4);
-}
-
-int main(void)
-{
-  return sftest_main("whole arrays", NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Exchanges beside those that test_blocks chooses at random: neighbour lists and their errors, wrong arguments, ranks
  * that wait elsewhere after begin, and how exchanges fail: other calls, and a rank that dies. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
@@ -319,9 +313,4 @@ SFTEST(test_death)
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("cases of blocks", NULL, NULL);
 }

@@ -2,9 +2,6 @@
  * compares. Sizes change from operation to operation, on some ranks only; each rank chooses by itself in which form it
  * calls; several operations are in flight at the same time, with bcasts between them; now and then there is not enough
  * room for a block. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
@@ -328,9 +325,4 @@ SFTEST(test_random)
   }
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("blocks", NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Lanes whose cells grow when they have been used for a while: what is in pieces then comes together all the same, also
  * values larger than a cell, wherever in an operation the lane has been used for long enough. */
-#include <stdlib.h>
-
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
 
@@ -96,9 +94,4 @@ SFTEST_BETWEEN(cells_stay_without_memory, 2, RANKS + 1)
   sftest_node_start(&node, (const char *const[]){"--max-segments=1", NULL});
   sftest_run_job(&node, _i, work_in_one_segment, NULL);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("cells", NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* A rank that has begun an operation and then waits for another rank elsewhere, as in MPI_Recv, makes no progress: all
  * that the other one needs to end the operation must be in its hands when begin returns. On one node and on two. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -210,9 +207,4 @@ SFTEST_FOR(test_ahead, 4)
 SFTEST(test_mixed)
 {
   run_job(2, run_mixed, 0, 0);
-}
-
-int main(void)
-{
-  return sftest_main("eager", NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Every unit with every op that it has, not by chance as in test_properties and test_gather, but one after the other:
  * bcast, reduce and fetch_op on one random graph, on one node and over three, where contributions to fetch_ops travel
  * combined, against the serial models. */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
@@ -101,6 +98,8 @@ static int do_all(sftest_rank_t *self)
   return 0;
 }
 
+SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
+
 /* On one node; in blocks, in which ranks of a node follow one another; and dealt out. */
 SFTEST_FOR(every_unit_with_every_op, 3)
 {
@@ -109,10 +108,4 @@ SFTEST_FOR(every_unit_with_every_op, 3)
   uint64_t seed = sftest_seed();
   printf("SF_TEST_SEED=%llu\n", (unsigned long long)seed);
   sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, do_all, &seed);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("every op"), NODES);
-  return sftest_run_case();
 }

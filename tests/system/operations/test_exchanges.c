@@ -1,7 +1,5 @@
 /* What daemons keep for clients that exchange data with other nodes is counted: one user's does not take the memory of
  * the node, nor one job's the descriptors that the daemon needs for others. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "client/core/context.h"
@@ -149,9 +147,4 @@ SFTEST(descriptors)
   }
   sftest_cluster_stop(&cluster);
   sftest_shared_free(shared, sizeof *shared);
-}
-
-int main(void)
-{
-  return sftest_main("exchanges", NULL, NULL);
 }

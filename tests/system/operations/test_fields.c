@@ -1,9 +1,6 @@
 /* Operations with several fields, beside those that the property tests choose at random: wrong arguments, each way in
  * which a payload travels, up to the largest number of fields, values that are larger than a cell, and how many
  * messages it takes, on one node and over several. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/operations/fields.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -160,6 +157,8 @@ static int exchange_all(sftest_rank_t *self)
   sftest_leave(self, context);
   return 0;
 }
+
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
 
 SFTEST_FOR(payloads, 3)
 {
@@ -410,10 +409,4 @@ static int refuse(sftest_rank_t *self)
 SFTEST(arguments)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[0], RANKS, refuse, NULL);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("fields"), 3);
-  return sftest_run_case();
 }

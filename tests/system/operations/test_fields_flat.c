@@ -1,9 +1,6 @@
 /* Small operations with several alike fields, which the library carries out as one field from the second call on:
  * compared with one operation for each field. Fields adjoin, lie apart, or lie so far apart that lists need wide
  * indices; units and ops vary; several operations are in flight at a time. On one node and over several. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/operations/fields.h"
 #include "tests/unit/runner.h"
 
@@ -182,13 +179,9 @@ static int operate_all(sftest_rank_t *self)
   return 0;
 }
 
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
+
 SFTEST_FOR(test_flat, SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_all, NULL);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("alike fields"), 3);
-  return sftest_run_case();
 }

@@ -1,8 +1,5 @@
 /* Operations with several fields, some of which have ops of the application: compared with one operation for each
  * field, and with a serial model; on one node and over several. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/operations/fields.h"
 #include "tests/unit/runner.h"
 
@@ -144,6 +141,8 @@ static int operate_both(sftest_rank_t *self)
   return 0;
 }
 
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
+
 SFTEST_FOR(test_ops, SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_both, NULL);
@@ -223,10 +222,4 @@ SFTEST_FOR(test_calls, 3 * SFTEST_FIELDS_PLACINGS)
 {
   sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i % SFTEST_FIELDS_PLACINGS], RANKS,
                      cases[_i / SFTEST_FIELDS_PLACINGS], NULL);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("fields with ops of the application"), 3);
-  return sftest_run_case();
 }

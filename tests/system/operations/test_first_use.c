@@ -1,9 +1,6 @@
 /* A graph that fails while one rank makes, at the first use that needs them, what all make together: multi-graph, edges
  * by rank, streams. The others know already that the graph has failed when they come; all have to hear of it. Ranks are
  * on one node and on several. */
-#include <stdatomic.h>
-#include <stdio.h>
-
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
@@ -124,7 +121,7 @@ static int use_device_late(sftest_rank_t *self)
 static const int32_t placements[][RANKS] = {{0, 0, 0}, {0, 1, 1}, {0, 1, 0}, {0, 1, 2}};
 #define NPLACEMENTS ((int)(sizeof placements / sizeof placements[0]))
 
-START_TEST(test_late)
+SFTEST_FOR(test_late, (sftest_device_is_there() ? USES : HOST_USES) * NPLACEMENTS)
 {
   static sftest_loop_cluster_t loop;
   sftest_job_t job;
@@ -140,17 +137,5 @@ START_TEST(test_late)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(scene, sizeof *scene);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("first use of a failed graph");
-  TCase *tests = tcase_create("late");
-  tcase_add_loop_test(tests, test_late, 0, HOST_USES * NPLACEMENTS);
-  if (sftest_device_is_there())
-    tcase_add_loop_test(tests, test_late, HOST_USES * NPLACEMENTS, USES * NPLACEMENTS);
-  else
-    printf("note: the CUDA plugin was not built: streams are not tested\n");
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
-}
+SFTEST_DEVICE_MAIN(false);

@@ -2,9 +2,6 @@
  * unit and op, compared bit by bit with a serial model, on one node and over several, with the ranks placed in every
  * way; and what the library tells of the edges that they depend on. Each job does a few random cases, all functions of
  * one seed. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "tests/system/buffers.h"
@@ -420,9 +417,4 @@ SFTEST_FOR(few_roots_of_many, 2)
   sftest_cluster_warm(&cluster);
   sftest_cluster_run(&cluster, places[_i], 2, use_few_roots, NULL);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("gather", NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Many ranks on one node: what each costs the daemon, and that a rank has memory for those only with whom it shares an
  * edge; SFTEST_RANKS says how many, if not as many as below. And one rank with an edge to each of more ranks than it
  * looks at edges to see in which order they are. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -153,9 +148,4 @@ static int work_in_star(sftest_rank_t *self)
 SFTEST(one_with_an_edge_to_each)
 {
   sftest_run_alone(STAR, work_in_star, NULL);
-}
-
-int main(void)
-{
-  return sftest_main("many ranks", NULL, NULL);
 }

@@ -2,8 +2,6 @@
  * begun and ended, blocking, or behind a question that makes some of the graphs already. All forms match, in every
  * thread. Forms are functions of one seed. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
@@ -204,6 +202,8 @@ static int mix(sftest_rank_t *self)
 static const int32_t places[][RANKS] = {{0, 0, 1, 1}, {0, 0, 1, 2}, {1, 0, 0, 0}, {0, 1, 0, 1}};
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
+SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
+
 SFTEST_FOR(forms, 2 * NPLACES)
 {
   uint64_t seed = sftest_seed();
@@ -302,10 +302,4 @@ SFTEST_FOR(another_order, 2)
 {
   sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, use_in_another_order, NULL);
   sftest_cluster_run(&sftest_case_cluster, (const int32_t[]){0, _i}, 2, make_in_another_order, NULL);
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("mixed forms"), NODES);
-  return sftest_run_case();
 }

@@ -1,9 +1,5 @@
 /* Copies by the daemon's workers: operations of which the owner makes no call between begin and end, of parts of
  * graphs, and many at a time, compared with the values computed edge by edge. */
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/core/context.h"
 #include "client/graph/graph.h"
 #include "tests/system/harness.h"
@@ -355,9 +351,4 @@ SFTEST(many_in_flight)
   sftest_node_start(&node, two_workers);
   sftest_run_job(&node, 3, many, &seed);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("offload", NULL, NULL);
 }

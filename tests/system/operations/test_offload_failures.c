@@ -1,10 +1,6 @@
 /* Copies by the daemon's workers that go wrong: ranks that are killed, and graphs that fail, while their memory is
  * being copied to; ranks that offer work that is not there. */
 #include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "client/core/context.h"
 #include "client/graph/graph.h"
@@ -201,9 +197,4 @@ SFTEST(lies_do_no_harm)
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
   sftest_shared_free(stage, sizeof *stage);
-}
-
-int main(void)
-{
-  return sftest_main("failures of offloading", NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Ranks that call one operation more than others, who have destroyed the graph or left the job: on one node and over
  * several, whoever comes first, every rank that waits gets SF_ERR_MISMATCH, which names who calls nothing more and
  * after how many operations. Ranks that leave while others have yet to read what they sent are no error. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -204,9 +200,4 @@ SFTEST_FOR(test_reads_late, NPLACEMENTS)
   late_t *late = sftest_shared(sizeof *late);
   sftest_loop_run_alone(3, placements[_i], RANKS, read_late, late);
   sftest_shared_free(late, sizeof *late);
-}
-
-int main(void)
-{
-  return sftest_main("one more", NULL, NULL);
 }

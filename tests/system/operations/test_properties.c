@@ -1,10 +1,6 @@
 /* Bcast and reduce, of one array or several, on random graphs, in every form and kind of memory, with every unit and
  * op, compared bit by bit with a serial model, on one node and over several on all fabrics, with the ranks placed in
  * every way. Each job does a few random cases, all functions of one seed. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
@@ -189,75 +185,44 @@ static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
   sftest_mpi_cluster_stop(&cluster, false);
 }
 
-START_TEST(small_graphs)
+SFTEST(small_graphs)
 {
   run_over_tcp(&small_sizes, 1, 14000);
 }
-END_TEST
 
-START_TEST(large_graphs)
+SFTEST(large_graphs)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
   run_over_tcp(&large_sizes, 1, 7000);
 }
-END_TEST
 
-START_TEST(small_graphs_over_nodes)
+SFTEST(small_graphs_over_nodes)
 {
   run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 10000);
 }
-END_TEST
 
-START_TEST(large_graphs_over_nodes)
+SFTEST(large_graphs_over_nodes)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
   run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 5000);
 }
-END_TEST
 
-START_TEST(small_graphs_over_loop)
+SFTEST(small_graphs_over_loop)
 {
   run_over_loop(&small_sizes, 3, 2500);
 }
-END_TEST
 
-START_TEST(large_graphs_over_loop)
+SFTEST(large_graphs_over_loop)
 {
   run_over_loop(&large_sizes, 0, 1500);
 }
-END_TEST
 
-START_TEST(small_graphs_over_mpi)
+SFTEST(small_graphs_over_mpi)
 {
   run_over_mpi(&small_sizes, 2500);
 }
-END_TEST
 
-START_TEST(large_graphs_over_mpi)
+SFTEST(large_graphs_over_mpi)
 {
   run_over_mpi(&large_sizes, 1500);
-}
-END_TEST
-
-static void add_case(Suite *suite, const char *name, const TTest *small, const TTest *large)
-{
-  TCase *cases = tcase_create(name);
-  tcase_add_test(cases, small);
-  tcase_add_test(cases, large);
-  suite_add_tcase(suite, cases);
-}
-
-static Suite *properties_suite(void)
-{
-  Suite *suite = suite_create("properties");
-  add_case(suite, "one node", small_graphs, large_graphs);
-  add_case(suite, "nodes", small_graphs_over_nodes, large_graphs_over_nodes);
-  add_case(suite, "loop", small_graphs_over_loop, large_graphs_over_loop);
-  add_case(suite, "mpi", small_graphs_over_mpi, large_graphs_over_mpi);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(properties_suite());
 }

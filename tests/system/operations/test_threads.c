@@ -1,10 +1,6 @@
 /* Several threads in each rank: operations on different graphs at once, groups and graphs made in different orders,
  * memory coming and going meanwhile; and several jobs in one process. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/work.h"
@@ -300,9 +296,4 @@ SFTEST(failure)
   for (int i = 0; i < sftest_scale(10); i++)
     sftest_run_job(&node, RANKS, die_while_threads_wait, NULL);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("threads", NULL, NULL);
 }

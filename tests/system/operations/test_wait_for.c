@@ -1,10 +1,7 @@
 /* Waiting for a limited time: an end that gives up, sleeping meanwhile, and is tried again. */
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "client/graph/graph.h"
 #include "tests/system/work.h"
@@ -128,9 +125,4 @@ SFTEST(gives_up)
   _Atomic int *tried = sftest_shared(sizeof *tried);
   sftest_run_alone(RANKS, be_patient, tried);
   sftest_shared_free(tried, sizeof *tried);
-}
-
-int main(void)
-{
-  return sftest_main("wait_for", NULL, NULL);
 }

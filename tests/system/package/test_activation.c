@@ -3,16 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "proto/address.h"
 #include "tests/system/harness.h"
@@ -58,6 +53,8 @@ static void teardown(void)
   unlink(manager.notify_path);
   ck_assert_int_eq(rmdir(manager.node.directory), 0); /* sfd has left nothing */
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* option: one more, or NULL. */
 static void become_sfd(const char *option)
@@ -174,9 +171,4 @@ SFTEST(word_that_nobody_would_get)
   }
   close(ends[0]);
   close(ends[1]);
-}
-
-int main(void)
-{
-  return sftest_main("activation", setup, teardown);
 }

@@ -1,9 +1,6 @@
 /* A rank alone: see alone.h. */
 #include "tests/system/setup/alone.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 
 static void make_graph(sftest_alone_t *alone)

@@ -1,10 +1,6 @@
 /* Graphs that are made again with the same edges: whether their plans are shared, whatever the ranks do differently,
  * and whether what is shared carries the right data. On one node and over several. What must not be shared:
  * test_again_bad.c. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
 #include "tests/system/setup/plan_cluster.h"
@@ -158,50 +154,6 @@ static void run_schedule(const int32_t places[], int32_t size, schedule_t schedu
   *shared_p = sftest_count_shared_plans() - before;
 }
 
-/* All but the first of each model share its plan; daemons of all nodes with ranks say so. */
-START_TEST(alike_on_one_node)
-{
-  int shared;
-  run_schedule(sftest_places_here, 4, (schedule_t){seed, 40, true, MODELS, FEW}, &shared);
-  ck_assert_int_eq(shared, 40 - MODELS);
-}
-END_TEST
-
-START_TEST(alike_over_nodes)
-{
-  static const int nodes[] = {2, 3, 2};
-  int shared;
-  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true, MODELS, FEW}, &shared);
-  ck_assert_int_eq(shared, (40 - MODELS) * nodes[_i]);
-}
-END_TEST
-
-START_TEST(unlike_on_one_node)
-{
-  int shared;
-  run_schedule(sftest_places_here, 4, (schedule_t){seed + 10, 60, false, MODELS, FEW}, &shared);
-  ck_assert_int_gt(shared, 0);
-  ck_assert_int_lt(shared, 60 - MODELS);
-}
-END_TEST
-
-START_TEST(unlike_over_nodes)
-{
-  int shared;
-  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false, MODELS, FEW}, &shared);
-  ck_assert_int_gt(shared, 0);
-}
-END_TEST
-
-/* More graphs than plans are kept, whose maps are regions. */
-START_TEST(long_maps)
-{
-  int shared;
-  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 30 + (uint64_t)_i, 60, false, MODELS_MAX, 50000},
-               &shared);
-}
-END_TEST
-
 /* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
 static bool is_chosen(int64_t vertex)
@@ -259,40 +211,65 @@ static int embed(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(embedded_on_one_node)
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, sftest_plans_on_one_node, sftest_plans_stop));
+
+/* All but the first of each model share its plan; daemons of all nodes with ranks say so. */
+SFTEST(alike_on_one_node)
+{
+  int shared;
+  run_schedule(sftest_places_here, 4, (schedule_t){seed, 40, true, MODELS, FEW}, &shared);
+  ck_assert_int_eq(shared, 40 - MODELS);
+}
+
+SFTEST(unlike_on_one_node)
+{
+  int shared;
+  run_schedule(sftest_places_here, 4, (schedule_t){seed + 10, 60, false, MODELS, FEW}, &shared);
+  ck_assert_int_gt(shared, 0);
+  ck_assert_int_lt(shared, 60 - MODELS);
+}
+
+SFTEST(embedded_on_one_node)
 {
   sftest_use_seed(seed);
   sftest_cluster_run(&sftest_plan_cluster, sftest_places_here, 4, embed, &seed);
 }
-END_TEST
 
-START_TEST(embedded_over_nodes)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, sftest_plans_on_three_nodes, sftest_plans_stop));
+
+SFTEST_FOR(alike_over_nodes, 3)
+{
+  static const int nodes[] = {2, 3, 2};
+  int shared;
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + (uint64_t)_i, 40, true, MODELS, FEW}, &shared);
+  ck_assert_int_eq(shared, (40 - MODELS) * nodes[_i]);
+}
+
+SFTEST_FOR(unlike_over_nodes, 3)
+{
+  int shared;
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 20 + (uint64_t)_i, 60, false, MODELS, FEW}, &shared);
+  ck_assert_int_gt(shared, 0);
+}
+
+/* More graphs than plans are kept, whose maps are regions. */
+SFTEST_FOR(long_maps, 3)
+{
+  int shared;
+  run_schedule(sftest_places_spread[_i], 4, (schedule_t){seed + 30 + (uint64_t)_i, 60, false, MODELS_MAX, 50000},
+               &shared);
+}
+
+SFTEST_FOR(embedded_over_nodes, 3)
 {
   sftest_use_seed(seed);
   sftest_cluster_run(&sftest_plan_cluster, sftest_places_spread[_i], 4, embed, &seed);
-}
-END_TEST
-
-static Suite *again_suite(void)
-{
-  Suite *suite = suite_create("graphs made again");
-  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes");
-  tcase_add_unchecked_fixture(one, sftest_plans_on_one_node, sftest_plans_stop);
-  tcase_add_test(one, alike_on_one_node);
-  tcase_add_test(one, unlike_on_one_node);
-  tcase_add_test(one, embedded_on_one_node);
-  suite_add_tcase(suite, one);
-  tcase_add_unchecked_fixture(nodes, sftest_plans_on_three_nodes, sftest_plans_stop);
-  tcase_add_loop_test(nodes, alike_over_nodes, 0, 3);
-  tcase_add_loop_test(nodes, unlike_over_nodes, 0, 3);
-  tcase_add_loop_test(nodes, long_maps, 0, 3);
-  tcase_add_loop_test(nodes, embedded_over_nodes, 0, 3);
-  suite_add_tcase(suite, nodes);
-  return suite;
 }
 
 int main(void)
 {
   seed = sftest_seed();
-  return sftest_run(again_suite());
+  return sftest_main();
 }

@@ -1,7 +1,4 @@
 /* Plans that must not be shared: graphs that are bad after good ones, and plans that are no longer kept. */
-#include <stdatomic.h>
-#include <stdlib.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/graph.h"
@@ -56,17 +53,19 @@ static int spoil_one(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(bad_after_good_on_one_node)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, sftest_plans_on_one_node, sftest_plans_stop));
+
+SFTEST(bad_after_good_on_one_node)
 {
   sftest_cluster_run(&sftest_plan_cluster, sftest_places_here, 4, spoil_one, NULL);
 }
-END_TEST
 
-START_TEST(bad_after_good_over_nodes)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, sftest_plans_on_three_nodes, sftest_plans_stop));
+
+SFTEST_FOR(bad_after_good_over_nodes, 3)
 {
   sftest_cluster_run(&sftest_plan_cluster, sftest_places_spread[_i], 4, spoil_one, NULL);
 }
-END_TEST
 
 /* ---- Late words -------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +99,7 @@ static int be_refused(sftest_rank_t *self)
 
 /* What node 0 says is held: node 1 finds the graph bad and says so, which is all that node 0 needs, before it hears
  * that node 0 wants an earlier graph again. Its refusal comes when node 0 is done with the graph. */
-START_TEST(late_refusal)
+SFTEST(late_refusal)
 {
   static const int32_t places[] = {0, 1, 0};
   static sftest_loop_cluster_t loop;
@@ -118,7 +117,6 @@ START_TEST(late_refusal)
   sftest_loop_cluster_stop(&loop);
   sftest_shared_free(shared, sizeof *shared);
 }
-END_TEST
 
 /* More graphs than plans are kept, on groups that come and go: the oldest are made from their edges again. */
 static int forget(sftest_rank_t *self)
@@ -140,31 +138,9 @@ static int forget(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(forgotten_plans)
+SFTEST(forgotten_plans)
 {
   int before = sftest_count_shared_plans();
   sftest_cluster_run(&sftest_plan_cluster, sftest_places_spread[1], 4, forget, NULL);
   ck_assert_int_eq(sftest_count_shared_plans(), before);
-}
-END_TEST
-
-static Suite *again_suite(void)
-{
-  Suite *suite = suite_create("graphs made again: bad ones");
-  TCase *one = tcase_create("one node"), *nodes = tcase_create("nodes"), *late = tcase_create("late words");
-  tcase_add_unchecked_fixture(one, sftest_plans_on_one_node, sftest_plans_stop);
-  tcase_add_test(one, bad_after_good_on_one_node);
-  suite_add_tcase(suite, one);
-  tcase_add_unchecked_fixture(nodes, sftest_plans_on_three_nodes, sftest_plans_stop);
-  tcase_add_loop_test(nodes, bad_after_good_over_nodes, 0, 3);
-  tcase_add_test(nodes, forgotten_plans);
-  suite_add_tcase(suite, nodes);
-  tcase_add_test(late, late_refusal);
-  suite_add_tcase(suite, late);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(again_suite());
 }

@@ -348,7 +348,7 @@ static void strided(scene_t *scene)
 
 /* ---- All of it --------------------------------------------------------------------------------------------------- */
 
-static const part_t parts[] = {
+const part_t scene_parts[] = {
     {"compose", compose},
     {"compose_inverse", compose_inverse},
     {"compose_inverse of stars", compose_inverse_of_stars},
@@ -360,8 +360,3 @@ static const part_t parts[] = {
     {"strided", strided},
     {NULL, NULL},
 };
-
-int main(void)
-{
-  return scene_main("algebra", parts);
-}

@@ -1,9 +1,5 @@
 /* Graph algebra and views: errors that every rank finds by itself, ranks without memory, graphs without a group, and
  * the text of views. One rank's bad input: test_algebra_errors.c. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/algebra.h"
 #include "tests/unit/runner.h"
@@ -226,9 +222,4 @@ SFTEST_FOR(over_nodes, (int)(sizeof jobs / sizeof jobs[0]))
   for (int i = 0; i < 2; i++)
     sftest_cluster_run(&cluster, places[i], jobs[_i].size, jobs[_i].run, NULL);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("graph algebra of each rank", NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* Graph algebra when one rank has bad input, or dies: all ranks get its error, and what took part goes on working. What
  * each rank finds by itself: test_algebra_alone.c. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/algebra.h"
 #include "tests/unit/runner.h"
@@ -336,9 +330,4 @@ SFTEST(a_rank_dies)
     sftest_cluster_settle(&cluster);
   }
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("errors of graph algebra", NULL, NULL);
 }

@@ -397,13 +397,8 @@ static void sections(scene_t *scene)
 
 /* ---- All of it --------------------------------------------------------------------------------------------------- */
 
-static const part_t parts[] = {
+const part_t scene_parts[] = {
     {"global", global},     {"layouts", layouts},     {"matching", matching},
     {"patterns", patterns}, {"duplicate", duplicate}, {"rank_order", rank_order},
     {"views", views},       {"sections", sections},   {NULL, NULL},
 };
-
-int main(void)
-{
-  return scene_main("algebra of numbers", parts);
-}

@@ -1,8 +1,6 @@
 /* Arguments that the interface refuses, by one rank alone: each with the documented error, and with nothing broken
  * afterwards. States: test_states.c. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c.
  */
-#include <stdlib.h>
-
 #include "tests/system/setup/alone.h"
 #include "tests/unit/runner.h"
 
@@ -263,9 +261,4 @@ SFTEST(one_rank_alone)
                                               {"short memory", refuse_short_memory},
                                               {NULL, NULL}};
   sftest_alone_run(parts);
-}
-
-int main(void)
-{
-  return sftest_main("arguments", NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Graphs that are ready after one round of set-up: that they are and work. Edge lists that are read late, and ranks
  * that lie or die: test_at_once_broken.c. */
-#include <unistd.h>
-
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/setup/edge_loans.h"
@@ -90,9 +88,4 @@ SFTEST(many_in_a_row)
   sftest_node_start(&node, NULL);
   sftest_run_job(&node, SFTEST_CROSSED_RANKS, make_many, NULL);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("graphs that are ready at once", NULL, NULL);
 }

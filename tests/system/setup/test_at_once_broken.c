@@ -1,9 +1,5 @@
 /* Graphs that are ready after one round of set-up when ranks are late to read an edge list, lie about their edges, or
  * die, where no second round would notice. Such ranks say by hand what the library would. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
 #include "client/core/context.h"
 #include "client/core/group.h"
 #include "client/setup/edge_exchange.h"
@@ -298,9 +294,4 @@ SFTEST_FOR(one_dies, STEPS)
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);
   sftest_shared_free(step, sizeof *step);
-}
-
-int main(void)
-{
-  return sftest_main("graphs ready at once: late, lying and dying ranks", NULL, NULL);
 }

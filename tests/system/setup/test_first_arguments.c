@@ -1,8 +1,6 @@
 /* The first call on a graph that makes what all ranks make together has wrong arguments on one rank, or two: all ranks
  * get the error of the lowest of these, instead of waiting, and the graph is as it was. On one node and over several.
  */
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
@@ -226,28 +224,16 @@ static void run(int number, sftest_rank_fn_t ranks)
   sftest_cluster_run(&sftest_case_cluster, placements[number / NPLANS], RANKS, ranks, &plan);
 }
 
-START_TEST(test_host)
+SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
+
+SFTEST_FOR(test_host, NPLACEMENTS *NPLANS)
 {
   run(_i, call_all);
 }
-END_TEST
 
-START_TEST(test_streams)
+SFTEST_FOR(test_streams, sftest_device_is_there() ? NPLACEMENTS *NPLANS : 0)
 {
   run(_i, call_on_streams);
 }
-END_TEST
 
-int main(void)
-{
-  Suite *suite = suite_create("wrong arguments of first calls");
-  TCase *tests = tcase_create("told to all");
-  sftest_cluster_for_case(tests, NODES);
-  tcase_add_loop_test(tests, test_host, 0, NPLACEMENTS * NPLANS);
-  if (sftest_device_is_there())
-    tcase_add_loop_test(tests, test_streams, 0, NPLACEMENTS * NPLANS);
-  else
-    printf("note: the CUDA plugin was not built: streams are not tested\n");
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
-}
+SFTEST_DEVICE_MAIN(false);

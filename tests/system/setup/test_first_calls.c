@@ -164,6 +164,8 @@ static int call_differently(sftest_rank_t *self)
 static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 0, 0, 1}, {0, 1, 2, 0}};
 #define NPLACES ((int)(sizeof places / sizeof places[0]))
 
+SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
+
 /* All pairs on one node, and each of them in one of the other placements. */
 SFTEST_FOR(noticed, NPLACES)
 {
@@ -177,10 +179,4 @@ SFTEST_FOR(noticed, NPLACES)
       if (a != b && (_i == 0 || n % (NPLACES - 1) == _i - 1) && sftest_is_chosen(n))
         sftest_cluster_run(&sftest_case_cluster, places[_i], RANKS, call_differently, &plan);
     }
-}
-
-int main(void)
-{
-  sftest_cluster_for_case(sftest_case("first calls"), NODES);
-  return sftest_run_case();
 }

@@ -2,8 +2,6 @@
  * fails it, whichever way between two nodes is held up meanwhile, whoever comes late, calls something else, or leaves;
  * and graphs that all ranks of a node have destroyed. All ranks, on all nodes, come to the same end: none is left in
  * what the others have given up. */
-#include <stdatomic.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/work.h"
@@ -208,9 +206,4 @@ SFTEST_FOR(test_gone_below, NPAUSES)
   going->busy = 1;
   lose(going, 10, places, 10, 1, pauses_ms[_i]);
   sftest_shared_free(going, sizeof *going);
-}
-
-int main(void)
-{
-  return sftest_main("meetings", NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* Joining and making graphs when ranks disagree or one of them has bad input, on one node and over several: everybody
  * gets the same error, and what is not concerned goes on working. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
@@ -170,31 +166,26 @@ static int make_bad_graphs(sftest_rank_t *self)
 static const int32_t placements[][RANKS] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {0, 0, 2, 0}, {3, 2, 1, 0}};
 #define NPLACEMENTS (sizeof placements / sizeof placements[0])
 
-static sftest_cluster_t cluster;
-
-static void start_cluster(void)
+/* On one node, or placed as that placement says. */
+static void run_placed(int i, int32_t size, sftest_rank_fn_t run, void *argument)
 {
-  sftest_machine_watch();
+  sftest_cluster_t cluster;
+  if (i == 0) {
+    sftest_run_alone(size, run, argument);
+    return;
+  }
   sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_warm(&cluster);
-}
-
-static void stop_cluster(void)
-{
+  sftest_cluster_run(&cluster, placements[i - 1] + RANKS - size, size, run, argument);
   sftest_cluster_stop(&cluster);
 }
 
-START_TEST(bad_graphs_over_nodes)
-{
-  sftest_cluster_run(&cluster, placements[_i], RANKS, make_bad_graphs, NULL);
-}
-END_TEST
+SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
-START_TEST(bad_graphs)
+SFTEST_FOR(bad_graphs, 1 + (int)NPLACEMENTS)
 {
-  sftest_run_alone(RANKS, make_bad_graphs, NULL);
+  run_placed(_i, RANKS, make_bad_graphs, NULL);
 }
-END_TEST
 
 /* ---- Leaving early ----------------------------------------------------------------------------------------------- */
 
@@ -217,17 +208,10 @@ static int leave_early(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(rank_that_left_over_nodes)
+SFTEST_FOR(rank_that_left, 1 + (int)NPLACEMENTS)
 {
-  sftest_cluster_run(&cluster, placements[_i], RANKS, leave_early, NULL);
+  run_placed(_i, RANKS, leave_early, NULL);
 }
-END_TEST
-
-START_TEST(rank_that_left)
-{
-  sftest_run_alone(RANKS, leave_early, NULL);
-}
-END_TEST
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
@@ -250,11 +234,10 @@ static int join_nobody(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(no_daemon)
+SFTEST(no_daemon)
 {
   sftest_run_alone(1, join_nobody, NULL);
 }
-END_TEST
 
 /* A board on which ranks tell each other how far they are. */
 typedef struct progress {
@@ -302,13 +285,12 @@ static int join_incomplete(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(missing_ranks_over_nodes)
+SFTEST_BETWEEN(missing_ranks_over_nodes, 1, 3)
 {
   progress_t *progress = sftest_shared(sizeof *progress);
-  sftest_cluster_run(&cluster, placements[_i], RANKS, join_incomplete, progress);
+  run_placed(_i, RANKS, join_incomplete, progress);
   sftest_shared_free(progress, sizeof *progress);
 }
-END_TEST
 
 /* The daemon's own limit, which no option of the clients exceeds. */
 static int join_late(sftest_rank_t *self)
@@ -322,7 +304,7 @@ static int join_late(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(missing_ranks)
+SFTEST(missing_ranks)
 {
   static const char *const options[] = {"--join-timeout=3", NULL};
   sftest_node_t node;
@@ -333,7 +315,6 @@ START_TEST(missing_ranks)
   sftest_node_stop(&node);
   sftest_shared_free(progress, sizeof *progress);
 }
-END_TEST
 
 static void await_step(const progress_t *progress, int step)
 {
@@ -376,43 +357,9 @@ static int join_wrongly(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(wrong_ranks_over_nodes)
+SFTEST_FOR(wrong_ranks, 3)
 {
   progress_t *progress = sftest_shared(sizeof *progress);
-  sftest_cluster_run(&cluster, placements[_i] + 2, 2, join_wrongly, progress);
+  run_placed(_i, 2, join_wrongly, progress);
   sftest_shared_free(progress, sizeof *progress);
-}
-END_TEST
-
-START_TEST(wrong_ranks)
-{
-  progress_t *progress = sftest_shared(sizeof *progress);
-  sftest_run_alone(2, join_wrongly, progress);
-  sftest_shared_free(progress, sizeof *progress);
-}
-END_TEST
-
-static Suite *errors_suite(void)
-{
-  Suite *suite = suite_create("set-up errors");
-  TCase *cases = tcase_create("one node"), *over_nodes = tcase_create("nodes");
-  tcase_add_checked_fixture(cases, sftest_machine_watch, NULL);
-  tcase_add_test(cases, bad_graphs);
-  tcase_add_test(cases, rank_that_left);
-  tcase_add_test(cases, no_daemon);
-  tcase_add_test(cases, missing_ranks);
-  tcase_add_test(cases, wrong_ranks);
-  suite_add_tcase(suite, cases);
-  tcase_add_checked_fixture(over_nodes, start_cluster, stop_cluster);
-  tcase_add_loop_test(over_nodes, bad_graphs_over_nodes, 0, (int)NPLACEMENTS);
-  tcase_add_loop_test(over_nodes, rank_that_left_over_nodes, 0, (int)NPLACEMENTS);
-  tcase_add_loop_test(over_nodes, missing_ranks_over_nodes, 0, 2);
-  tcase_add_loop_test(over_nodes, wrong_ranks_over_nodes, 0, 2);
-  suite_add_tcase(suite, over_nodes);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(errors_suite());
 }

@@ -1,9 +1,5 @@
 /* Set-ups of graphs on two nodes, with what one node says held until the other has said all that it can: in whatever
  * order the parts come, all ranks are told the same. */
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "tests/system/loop/cluster.h"
 #include "tests/unit/runner.h"
 
@@ -179,9 +175,4 @@ static int fail_at_once(sftest_rank_t *self)
 SFTEST_FOR(failed_at_once, 2)
 {
   run_held(_i, OF_ROUND_1, fail_at_once);
-}
-
-int main(void)
-{
-  return sftest_main("orders in set-up", NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* Calls that the interface refuses in the state that a request, a thread or a process is in, by one rank alone: each
  * with the documented error, and with nothing broken afterwards. Arguments: test_arguments.c. */
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/system/setup/alone.h"
 #include "tests/unit/runner.h"
@@ -160,9 +157,4 @@ SFTEST(one_rank_alone)
                                               {"child", refuse_child},
                                               {NULL, NULL}};
   sftest_alone_run(parts);
-}
-
-int main(void)
-{
-  return sftest_main("states", NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* Counters agree exactly with what was sent: operations, messages, bytes, values before and after they are shared, on
  * random graphs over two nodes, against an independent count of edges. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
 #include "tests/system/model/graph.h"
@@ -38,6 +33,8 @@ static void stop_cluster(void)
 {
   sftest_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(start_cluster, stop_cluster);
 
 /* ---- What is sent ------------------------------------------------------------------------------------------------ */
 
@@ -395,9 +392,4 @@ SFTEST(samples)
   scene->over = true;
   sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("counters", start_cluster, stop_cluster);
 }

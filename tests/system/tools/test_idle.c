@@ -1,9 +1,5 @@
 /* A daemon whose clients wait or compute sleeps: it uses next to no time and little memory, and wakes at most once a
  * second. Ranks that wait for long sleep too. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "tests/system/work.h"
@@ -102,9 +98,4 @@ SFTEST(idle)
   sftest_job_end_well(&job);
   sftest_node_stop(&node);
   sftest_shared_free(quiet, sizeof *quiet);
-}
-
-int main(void)
-{
-  return sftest_main("idle", NULL, NULL);
 }

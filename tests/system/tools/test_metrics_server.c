@@ -3,13 +3,9 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "daemon/admin/metrics_http.h"
 #include "shm/base/error.h"
@@ -218,9 +214,4 @@ SFTEST(bad_places)
   ck_assert_int_eq(sfd_metrics_http_create(&server, &metrics), SF_ERR_SYS);
   uv_run(&loop, UV_RUN_DEFAULT);
   ck_assert_int_eq(uv_loop_close(&loop), 0);
-}
-
-int main(void)
-{
-  return sftest_main("metrics server", NULL, NULL);
 }

@@ -1,11 +1,4 @@
 /* sfctl against a real daemon with real jobs: what it shows of them. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -399,9 +392,4 @@ SFTEST(the_call_site_of_a_graph)
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl", NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* sfctl through one daemon to others: what they tell, tagged by node; nodes that are gone or do not answer. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "tests/system/cluster.h"
@@ -212,9 +208,4 @@ SFTEST(control_over_nodes)
   for (int32_t node = 0; node < NODES; node++)
     expect_end(&cluster.nodes[node]);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: all nodes", NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* sfctl where no daemon answers as it should: usage, none there, stuck ones, strange ones; and a disk that is full. */
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "proto/frame.h"
 #include "proto/sf_control.pb-c.h"
@@ -313,9 +308,4 @@ SFTEST(a_daemon_that_refuses)
   memcpy(frame, &header, sizeof header);
   run_against(frame, sizeof header + length, 1);
   ck_assert_str_eq(err, "sfctl: sfd answers: no\\x1b[2J\\nmore\n");
-}
-
-int main(void)
-{
-  return sftest_main("sfctl alone", NULL, NULL);
 }

@@ -1,9 +1,4 @@
 /* sfctl drain, kill, shutdown, log and config: what the ranks of jobs see of it, on one node and over two. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "tests/system/cluster.h"
@@ -194,9 +189,4 @@ SFTEST(log_and_config)
   sftest_expect_in(out, "\n{\"name\":\"max-clients\",\"value\":\"4096\",\"origin\":\"default\"},");
   sftest_expect_in(out, "{\"name\":\"log-level\",\"value\":\"warn,session=error\",\"origin\":\"sfctl log of uid ");
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: control", NULL, NULL);
 }

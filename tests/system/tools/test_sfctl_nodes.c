@@ -1,11 +1,5 @@
 /* sfctl against two daemons that share a job: peers, plans, and what it shows of the job on each node. */
 #include <sf/sf_algebra.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
@@ -403,9 +397,4 @@ SFTEST(questions_that_do_not_fit_into_a_message)
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
   sftest_shared_free(scene, sizeof *scene);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: nodes", NULL, NULL);
 }

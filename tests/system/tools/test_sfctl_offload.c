@@ -1,6 +1,4 @@
 /* What sfctl shows of copies by the daemon's workers: the bytes of each rank, or that there are no workers. */
-#include <stdatomic.h>
-
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -100,9 +98,4 @@ SFTEST(off_is_off)
   sftest_expect_in(sftest_sfctl_out, "\"offloaded_bytes\":null");
   finish(&job, meeting);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl offload", NULL, NULL);
 }

@@ -1,9 +1,5 @@
 /* sfctl plan for a matrix, compared with what daemons count of a job of 8 ranks on 2 nodes that has this matrix, its
  * rows dealt out as docs/examples/cg does: exactly the same. */
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/system/cluster.h"
@@ -243,9 +239,4 @@ SFTEST(large_grids_are_planned_quickly)
                WORDS("plan", "--grid", "1024x1024x512", "--stencil", "27", "--ranks", "16384", "--per-node", "64"), 0);
   sftest_expect_in(out, "256 nodes");
   ck_assert_int_le(sftest_machine_ms() - started, sftest_limit_ms(10000));
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: plan", NULL, NULL);
 }

@@ -3,12 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
@@ -353,9 +348,4 @@ SFTEST(counters_at_full_speed)
   sftest_expect_in(out, "\"state\":\"ready\",\"ops_per_s\":");
   sftest_bystander_stop(&bystander);
   sftest_node_stop(&node);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: top and matrix", NULL, NULL);
 }

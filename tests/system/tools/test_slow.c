@@ -1,10 +1,5 @@
 /* A job that is slow or hangs, as ranks are slow, stopped, or leave an operation out: faults are planted, and the
  * commands of docs/slow-job.md lead to them, each in three steps at most. Too much load: test_slow_load.c. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/tools/slow_job.h"
@@ -263,9 +258,4 @@ SFTEST(a_forgotten_operation)
   sftest_expect_in(sftest_sfctl_out, "bcast(double, replace) number 11 has kept ranks waiting for");
   sftest_slow_ask(WORDS("kill", sftest_slow_job.name));
   sftest_slow_end();
-}
-
-int main(void)
-{
-  return sftest_main("slow jobs", NULL, NULL);
 }

@@ -1,13 +1,63 @@
 /* A job that is slow as a link or a root has too much to do: the commands of docs/slow-job.md lead to it, each in three
  * steps at most. */
-#include <stdio.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/tools/slow_job.h"
 #include "tests/unit/runner.h"
 
-/* ---- A saturated link -------------------------------------------------------------------------------------------- */
+/* ---- A hot root -------------------------------------------------------------------------------------------------- */
+
+#define HOT_ROOT 17
+#define HOT_LEAVES 1400 /* of each rank on that root of the culprit */
+#define COLD_LEAVES 200 /* and on roots of its own, each one */
+
+static int reduce_to_a_hot_root(sftest_rank_t *self)
+{
+  enum { NLEAVES = HOT_LEAVES + COLD_LEAVES };
+  sftest_slow_t *told = self->argument;
+  sf_context_t *context = sftest_join(self);
+  int32_t ranks[NLEAVES];
+  int64_t roots[NLEAVES];
+  static double values[COLD_LEAVES], leaves[NLEAVES];
+  sf_graph_t *hot = NULL, *star = sftest_slow_star(self, context);
+  for (int i = 0; i < NLEAVES; i++) {
+    ranks[i] = i < HOT_LEAVES ? SFTEST_CULPRIT : self->rank;
+    roots[i] = i < HOT_LEAVES ? HOT_ROOT : i - HOT_LEAVES;
+  }
+  SFTEST_OK(self,
+            sf_graph_create(sf_group_world(context), COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
+  while (sftest_slow_goes_on(self, star)) {
+    SFTEST_OK(self, sf_reduce(hot, SF_DOUBLE, leaves, values, SF_SUM));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(hot));
+  SFTEST_OK(self, sf_graph_destroy(star));
+  sftest_leave(self, context);
+  return 0;
+}
+
+SFTEST(a_hot_root)
+{
+  char wanted[160], graph[32];
+  const int hot = SFTEST_SLOW_RANKS * HOT_LEAVES, all = SFTEST_SLOW_RANKS * (HOT_LEAVES + COLD_LEAVES);
+  sftest_slow_start(reduce_to_a_hot_root);
+  sftest_slow_await_rounds(1);
+  snprintf(wanted, sizeof wanted,
+           "rank %d has %d of %d edges on its roots, %.1f times the mean; root %d of rank %d has %d leaves\n",
+           SFTEST_CULPRIT, hot + COLD_LEAVES, all, (double)(hot + COLD_LEAVES) * SFTEST_SLOW_RANKS / all, HOT_ROOT,
+           SFTEST_CULPRIT, hot + 1);
+  sftest_slow_ask(WORDS("graphs"));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  sftest_slow_ask(WORDS("graphs", "--json"));
+  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"root\":17,", "graph"));
+  sftest_slow_ask(WORDS("plan", "--pairs", graph));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  snprintf(wanted, sizeof wanted, " %d on root %d of rank %d\n", HOT_LEAVES, HOT_ROOT, SFTEST_CULPRIT);
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  sftest_slow_end();
+}
+
+/* ---- A saturated link, at last: the process moves to another network --------------------------------------------- */
 
 #define NHOSTS 2
 #define MUCH 50000 /* values to the other node in each round: 0.16 s at the rate of the link */
@@ -55,7 +105,9 @@ static int exchange_much(sftest_rank_t *self)
   return 0;
 }
 
-START_TEST(a_saturated_link)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, make_hosts, end_hosts));
+
+SFTEST(a_saturated_link)
 {
   const int32_t places[NHOSTS] = {0, 1};
   if (lacks != NULL) {
@@ -73,76 +125,4 @@ START_TEST(a_saturated_link)
   sftest_slow_ask(WORDS("metrics"));
   sftest_expect_in(sftest_sfctl_out, "sfd_peer_send_queue_bytes{peer=\"1\"} ");
   sftest_slow_end();
-}
-END_TEST
-
-/* ---- A hot root -------------------------------------------------------------------------------------------------- */
-
-#define HOT_ROOT 17
-#define HOT_LEAVES 1400 /* of each rank on that root of the culprit */
-#define COLD_LEAVES 200 /* and on roots of its own, each one */
-
-static int reduce_to_a_hot_root(sftest_rank_t *self)
-{
-  enum { NLEAVES = HOT_LEAVES + COLD_LEAVES };
-  sftest_slow_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
-  int32_t ranks[NLEAVES];
-  int64_t roots[NLEAVES];
-  static double values[COLD_LEAVES], leaves[NLEAVES];
-  sf_graph_t *hot = NULL, *star = sftest_slow_star(self, context);
-  for (int i = 0; i < NLEAVES; i++) {
-    ranks[i] = i < HOT_LEAVES ? SFTEST_CULPRIT : self->rank;
-    roots[i] = i < HOT_LEAVES ? HOT_ROOT : i - HOT_LEAVES;
-  }
-  SFTEST_OK(self,
-            sf_graph_create(sf_group_world(context), COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
-  while (sftest_slow_goes_on(self, star)) {
-    SFTEST_OK(self, sf_reduce(hot, SF_DOUBLE, leaves, values, SF_SUM));
-    told->rounds[self->rank]++;
-  }
-  SFTEST_OK(self, sf_graph_destroy(hot));
-  SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
-}
-
-START_TEST(a_hot_root)
-{
-  char wanted[160], graph[32];
-  const int hot = SFTEST_SLOW_RANKS * HOT_LEAVES, all = SFTEST_SLOW_RANKS * (HOT_LEAVES + COLD_LEAVES);
-  sftest_slow_start(reduce_to_a_hot_root);
-  sftest_slow_await_rounds(1);
-  snprintf(wanted, sizeof wanted,
-           "rank %d has %d of %d edges on its roots, %.1f times the mean; root %d of rank %d has %d leaves\n",
-           SFTEST_CULPRIT, hot + COLD_LEAVES, all, (double)(hot + COLD_LEAVES) * SFTEST_SLOW_RANKS / all, HOT_ROOT,
-           SFTEST_CULPRIT, hot + 1);
-  sftest_slow_ask(WORDS("graphs"));
-  sftest_expect_in(sftest_sfctl_out, wanted);
-  sftest_slow_ask(WORDS("graphs", "--json"));
-  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"root\":17,", "graph"));
-  sftest_slow_ask(WORDS("plan", "--pairs", graph));
-  sftest_expect_in(sftest_sfctl_out, wanted);
-  snprintf(wanted, sizeof wanted, " %d on root %d of rank %d\n", HOT_LEAVES, HOT_ROOT, SFTEST_CULPRIT);
-  sftest_expect_in(sftest_sfctl_out, wanted);
-  sftest_slow_end();
-}
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("slow: load");
-  TCase *tc = tcase_create("slow jobs");
-  tcase_add_test(tc, a_hot_root);
-  suite_add_tcase(s, tc);
-  TCase *links = tcase_create("links");
-  tcase_add_unchecked_fixture(links, make_hosts, end_hosts);
-  tcase_add_test(links, a_saturated_link);
-  suite_add_tcase(s, links); /* at last: the process moves to another network */
-  return s;
-}
-
-int main(void)
-{
-  return sftest_run(suite());
 }

@@ -1,11 +1,5 @@
 /* sfctl stuck: a rank that is stopped in the middle of exchanges is named soon, with its process and the place where
  * the graph was made; also when the daemon does not answer. */
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/unit/runner.h"
@@ -327,9 +321,4 @@ SFTEST(in_init)
   sftest_job_end_well(&job);
   sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("stuck", NULL, NULL);
 }

@@ -2,13 +2,8 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
@@ -59,6 +54,8 @@ static void stop(void)
   sftest_trace_free();
   sftest_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(start, stop);
 
 /* The daemons keep what its ranks have written. */
 static void run_job(void)
@@ -214,9 +211,4 @@ SFTEST(the_demo)
   ck_assert_int_ge(sftest_trace_count('b', "bcast"), ENOUGH);
   ck_assert_int_ge(sftest_trace_count('s', "message"), ENOUGH);
   ck_assert_int_ge(sftest_trace_count('X', "arrive from node"), 1);
-}
-
-int main(void)
-{
-  return sftest_main("trace", start, stop);
 }

@@ -1,15 +1,13 @@
 /* Edges distributed to their root ranks, against looking for each rank's edges one after the other. */
 #include "client/plan/edge_buckets.h"
 
-#include <string.h>
-
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define MAX_N 5000
 
-static unsigned seed;
+SFTEST_SEED(20261122);
 
 typedef struct edges {
   int64_t n;
@@ -157,10 +155,4 @@ SFTEST(a_bad_rank)
       ck_assert_int_eq(sfc_edge_buckets_make(&input, 4, &buckets), SF_ERR_RANGE);
     }
   }
-}
-
-int main(void)
-{
-  seed = sftest_seed(20261122);
-  return sftest_main("buckets", NULL, NULL);
 }

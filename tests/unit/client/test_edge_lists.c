@@ -8,7 +8,9 @@
 
 #define ROUNDS 5000
 
-static unsigned seed;
+SFTEST_FIXTURE(sftest_edge_lists_setup, sftest_edge_lists_teardown);
+
+SFTEST_SEED(20240906);
 
 /* ---- Random edges ---- */
 
@@ -161,10 +163,4 @@ SFTEST(scattered_roots_are_clustered)
     sfshm_region_destroy(&region);
     sfc_edge_list_destroy(&list);
   }
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240906);
-  return sftest_main("edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -6,7 +6,9 @@
 
 #define ROUNDS 5000
 
-static unsigned seed;
+SFTEST_FIXTURE(sftest_edge_lists_setup, sftest_edge_lists_teardown);
+
+SFTEST_SEED(20240906);
 
 /* What is wrong with the input, and the lowest leaf that it concerns: the first kind of error that there is counts. */
 static sf_status_t judge(const sftest_edge_input_t *input, int64_t *bad_leaf_p)
@@ -104,10 +106,4 @@ SFTEST(errors_in_words)
   ck_assert_int_eq(sftest_edge_list_make(&input, false, &list, &bad_leaf), SF_ERR_ARG);
   ck_assert_str_eq(sfshm_error_detail(), "two edges have the same leaf");
   ck_assert_int_eq(bad_leaf, 4);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240906);
-  return sftest_main("bad input of edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -1,6 +1,4 @@
 /* The form in which edge lists are stored: lines in place of arrays, narrow arrays, and nothing for no edges. */
-#include <string.h>
-
 #include "tests/unit/edge_lists.h"
 #include "tests/unit/runner.h"
 
@@ -24,6 +22,8 @@ static sfshm_edge_block_t block_of(sftest_edge_input_t *input, int64_t n, int64_
   sfc_edge_list_destroy(&list);
   return block;
 }
+
+SFTEST_FIXTURE(sftest_edge_lists_setup, sftest_edge_lists_teardown);
 
 SFTEST(the_shortest_form_is_stored)
 {
@@ -99,9 +99,4 @@ SFTEST(no_edges)
   ck_assert_int_eq(list.nparts, 0);
   ck_assert_int_eq(bad_leaf, -1);
   sfc_edge_list_destroy(&list);
-}
-
-int main(void)
-{
-  return sftest_main("form of edge lists", sftest_edge_lists_setup, sftest_edge_lists_teardown);
 }

@@ -2,9 +2,6 @@
  * runs each test in a process of its own, so the environment can be changed freely. */
 #include "client/core/identity.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
@@ -12,6 +9,8 @@ static void clear_environment(void)
 {
   ck_assert_int_eq(clearenv(), 0);
 }
+
+SFTEST_FIXTURE(clear_environment, NULL);
 
 /* Pairs of name and value, ended by NULL. */
 static void set_variables(const char *const pairs[])
@@ -293,9 +292,4 @@ SFTEST(job_of_another_namespace_is_refused)
   EXPECT_ERROR(NULL, SF_ERR_UNSUPPORTED, "pmix-77", "78", "MPI_Comm_spawn");
   SET("SF_JOB", "of-sfrun");
   ck_assert_str_eq(resolve_ok(NULL).job, "of-sfrun");
-}
-
-int main(void)
-{
-  return sftest_main("environment", clear_environment, NULL);
 }

@@ -1,10 +1,7 @@
 /* Groups whose list does not fit into a message: an error before anything is sent, alike on all members. */
 #include "client/core/group.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "client/core/context.h"
 #include "tests/unit/runner.h"
@@ -30,9 +27,4 @@ SFTEST(too_long_a_list)
   sfproto_conn_destroy(context.control.conn);
   close(ends[1]);
   free(ranks);
-}
-
-int main(void)
-{
-  return sftest_main("group", NULL, NULL);
 }

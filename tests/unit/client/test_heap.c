@@ -3,10 +3,8 @@
 #include "client/core/shared_heap.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "shm/region/inbox.h"
@@ -18,7 +16,7 @@
 #define MAX_BLOCKS 200
 #define MAX_SEGMENTS 1000
 
-static unsigned seed;
+SFTEST_SEED(20240903);
 
 /* ---- The daemon ---- */
 
@@ -133,6 +131,8 @@ static void teardown(void)
   ck_assert_msg(fake.error == NULL, "%s", fake.error);
   ck_assert_int_eq(sftest_count_fds(), fds_before);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* ---- Blocks ---- */
 
@@ -373,10 +373,4 @@ SFTEST(any_thread_may_use_it)
     pthread_join(takers[i].thread, NULL);
   for (int i = 0; i < 4; i++)
     ck_assert(takers[i].good);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240903);
-  return sftest_main("heap", setup, teardown);
 }

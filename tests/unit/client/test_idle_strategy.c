@@ -65,8 +65,3 @@ SFTEST(pauses_sleep_where_nobody_wakes)
     sfc_idle_pause(&idle);
   ck_assert_int_ge(sfc_now_ns() - began_ns, 100 * 50000);
 }
-
-int main(void)
-{
-  return sftest_main("idle strategy", NULL, NULL);
-}

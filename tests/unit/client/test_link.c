@@ -12,7 +12,7 @@
 #define BUFFER_BYTES (MAX_VERTEX * MAX_UNIT)
 #define ROUNDS 3000
 
-static unsigned seed;
+SFTEST_SEED(20240905);
 
 /* Random edges between two ranks, as the application gave them and as a link. */
 typedef struct edges {
@@ -180,6 +180,13 @@ static uint8_t *pack(int64_t first, int64_t n)
 
 /* ---- Tests ---- */
 
+static void setup(void)
+{
+  random_state = sftest_random_start(seed, 1);
+}
+
+SFTEST_FIXTURE(setup, NULL);
+
 SFTEST(what_a_link_says_of_itself)
 {
   for (int round = 0; round < ROUNDS; round++) {
@@ -255,15 +262,4 @@ SFTEST(from_buffer_to_buffer)
     expect_result();
     destroy_link();
   }
-}
-
-static void setup(void)
-{
-  random_state = sftest_random_start(seed, 1);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240905);
-  return sftest_main("link", setup, NULL);
 }

@@ -1,8 +1,6 @@
 /* Partition of grids and placement of subdomains, compared with counts point by point and with exhaustive search. */
 #include "client/partition.h"
 
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
@@ -253,9 +251,4 @@ SFTEST(large_problems_get_better)
   }
   ck_assert(sfc_placement_cost(n, flow, distance, place).total <
             0.9 * sfc_placement_cost(n, flow, distance, linear).total);
-}
-
-int main(void)
-{
-  return sftest_main("client: partition", NULL, NULL);
 }

@@ -30,6 +30,8 @@ static void setup(void)
   lane = (sfc_lane_t){.graph = &graph, .peer_can_read = true, .as_root = {.nvalues = 1}, .as_leaf = {.nvalues = 1}};
 }
 
+SFTEST_FIXTURE(setup, NULL);
+
 /* What is chosen for bytes in so many pieces. */
 static sfshm_method_t choose_with(const sfshm_costs_t *costs, sfc_memory_class_t class, int64_t runs, size_t bytes)
 {
@@ -254,9 +256,4 @@ SFTEST(wishes_of_others)
     ck_assert(sfc_protocol_has_cells_of(cell_bytes));
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     ck_assert(!sfc_protocol_has_cells_of(others[i]));
-}
-
-int main(void)
-{
-  return sftest_main("protocol", setup, NULL);
 }

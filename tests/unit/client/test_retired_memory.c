@@ -3,8 +3,6 @@
  */
 #include "client/graph/retired_memory.h"
 
-#include <stdlib.h>
-
 #include "client/core/context.h"
 #include "client/graph/graph.h"
 #include "tests/unit/runner.h"
@@ -35,6 +33,8 @@ static void teardown(void)
   sfc_retired_free(&context);
   pthread_mutex_destroy(&context.lock);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* In any order: the i-th of them, each once. */
 static sf_graph_t *pick(uint64_t i, int order)
@@ -78,9 +78,4 @@ SFTEST(records_go_with_the_context)
     sfc_retired_add(&graphs[i]);
   sfc_retired_graph_gone(&context, 2); /* unreported: one of a failed job, say */
   sfc_retired_free(&context);
-}
-
-int main(void)
-{
-  return sftest_main("retired memory", setup, teardown);
 }

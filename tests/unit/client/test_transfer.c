@@ -11,7 +11,9 @@
 
 #define MAX_REQUESTS 300
 
-static unsigned seed;
+SFTEST_FIXTURE(sftest_sender_setup, NULL);
+
+SFTEST_SEED(20240907);
 
 static sf_request_t requests[MAX_REQUESTS];
 
@@ -201,10 +203,4 @@ SFTEST(a_message_in_pieces_goes_on_in_pieces)
   sftest_sender.lane.tx_cursor = (sfc_cursor_t){0};
   ck_assert(send_values(&requests[1], 1, SFTEST_LARGE));
   ck_assert_int_eq(sfshm_desc_method(sftest_sender.slots[0].desc), SFSHM_METHOD_IN_PLACE);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240907);
-  return sftest_main("transfer", sftest_sender_setup, NULL);
 }

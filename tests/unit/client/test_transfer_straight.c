@@ -9,7 +9,9 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-static unsigned seed;
+SFTEST_FIXTURE(sftest_sender_setup, NULL);
+
+SFTEST_SEED(20240907);
 
 #define INLINE_MAX ((int64_t)(SFSHM_INLINE_BYTES / sizeof(double)))
 #define STRAIGHT_MAX ((int64_t)(SFC_FAST_PATH_BYTES_MAX / sizeof(double)))
@@ -211,10 +213,4 @@ SFTEST(other_messages_are_left)
   ck_assert(!sfc_fast_path_receive(&sftest_sender.lane, &sftest_sender.own_slots[0]));
   ck_assert_uint_eq(sftest_sender.lane.rx.received, 0);
   ck_assert_int_eq(request.receives_left, 1);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240907);
-  return sftest_main("transfer: straight", sftest_sender_setup, NULL);
 }

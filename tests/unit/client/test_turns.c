@@ -2,9 +2,6 @@
  * all pairs; and how much memory it takes to find out. */
 #include "client/graph/combine_order.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
@@ -116,9 +113,4 @@ SFTEST(memory)
   }
   expect_found();
   ck_assert_int_lt(peak_kib() - before, 1 << 18);
-}
-
-int main(void)
-{
-  return sftest_main("turns", NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Units and ops as the application sees them. */
 #include "client/core/type.h"
 
-#include <string.h>
-
 #include "tests/unit/runner.h"
 
 #define MAX_BYTES (INT64_C(1) << 40)
@@ -91,9 +89,4 @@ SFTEST(missing_arguments)
   ck_assert_ptr_null(type);
   ck_assert_int_eq(sf_type_destroy(NULL), SF_OK);
   ck_assert_uint_eq(sf_type_size(NULL), 0);
-}
-
-int main(void)
-{
-  return sftest_main("type", NULL, NULL);
 }

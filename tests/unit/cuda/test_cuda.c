@@ -1,7 +1,4 @@
 /* The CUDA plugin's kernels against the host's, on a stand-in for the driver: every unit and op, any mix of memory. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
 
@@ -93,25 +90,25 @@ static void try_kernels(sfshm_unit_t unit, int64_t max_n, int64_t space)
   sftest_array_check_and_free(&packed);
 }
 
-START_TEST(test_random)
+SFTEST_FIXTURE(sftest_cuda_open, NULL);
+
+SFTEST(test_random)
 {
   for (int round = 0; round < ROUNDS; round++)
     try_kernels(random_unit(), MAX_N, SPACE);
 }
-END_TEST
 
 /* More than fits into the pinned memory: many units, and units that don't fit one by one. */
-START_TEST(test_large)
+SFTEST(test_large)
 {
   for (int round = 0; round < 4; round++) {
     try_kernels((sfshm_unit_t){SFSHM_BASE_DOUBLE, 20000}, 10, 10);
     try_kernels((sfshm_unit_t){SFSHM_BASE_UINT16, 300001}, 3, 3);
   }
 }
-END_TEST
 
 /* Any number of patterns one behind the other, as packing them one by one does. */
-START_TEST(test_gather)
+SFTEST(test_gather)
 {
   enum { MOST = 150 };
   static indices_t indices[MOST];
@@ -139,10 +136,9 @@ START_TEST(test_gather)
     sftest_array_check_and_free(&array);
   }
 }
-END_TEST
 
 /* One launch for all of it. */
-START_TEST(test_gather_is_one_launch)
+SFTEST_IF(test_gather_is_one_launch, !sftest_cuda_is_real())
 {
   sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
   sfshm_pattern_t patterns[24];
@@ -159,10 +155,9 @@ START_TEST(test_gather_is_one_launch)
   ck_assert_int_eq(cuda.live(), live); /* and no indices are stored */
   sftest_array_free(&array);
 }
-END_TEST
 
 /* Copies of indices are found again, and go by the array that they are of. */
-START_TEST(test_copies_of_indices)
+SFTEST_IF(test_copies_of_indices, !sftest_cuda_is_real())
 {
   enum { N = 300 };
   static uint32_t index[N][4];
@@ -186,10 +181,9 @@ START_TEST(test_copies_of_indices)
   ck_assert_int_eq(cuda.live(), none);
   sftest_array_free(&array);
 }
-END_TEST
 
 /* Boxes of a grid, also parts of them: no indices are stored. */
-START_TEST(test_boxes)
+SFTEST(test_boxes)
 {
   enum { ROW = 16, ROWS = 3, PLANES = 2, N = ROW * ROWS * PLANES };
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
@@ -220,10 +214,9 @@ START_TEST(test_boxes)
     sftest_array_check_and_free(&packed);
   }
 }
-END_TEST
 
 /* Atomic operations: of integers, and of sums that are exact, the order does not matter. */
-START_TEST(test_unordered)
+SFTEST(test_unordered)
 {
   static const sfshm_base_t bases[] = {SFSHM_BASE_INT32, SFSHM_BASE_UINT32, SFSHM_BASE_INT64, SFSHM_BASE_UINT64,
                                        SFSHM_BASE_INT16};
@@ -244,9 +237,8 @@ START_TEST(test_unordered)
     sftest_array_check_and_free(&from);
   }
 }
-END_TEST
 
-START_TEST(test_unordered_sums)
+SFTEST(test_unordered_sums)
 {
   static const uint32_t index[] = {3, 1, 3, 3, 0, 1, 3, 2};
   static const double values[] = {1, 2, 4, 8, 16, 32, 64, 128}, expected[] = {16, 34, 128, 77};
@@ -262,9 +254,8 @@ START_TEST(test_unordered_sums)
   device->forget(index, sizeof index);
   sftest_array_free(&array);
 }
-END_TEST
 
-START_TEST(test_nothing_is_left)
+SFTEST(test_nothing_is_left)
 {
   int64_t before;
   try_kernels(random_unit(), MAX_N, SPACE);
@@ -273,11 +264,10 @@ START_TEST(test_nothing_is_left)
     try_kernels(random_unit(), MAX_N, SPACE);
   ck_assert_int_le(cuda.live(), before + 4);
 }
-END_TEST
 
 /* What has been freed without being detached has ended, before, in, or behind what is there now, and its end changes
  * nothing. */
-START_TEST(test_freed_before_detached)
+SFTEST(test_freed_before_detached)
 {
   enum { N = 1000, CASES = 3 };
   static const struct {
@@ -308,10 +298,9 @@ START_TEST(test_freed_before_detached)
   }
   cuda.free(memory);
 }
-END_TEST
 
 /* Of one place and length: as long as either is attached. */
-START_TEST(test_attached_again)
+SFTEST(test_attached_again)
 {
   enum { N = 1000 };
   sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
@@ -332,36 +321,18 @@ START_TEST(test_attached_again)
   }
   cuda.free(memory);
 }
-END_TEST
 
-START_TEST(test_host_memory_is_none)
+SFTEST(test_host_memory_is_none)
 {
   int word = 0;
   sfshm_device_range_t range;
   ck_assert_int_eq(device->find(&word, &range), SF_ERR_NOT_FOUND);
 }
-END_TEST
+
+SFTEST_FIXTURE(sftest_cuda_open_switched_off, NULL);
+SFTEST_AGAIN(test_random, 1);
 
 int main(void)
 {
-  if (!sftest_cuda_load())
-    return 77;
-  Suite *suite = suite_create("cuda");
-  TCase *working = sftest_cuda_case(suite, "working", sftest_cuda_open);
-  tcase_add_test(working, test_random);
-  tcase_add_test(working, test_large);
-  tcase_add_test(working, test_gather);
-  tcase_add_test(working, test_boxes);
-  tcase_add_test(working, test_unordered);
-  tcase_add_test(working, test_unordered_sums);
-  tcase_add_test(working, test_nothing_is_left);
-  tcase_add_test(working, test_freed_before_detached);
-  tcase_add_test(working, test_attached_again);
-  tcase_add_test(working, test_host_memory_is_none);
-  tcase_add_test(sftest_cuda_case(suite, "switched off", sftest_cuda_open_switched_off), test_random);
-  if (!sftest_cuda_is_real()) {
-    tcase_add_test(working, test_gather_is_one_launch);
-    tcase_add_test(working, test_copies_of_indices);
-  }
-  return sftest_run(suite);
+  return sftest_cuda_load() ? sftest_main() : 77;
 }

@@ -1,8 +1,4 @@
 /* Which copies the CUDA plugin has the driver make in place of kernels, as the stand-in for the driver counts them. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
 
@@ -27,8 +23,17 @@ static bool is_copied(int from_device, int to_device, sfshm_op_t op, int64_t str
   return copied != 0;
 }
 
+/* The third one is not reached by kernels of the others. */
+static void open_three(void)
+{
+  setenv("SFTEST_CUDA_DEVICES", "3", 1);
+  sftest_cuda_open();
+}
+
+SFTEST_FIXTURE(open_three, NULL);
+
 /* Much that only changes its place is copied by the driver; what kernels don't reach, however little. */
-START_TEST(test_copies)
+SFTEST(test_copies)
 {
   enum { MUCH = 64 << 10, DEVICES = 3 };
   int64_t nkernels;
@@ -43,20 +48,22 @@ START_TEST(test_copies)
       ck_assert(!is_copied(from, to, SFSHM_OP_SUM, 1, MUCH, &nkernels));
     }
 }
-END_TEST
+
+SFTEST_FIXTURE(sftest_cuda_open_switched_off, NULL);
 
 /* As if kernels reached no other device. */
-START_TEST(test_copies_without_peers)
+SFTEST(test_copies_without_peers)
 {
   int64_t nkernels;
   ck_assert(is_copied(0, 1, SFSHM_OP_REPLACE, 1, 1, &nkernels));
   ck_assert(!is_copied(0, 1, SFSHM_OP_REPLACE, 2, 100000, &nkernels) && nkernels == 2);
   ck_assert(!is_copied(0, 0, SFSHM_OP_REPLACE, 2, 100000, &nkernels) && nkernels == 1);
 }
-END_TEST
+
+SFTEST_FIXTURE(sftest_cuda_open, NULL);
 
 /* Where source and target overlap a kernel may do what a copy must not. */
-START_TEST(test_no_copies_within_themselves)
+SFTEST(test_no_copies_within_themselves)
 {
   enum { N = 100000 };
   sfshm_unit_t unit = {SFSHM_BASE_UINT8, 1};
@@ -71,26 +78,10 @@ START_TEST(test_no_copies_within_themselves)
   ck_assert_int_eq(device->check(0), SF_OK);
   sftest_array_check_and_free(&array);
 }
-END_TEST
-
-/* The third one is not reached by kernels of the others. */
-static void open_three(void)
-{
-  setenv("SFTEST_CUDA_DEVICES", "3", 1);
-  sftest_cuda_open();
-}
 
 int main(void)
 {
-  if (sftest_cuda_is_real()) {
+  if (sftest_cuda_is_real())
     printf("skipped: a real driver does not count copies\n");
-    return 77;
-  }
-  if (!sftest_cuda_load())
-    return 77;
-  Suite *suite = suite_create("cuda_copies");
-  tcase_add_test(sftest_cuda_case(suite, "two devices", sftest_cuda_open), test_no_copies_within_themselves);
-  tcase_add_test(sftest_cuda_case(suite, "three devices", open_three), test_copies);
-  tcase_add_test(sftest_cuda_case(suite, "without peers", sftest_cuda_open_switched_off), test_copies_without_peers);
-  return sftest_run(suite);
+  return !sftest_cuda_is_real() && sftest_cuda_load() ? sftest_main() : 77;
 }

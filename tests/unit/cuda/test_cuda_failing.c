@@ -1,14 +1,31 @@
 /* The CUDA plugin on a driver that fails, as the stand-in does when it is told to: the error says what failed,
  * stays if it is the driver's, and nothing crashes. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
 
+static void open_to_fail(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
+  sftest_cuda_open();
+}
+
+static void open_without_memory(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
+  sftest_cuda_open();
+}
+
+/* The first time is for what streams can do, the second one for the copy of the indices. */
+static void open_to_wait_in_vain(void)
+{
+  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:3", 1);
+  sftest_cuda_open();
+}
+
+SFTEST_FIXTURE(open_to_fail, NULL);
+
 /* A failure of the driver stays, and nothing crashes. */
-START_TEST(test_launch_fails)
+SFTEST(test_launch_fails)
 {
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, 8);
@@ -20,11 +37,12 @@ START_TEST(test_launch_fails)
   ck_assert_ptr_nonnull(strstr(device->detail(), "CUDA_ERROR_LAUNCH_FAILED"));
   sftest_array_free(&array);
 }
-END_TEST
+
+SFTEST_FIXTURE(open_to_wait_in_vain, NULL);
 
 /* An array is freed while it is not known what kernels do with its copy, and another one of the same length comes to
  * lie there: the copy is not taken for one of that. */
-START_TEST(test_waiting_fails)
+SFTEST(test_waiting_fails)
 {
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
   uint32_t index[4] = {1, 5, 2, 7};
@@ -39,11 +57,12 @@ START_TEST(test_waiting_fails)
   ck_assert_ptr_nonnull(strstr(device->detail(), "waiting for a kernel"));
   sftest_array_free(&array);
 }
-END_TEST
+
+SFTEST_FIXTURE(open_without_memory, NULL);
 
 /* What can't be done fails, and what comes behind it does not: memory that is short, and a buffer that kernels can't
  * use. */
-START_TEST(test_goes_on)
+SFTEST(test_goes_on)
 {
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
   const uint32_t index[4] = {1, 5, 2, 7};
@@ -69,18 +88,18 @@ START_TEST(test_goes_on)
   device->forget(index, sizeof index);
   sftest_array_free(&array);
 }
-END_TEST
 
-START_TEST(test_no_device)
+SFTEST_FIXTURE(NULL, NULL);
+
+SFTEST(test_no_device)
 {
   setenv("SFTEST_CUDA_FAIL", "cuInit:1", 1);
   ck_assert_int_eq(device->open(), SF_ERR_UNSUPPORTED);
   ck_assert_ptr_nonnull(strstr(device->detail(), "no CUDA-capable device"));
 }
-END_TEST
 
 /* An older driver compiles the kernels; a still older one is refused. */
-START_TEST(test_older_drivers)
+SFTEST(test_older_drivers)
 {
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, 4);
@@ -96,40 +115,10 @@ START_TEST(test_older_drivers)
   memcpy(array.host, packed, sizeof packed);
   sftest_array_check_and_free(&array);
 }
-END_TEST
-
-static void open_to_fail(void)
-{
-  setenv("SFTEST_CUDA_FAIL", "cuLaunchKernel:3", 1);
-  sftest_cuda_open();
-}
-
-static void open_without_memory(void)
-{
-  setenv("SFTEST_CUDA_FAIL", "cuMemAlloc:1", 1);
-  sftest_cuda_open();
-}
-
-/* The first time is for what streams can do, the second one for the copy of the indices. */
-static void open_to_wait_in_vain(void)
-{
-  setenv("SFTEST_CUDA_FAIL", "cuStreamSynchronize:3", 1);
-  sftest_cuda_open();
-}
 
 int main(void)
 {
-  if (sftest_cuda_is_real()) {
+  if (sftest_cuda_is_real())
     printf("skipped: a real driver does not fail when it is told to\n");
-    return 77;
-  }
-  if (!sftest_cuda_load())
-    return 77;
-  Suite *suite = suite_create("cuda_failing");
-  tcase_add_test(sftest_cuda_case(suite, "launch", open_to_fail), test_launch_fails);
-  tcase_add_test(sftest_cuda_case(suite, "waiting", open_to_wait_in_vain), test_waiting_fails);
-  tcase_add_test(sftest_cuda_case(suite, "memory", open_without_memory), test_goes_on);
-  tcase_add_test(sftest_cuda_case(suite, "no device", NULL), test_no_device);
-  tcase_add_test(sftest_cuda_case(suite, "older", NULL), test_older_drivers);
-  return sftest_run(suite);
+  return !sftest_cuda_is_real() && sftest_cuda_load() ? sftest_main() : 77;
 }

@@ -1,10 +1,7 @@
 /* Memory of another process as the CUDA plugin opens it: where it begins and ends, whatever block the driver keeps it
  * in. On the stand-in for the driver, or on a real one. */
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
@@ -50,7 +47,7 @@ static void check_none(const sfshm_device_handle_t *handle, uint64_t length_byte
   ck_assert_int_eq(device->open_shared(&none, -1, SFSHM_DEVICE_ANY, &range), SF_ERR_UNSUPPORTED);
 }
 
-START_TEST(test_pieces)
+SFTEST(test_pieces)
 {
   int there[2], back[2], status;
   sfshm_device_handle_t handles[PIECES];
@@ -77,13 +74,8 @@ START_TEST(test_pieces)
   ck_assert_int_eq(waitpid(owner, &status, 0), owner);
   ck_assert_int_eq(status, 0);
 }
-END_TEST
 
 int main(void)
 {
-  if (!sftest_cuda_load())
-    return 77;
-  Suite *suite = suite_create("cuda_shared");
-  tcase_add_test(sftest_cuda_case(suite, "pieces", NULL), test_pieces);
-  return sftest_run(suite);
+  return sftest_cuda_load() ? sftest_main() : 77;
 }

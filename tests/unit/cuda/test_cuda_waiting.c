@@ -2,10 +2,7 @@
  * or the test is at its limit of time. And streams that it refuses. On the stand-in for the driver, or on a real one.
  */
 #include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tests/unit/cuda_plugin.h"
 #include "tests/unit/runner.h"
@@ -63,7 +60,9 @@ static void move_on(sfshm_streams_t *streams, const sftest_array_t *from, const 
   ck_assert_int_eq(device->streams->mark(streams), SF_OK);
 }
 
-START_TEST(test_others_go_on)
+SFTEST_FIXTURE(sftest_cuda_open, NULL);
+
+SFTEST(test_others_go_on)
 {
   sftest_array_t from = sftest_array_make(800, 0), to = sftest_array_make(800, 0), third = sftest_array_make(800, 0);
   sfshm_pattern_t all = sfshm_pattern_contiguous(0, 100);
@@ -95,10 +94,9 @@ START_TEST(test_others_go_on)
   sftest_array_check_and_free(&third);
   sftest_array_free(&from);
 }
-END_TEST
 
 /* The driver's graph stays as it was: the capture can be ended. */
-START_TEST(test_captured)
+SFTEST(test_captured)
 {
   sfshm_streams_t *streams;
   void *stream = cuda.stream_create(0);
@@ -114,7 +112,6 @@ START_TEST(test_captured)
   device->streams->close(streams);
   cuda.stream_destroy(stream);
 }
-END_TEST
 
 /* While the application captures a stream all else goes on, in any thread. */
 typedef struct beside {
@@ -141,7 +138,7 @@ static void *go_on(void *argument)
   return NULL;
 }
 
-START_TEST(test_beside_captured)
+SFTEST(test_beside_captured)
 {
   void *captured = cuda.stream_create(0), *stream = cuda.stream_create(0);
   beside_t beside = {open_on(stream), sftest_array_make(800, 0), sftest_array_make(800, 0)};
@@ -157,7 +154,6 @@ START_TEST(test_beside_captured)
   cuda.stream_destroy(stream);
   cuda.stream_destroy(captured);
 }
-END_TEST
 
 /* Streams with the handle of an earlier one, and yet others. */
 static _Atomic int done;
@@ -193,7 +189,7 @@ static void *note_elsewhere(void *argument)
   return NULL;
 }
 
-START_TEST(test_same_handle)
+SFTEST_FOR(test_same_handle, 2)
 {
   bool by_thread = _i == 1;
   int found = -1;
@@ -223,17 +219,8 @@ START_TEST(test_same_handle)
   if (!by_thread)
     cuda.stream_destroy(stream);
 }
-END_TEST
 
 int main(void)
 {
-  if (!sftest_cuda_load())
-    return 77;
-  Suite *suite = suite_create("cuda_waiting");
-  TCase *tests = sftest_cuda_case(suite, "waiting", sftest_cuda_open);
-  tcase_add_test(tests, test_others_go_on);
-  tcase_add_test(tests, test_captured);
-  tcase_add_test(tests, test_beside_captured);
-  tcase_add_loop_test(tests, test_same_handle, 0, 2);
-  return sftest_run(suite);
+  return sftest_cuda_load() ? sftest_main() : 77;
 }

@@ -1,10 +1,7 @@
 /* Which processors share a cache, by descriptions like the kernel's. */
 #include "daemon/base/cpu_cache.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/unit/runner.h"
 
@@ -22,6 +19,8 @@ static void teardown(void)
   snprintf(command, sizeof command, "rm -r %s", directory);
   ck_assert_int_eq(system(command), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void describe(int cpu, int cache, const char *sharers)
 {
@@ -100,9 +99,4 @@ SFTEST(what_is_not_described_is_not_known)
   describe(0, 3, "0-99999999\n");
   ck_assert_int_eq(cache_of(0, 0), 0);
   ck_assert_int_eq(sfd_cpu_cache_of(directory, &none), -1);
-}
-
-int main(void)
-{
-  return sftest_main("caches of processors", setup, teardown);
 }

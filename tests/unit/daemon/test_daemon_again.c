@@ -1,7 +1,4 @@
 /* Graphs that ranks make again, naming an earlier one: when the daemon skips round 1, and when it asks for edges. */
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
@@ -95,6 +92,8 @@ static void expect_empty_graph(void)
   for (int r = 0; r < SIZE; r++)
     sftest_expect_ready(&clients[r], peers.graph, r, NULL, 0, NULL);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST(all_name_the_same)
 {
@@ -256,10 +255,4 @@ SFTEST(edges_that_were_not_asked_for)
   send_edges(&clients[0], &number);
   sftest_expect_error(&clients[0], SF_ERR_PROTO, "were not asked for");
   sftest_expect_closed(&clients[0]);
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: graphs made again"), SIZE);
-  return sftest_run_case();
 }

@@ -1,10 +1,6 @@
 /* Questions of other nodes, as they should be and as they should not. */
 #include "daemon/admin/remote_answer.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/admin/trace.h"
 #include "proto/sf_control.pb-c.h"
 #include "tests/unit/daemon_graphs.h"
@@ -29,6 +25,8 @@ static void teardown(void)
   sftest_daemon_settle(&daemon_);
   sftest_daemon_stop(&daemon_);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void take(void *context, const Sfpeer__Told *told)
 {
@@ -119,9 +117,4 @@ SFTEST(nonsense)
   ck_assert_int_eq(told_.status, SF_ERR_PROTO);
   ask(getuid(), (Sfproto__Query__What)77, NULL);
   ck_assert_int_eq(told_.status, SF_ERR_UNSUPPORTED);
-}
-
-int main(void)
-{
-  return sftest_main("daemon: questions of other nodes", setup, teardown);
 }

@@ -66,6 +66,8 @@ static void expect_error_on_all(sf_status_t status, const char *text)
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
 
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
+
 /* ---- Ready ------------------------------------------------------------------------------------------------------- */
 
 SFTEST(edges_lead_both_ways)
@@ -275,10 +277,4 @@ SFTEST(more_peers_than_in_a_message)
     }
   }
   sftest_drop_all(many, N);
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("graphs that are ready after round 1"), SIZE);
-  return sftest_run_case();
 }

@@ -1,9 +1,6 @@
 /* What tools make the daemon do, and who may. */
 #include "daemon/admin/control.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/base/log.h"
 #include "daemon/jobs/job.h"
 #include "shm/base/error.h"
@@ -24,6 +21,8 @@ static void teardown(void)
   sftest_daemon_settle(&daemon_);
   sftest_daemon_stop(&daemon_);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void request(Sfproto__Control *control)
 {
@@ -192,9 +191,4 @@ SFTEST(what_a_later_version_wants)
   message.query = &query;
   sftest_send(&tool, &message, NULL, 0);
   sftest_expect_error(&tool, SF_ERR_UNSUPPORTED, SFD_SOFTWARE " knows no query 77");
-}
-
-int main(void)
-{
-  return sftest_main("daemon: control", setup, teardown);
 }

@@ -1,6 +1,4 @@
 /* Edge lists in graph set-up: those in regions and in inboxes, and that malformed ones are refused. */
-#include <unistd.h>
-
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
 #include "tests/unit/runner.h"
@@ -28,6 +26,8 @@ static void expect_violation(sftest_client_t *client, const char *text)
     if (&clients[r] != client)
       sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__JOB_FAILED, text);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST_FOR(malformed_blocks, 5)
 {
@@ -153,10 +153,4 @@ SFTEST(edge_list_is_missing)
 {
   send_create(&clients[0], 5, 5, 0, -1);
   expect_violation(&clients[0], "1 blocks with 0 descriptors");
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: edge lists"), SIZE);
-  return sftest_run_case();
 }

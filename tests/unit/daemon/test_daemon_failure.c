@@ -1,11 +1,8 @@
 /* Death, at every step of a job's life, and the end of the daemon. */
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "daemon/clients/accept.h"
 #include "daemon/clients/credentials.h"
@@ -35,6 +32,8 @@ static void teardown(void)
   sftest_daemon_expect_idle(&daemon_);
   sftest_daemon_stop(&daemon_);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* ---- A rank dies at every step ---- */
 
@@ -380,9 +379,4 @@ SFTEST_FOR(last_word_of_a_client, 2)
     sfproto_incoming_free(&incoming);
   }
   sftest_drop_all(clients, SIZE);
-}
-
-int main(void)
-{
-  return sftest_main("daemon: failure", setup, teardown);
 }

@@ -1,7 +1,4 @@
 /* The life of graphs that are set up: failing, destroying, retiring. */
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/base/node_board.h"
 #include "daemon/client_requests.h"
 #include "daemon/jobs/job.h"
@@ -27,6 +24,8 @@ static void send_fail(int r, uint64_t graph, const char *detail)
   message.graph_fail = &fail;
   sftest_send(&clients[r], &message, NULL, 0);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST(retired_when_all_have_destroyed_it)
 {
@@ -268,10 +267,4 @@ SFTEST(group_destroyed_by_one_fails_what_needs_it)
   sftest_expect_error(&clients[0], SF_ERR_STATE, "rank 1 (pid");
   sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});
   sftest_expect_error(&clients[0], SF_ERR_STATE, "has destroyed the group");
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: graphs"), SIZE);
-  return sftest_run_case();
 }

@@ -1,7 +1,4 @@
 /* Groups: matching by list, tag and order; leaving and destroying. */
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
@@ -18,6 +15,8 @@ static void send_destroy(sftest_client_t *client, uint64_t group)
   message.group_destroy = &destroy;
   sftest_send(client, &message, NULL, 0);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST(members_get_the_same_new_id)
 {
@@ -187,10 +186,4 @@ SFTEST(all_leave)
   }
   ck_assert_int_eq(TAILQ_FIRST(&daemon_.server->jobs->list)->ngroups, 0);
   ck_assert_uint_eq(daemon_.server->statistics.jobs_failed, 0);
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: groups"), SIZE);
-  return sftest_run_case();
 }

@@ -1,8 +1,6 @@
 /* Clients that send garbage, break the rules, or do not read: only their own job suffers. Descriptors that harm:
  * test_daemon_lingering.c. */
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "daemon/clients/accept.h"
 #include "daemon/jobs/job.h"
@@ -16,6 +14,8 @@ typedef struct header {
   uint32_t length;
   uint32_t reserved;
 } header_t;
+
+SFTEST_CASE(sftest_daemon_beside_job(tests));
 
 SFTEST(garbage_from_a_stranger)
 {
@@ -266,10 +266,4 @@ SFTEST(looking_first)
   sftest_join_all(&daemon_, clients, "job", 2);
   sftest_ring(clients, 2);
   sftest_drop_all(clients, 2);
-}
-
-int main(void)
-{
-  sftest_daemon_beside_job(sftest_case("daemon: hostile clients"));
-  return sftest_run_case();
 }

@@ -1,13 +1,11 @@
 /* Joining: the daemon's answers to Hello. Those that it refuses by what they say: test_daemon_join_refused.c. */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/membership/join.h"
 #include "daemon/net/channel.h"
 #include "shm/region/board.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
+
+SFTEST_CASE(sftest_daemon_for_case(tests));
 
 SFTEST(ranks_join_in_any_order)
 {
@@ -226,10 +224,4 @@ SFTEST(welcome_that_does_not_fit)
   ck_assert_int_eq(sfd_join_start(TAILQ_FIRST(&daemon_.server->jobs->list), 1, places), SF_OK);
   sftest_expect_error(&client, SF_ERR_LIMIT, "has 1048576 ranks, 1 of them on node 0");
   sftest_drop(&client);
-}
-
-int main(void)
-{
-  sftest_daemon_for_case(sftest_case("daemon: joining"));
-  return sftest_run_case();
 }

@@ -1,7 +1,5 @@
 /* Hello that the daemon refuses: by rank, size, name, key, time-out and descriptors. Others go on joining. */
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_fixture.h"
@@ -25,6 +23,8 @@ static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, cons
   sftest_drop(&first);
   sftest_drop(&second);
 }
+
+SFTEST_CASE(sftest_daemon_for_case(tests));
 
 SFTEST(duplicate_rank_is_refused)
 {
@@ -140,10 +140,4 @@ SFTEST(descriptors_are_checked)
   close(inbox);
   close(counters);
   close(small);
-}
-
-int main(void)
-{
-  sftest_daemon_for_case(sftest_case("daemon: refused to join"));
-  return sftest_run_case();
 }

@@ -2,10 +2,11 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/runner.h"
+
+SFTEST_CASE(sftest_daemon_beside_job(tests));
 
 /* Thousands of descriptors in one read, behind a message that ends the connection. */
 SFTEST(flood_of_descriptors)
@@ -123,10 +124,4 @@ SFTEST(lingering_descriptor_without_room)
   sftest_drop(&client);
   sftest_daemon_settle(&daemon_);
   close(peer);
-}
-
-int main(void)
-{
-  sftest_daemon_beside_job(sftest_case("daemon: harmful descriptors"));
-  return sftest_run_case();
 }

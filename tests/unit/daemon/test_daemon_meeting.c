@@ -1,7 +1,5 @@
 /* Meetings of a graph's ranks as the daemon holds them, with ranks that say what they like: whatever that is, the
  * daemon stays, nobody else's job notices, and those who wait get an answer. */
-#include <string.h>
-
 #include "daemon/jobs/graph.h"
 #include "shm/lane/message.h"
 #include "tests/unit/daemon_graphs.h"
@@ -72,6 +70,8 @@ static void expect_meeting(uint64_t graph)
     send_meet(r, &(meet_t){.graph = graph});
   expect_all_met(NULL);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 /* ---- Which graph ------------------------------------------------------------------------------------------------- */
 
@@ -226,10 +226,4 @@ SFTEST_FOR(malformed_error, 6)
   sftest_expect_error(&clients[1], SF_ERR_PROTO, "malformed error");
   sftest_expect_closed(&clients[1]);
   sftest_expect_error(&clients[0], SF_ERR_RANK_FAILED, "malformed error");
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: meetings"), SIZE);
-  return sftest_run_case();
 }

@@ -1,7 +1,5 @@
 /* Edge lists that ranks give to the daemon for its workers (GraphEdges): what is refused, and that lists end with their
  * graph. */
-#include <unistd.h>
-
 #include "daemon/data/match_offers.h"
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/job.h"
@@ -48,6 +46,8 @@ static bool has_lists(uint64_t number)
   const sfd_graph_t *graph = sfd_graph_find(job, number);
   return graph != NULL && graph->offers != NULL;
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST(lists_are_not_taken_at_set_up)
 {
@@ -120,10 +120,4 @@ SFTEST(number_of_lists)
   give(second, &good);
   sftest_expect_done(&clients[0]);
   daemon_.server->max_held_fds = max;
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: edge lists for workers"), SIZE);
-  return sftest_run_case();
 }

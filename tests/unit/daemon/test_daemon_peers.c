@@ -1,6 +1,4 @@
 /* Edge blocks in inboxes: how much of them a rank may have, of graphs on one node and over several. */
-#include <string.h>
-
 #include "daemon/base/id_map.h"
 #include "daemon/jobs/group.h"
 #include "daemon/memory/segment.h"
@@ -52,9 +50,4 @@ SFTEST(several_nodes_take_short_ones)
   ck_assert_int_eq(check(2, (uint64_t[]){most - 384, 192, 193}), SF_ERR_PROTO);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "more than 262144 bytes of blocks in inboxes"));
   ck_assert_int_eq(check(2, (uint64_t[]){192, UINT64_MAX, 192}), SF_ERR_PROTO);
-}
-
-int main(void)
-{
-  return sftest_main("daemon peers", NULL, NULL);
 }

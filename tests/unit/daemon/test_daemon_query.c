@@ -1,7 +1,4 @@
 /* Introspection: what tools are told. */
-#include <string.h>
-#include <unistd.h>
-
 #include "daemon/clients/accept.h"
 #include "daemon/jobs/job.h"
 #include "shm/observe/counters.h"
@@ -22,6 +19,8 @@ static void teardown(void)
   sftest_daemon_expect_idle(&daemon_);
   sftest_daemon_stop(&daemon_);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void queue_query(Sfproto__Query__What what)
 {
@@ -256,9 +255,4 @@ SFTEST(others_see_only_their_own)
   ask(SFPROTO__QUERY__WHAT__GRAPHS);
   expect_end(0);
   sftest_drop(&client);
-}
-
-int main(void)
-{
-  return sftest_main("daemon: queries", setup, teardown);
 }

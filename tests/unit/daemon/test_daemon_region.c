@@ -1,8 +1,6 @@
 /* Registered regions: listed, and those of devices handed out and taken back. */
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
@@ -96,6 +94,8 @@ static void get(sftest_client_t *client, int32_t rank, uint64_t region)
   send_get(client, rank, region);
   expect_region(client);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
@@ -225,10 +225,4 @@ SFTEST(memory_of_who_leaves_is_revoked)
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__REGION_REVOKED, NULL);
   send_closed(&clients[1], 0, 1);
   sftest_expect_error(&clients[1], SF_ERR_NOT_FOUND, "region 1");
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: regions"), SIZE);
-  return sftest_run_case();
 }

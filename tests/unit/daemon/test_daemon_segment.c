@@ -1,11 +1,7 @@
 /* Memory: segments that are handed out. */
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/clients/credentials.h"
 #include "daemon/jobs/job.h"
@@ -67,6 +63,8 @@ static void expect_segment(sftest_client_t *client, uint64_t length, bool inbox)
   ck_assert_uint_eq((uint64_t)info.st_size, length);
   sfproto_incoming_free(&incoming);
 }
+
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
 
 SFTEST(inbox_of_hello_can_be_had)
 {
@@ -244,23 +242,14 @@ static void allow_few_mappings(void)
   unlink(path);
 }
 
+SFTEST_FIXTURE(allow_few_mappings, NULL);
+SFTEST_CASE(sftest_daemon_for_case(tests));
+
 /* A client's memory may be mapped, and the daemon needs mappings for itself. */
-START_TEST(half_of_the_mappings_are_left)
+SFTEST(half_of_the_mappings_are_left)
 {
   if (few_mappings)
     ck_assert_int_eq(daemon_.server->max_held_fds, 500);
   else
     printf("part skipped: how many mappings there may be can't be changed here\n");
-}
-END_TEST
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: memory"), SIZE);
-  TCase *alone = tcase_create("daemon without clients");
-  tcase_add_checked_fixture(alone, allow_few_mappings, NULL);
-  sftest_daemon_for_case(alone);
-  tcase_add_test(alone, half_of_the_mappings_are_left);
-  suite_add_tcase(sftest_suite, alone);
-  return sftest_run_case();
 }

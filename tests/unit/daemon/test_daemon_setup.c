@@ -36,6 +36,8 @@ static void expect_error_on_all(sf_status_t status, const char *text)
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 0);
 }
 
+SFTEST_CASE(sftest_daemon_job(tests, SIZE));
+
 SFTEST(blocks_are_turned_around)
 {
   sftest_peers_t peers;
@@ -286,10 +288,4 @@ SFTEST(many_neighbours_come_in_portions)
         sftest_expect_ready(&many[r], peers.graph, r, others, n, NULL);
     }
   sftest_drop_all(many, N);
-}
-
-int main(void)
-{
-  sftest_daemon_job(sftest_case("daemon: graph set-up"), SIZE);
-  return sftest_run_case();
 }

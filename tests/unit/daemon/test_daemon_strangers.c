@@ -1,6 +1,4 @@
 /* Connections that do not say Hello: how many the daemon keeps, and which. */
-#include <unistd.h>
-
 #include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 #include "tests/unit/daemon_fixture.h"
@@ -25,6 +23,8 @@ static void teardown(void)
   ck_assert(LIST_EMPTY(&daemon_.server->clients->unadmitted));
   sftest_daemon_stop(&daemon_);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* The next stranger. It comes as what it is, a connection of this process, and once accepted becomes one of another
  * process and user. */
@@ -150,9 +150,4 @@ SFTEST(who_is_dismissed_counts_no_more)
   expect_sessions(0);
   sftest_tool(&daemon_, &clients[OF_PROCESS]);
   sftest_drop_all(clients, OF_PROCESS + 1);
-}
-
-int main(void)
-{
-  return sftest_main("daemon: strangers", setup, teardown);
 }

@@ -1,6 +1,4 @@
 /* Composing bounded, printable texts. */
-#include <string.h>
-
 #include "daemon/base/text.h"
 #include "tests/unit/runner.h"
 
@@ -65,9 +63,4 @@ SFTEST(many_ranges_are_cut)
     set[i] = i % 2 ? '.' : 'x';
   sfd_text_ranges(text, sizeof text, 200, in_set, set);
   ck_assert_str_eq(text, "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, ...");
-}
-
-int main(void)
-{
-  return sftest_main("daemon: texts", NULL, NULL);
 }

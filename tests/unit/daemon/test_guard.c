@@ -2,10 +2,7 @@
 #include "daemon/base/sigbus_guard.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "shm/region/region.h"
 #include "tests/unit/runner.h"
@@ -50,8 +47,4 @@ START_TEST(pages_of_others)
 }
 END_TEST
 
-int main(void)
-{
-  tcase_add_test_raise_signal(sftest_case("guard"), pages_of_others, SIGBUS);
-  return sftest_run_case();
-}
+SFTEST_CASE(tcase_add_test_raise_signal(tests, pages_of_others, SIGBUS));

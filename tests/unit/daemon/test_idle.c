@@ -62,8 +62,3 @@ SFTEST(sleeps_without_data_teach_nothing)
   sfd_idle_moved(&idle);
   ck_assert(!expects_after(&idle, 60 * US));
 }
-
-int main(void)
-{
-  return sftest_main("idle", NULL, NULL);
-}

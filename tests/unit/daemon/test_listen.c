@@ -1,17 +1,10 @@
 /* The daemon's socket: only one daemon at a time at a path, stale ones replaced, nothing else touched. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "daemon/clients/listen.h"
 #include "shm/base/error.h"
@@ -39,6 +32,8 @@ static void teardown(void)
   unlink(marker_path);
   ck_assert_int_eq(rmdir(directory), 0); /* nothing else was left */
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static bool exists(const char *name)
 {
@@ -393,9 +388,4 @@ SFTEST(only_one_at_a_time)
     ck_assert_int_eq(status, 0);
   }
   ck_assert(!exists(path) && !exists(lock_path));
-}
-
-int main(void)
-{
-  return sftest_main("listen", setup, teardown);
 }

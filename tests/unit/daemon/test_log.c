@@ -2,10 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <regex.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "shm/base/error.h"
@@ -224,9 +221,4 @@ SFTEST(floods_are_cut)
   ck_assert_int_le(count_lines(text), N / 4);
   ck_assert_uint_eq((unsigned long)count_lines(text) - 1 - notices + left_out, N);
   ck_assert_ptr_nonnull(strstr(text, "info job: something else\n"));
-}
-
-int main(void)
-{
-  return sftest_main("log", NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* The daemon's options: values, sources and their precedence, errors, and that help and man page agree with the table.
  * Runs in the root of the repository. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/base/options.h"
 #include "shm/base/error.h"
@@ -29,6 +26,8 @@ static void teardown(void)
   unlink(config_path);
   rmdir(directory);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void write_config(const char *text, size_t length)
 {
@@ -366,9 +365,4 @@ SFTEST(man_page_agrees_with_the_table)
     documented += strncmp(p + 7, " --", 3) == 0 || strncmp(p + 7, "I --", 4) == 0;
   ck_assert_uint_eq(documented, count);
   free(page);
-}
-
-int main(void)
-{
-  return sftest_main("options", setup, teardown);
 }

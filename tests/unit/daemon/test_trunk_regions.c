@@ -1,10 +1,5 @@
 /* Regions of trunk maps and boards: that they serve one graph after another, on both sides, and do not pile up; that
  * boards do not overlap, and come zeroed. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "client/core/trunk_regions.h"
 #include "daemon/data/trunk_regions.h"
 #include "shm/trunk/trunk.h"
@@ -42,6 +37,8 @@ static void teardown(void)
   sfd_trunk_regions_release(job.trunk_regions);
   ck_assert_int_eq(server.nheld_fds, 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* All bytes behind the header have the value. */
 static map_t take(size_t length, char value)
@@ -267,9 +264,4 @@ SFTEST(regions_of_boards_do_not_pile_up)
     }
     ck_assert_uint_eq(count_mapped("sf-trunk-boards"), 2 * SFSHM_TRUNK_IDLE);
   }
-}
-
-int main(void)
-{
-  return sftest_main("trunk regions", setup, teardown);
 }

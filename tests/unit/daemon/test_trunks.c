@@ -1,7 +1,5 @@
 /* Trunks whose graph fails: that streams which wait for them are let go, whatever comes first. And when credit is
  * returned. */
-#include <stdlib.h>
-
 #include "daemon/base/id_map.h"
 #include "daemon/data/submit_rings.h"
 #include "daemon/data/trunks_internal.h"
@@ -76,6 +74,8 @@ static void teardown(void)
   free(group);
   free(job);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void expect_released(void)
 {
@@ -214,9 +214,4 @@ SFTEST(credit_that_waits)
   expect_credit(&cluster, 3, 6);
   server.network = NULL;
   sftest_cluster_stop(&cluster);
-}
-
-int main(void)
-{
-  return sftest_main("trunks", setup, teardown);
 }

@@ -1,7 +1,4 @@
 /* What channels do with messages. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/net/frame.h"
 #include "shm/base/error.h"
 #include "tests/unit/channel_fixture.h"
@@ -19,6 +16,8 @@ static void teardown(void)
 {
   sftest_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void send_one(int32_t from, int32_t to, uint64_t number, const void *payload, size_t nbytes, sftest_done_t *done)
 {
@@ -287,9 +286,4 @@ SFTEST_FOR(burst, 2)
     for (size_t j = 0; j < 8; j++)
       sftest_expect_arrival(&nodes[1], n++, 8 * i + j, payload, 1 + (i * 1009 + j * j * 77) % (j == 7 ? 8000 : 600));
   ck_assert_int_eq(done.calls, 8 * NMESSAGES);
-}
-
-int main(void)
-{
-  return sftest_main("channel", setup, teardown);
 }

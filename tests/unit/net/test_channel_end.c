@@ -1,7 +1,4 @@
 /* How channels end: by loss, by refusal, by choice, and by what other daemons say. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/net/frame.h"
 #include "shm/base/error.h"
 #include "tests/unit/channel_fixture.h"
@@ -19,6 +16,8 @@ static void teardown(void)
 {
   sftest_cluster_stop(&cluster);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void send_one(int32_t from, int32_t to, uint64_t number, const void *payload, size_t nbytes, sftest_done_t *done)
 {
@@ -371,9 +370,4 @@ SFTEST(wrong_node)
   sfd_frame_seal(&frame.header, &frame.hello);
   feed(&frame, sizeof frame);
   sftest_expect_down(&nodes[0], 2, SF_ERR_PROTO, "says that it is node 1 of 3, expected node 2 of 3");
-}
-
-int main(void)
-{
-  return sftest_main("channel end", setup, teardown);
 }

@@ -1,6 +1,4 @@
 /* What is a frame, and what is refused with which text. */
-#include <string.h>
-
 #include "daemon/net/frame.h"
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -28,6 +26,8 @@ static void setup(void)
       .type = SFD_FRAME_MESSAGES, .number = 7, .messages = 2, .table_bytes = 96, .payload_bytes = 1008};
   sfd_frame_seal(&frame.header, frame.table);
 }
+
+SFTEST_FIXTURE(setup, NULL);
 
 static sf_status_t check_part(size_t available)
 {
@@ -215,9 +215,4 @@ SFTEST(hello_frame)
   sfd_frame_seal(&frame.header, frame.table);
   ck_assert_int_eq(sfd_frame_check_header(bytes, sizeof frame.header, 0, 0, &header), SF_ERR_PROTO);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "expected 136, 0 and 0"));
-}
-
-int main(void)
-{
-  return sftest_main("channel frame", setup, NULL);
 }

@@ -1,7 +1,5 @@
 /* Payloads of 4 GiB and more: no length on their way is cut. The payload's memory is never touched; a fabric of the
  * test's own carries what is small, and only counts the rest. */
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "daemon/net/channel.h"
@@ -187,9 +185,4 @@ SFTEST(large)
   ck_assert_uint_eq(sfd_channel_counts(users[1].channels, 0)->payload_received[2], LARGE);
   ck_assert_uint_eq(sfd_channel_counts(users[0].channels, 1)->queued_bytes, 0);
   stop(users);
-}
-
-int main(void)
-{
-  return sftest_main("large payloads", NULL, NULL);
 }

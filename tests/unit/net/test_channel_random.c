@@ -1,8 +1,5 @@
 /* Random messages between nodes, over streams that deliver in random chunks and delays: each arrives complete, in order
  * and once; with streams, channels and nodes lost at random, those that arrive do, and every done is called once. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/net/frame.h"
 #include "tests/unit/channel_fixture.h"
 #include "tests/unit/runner.h"
@@ -268,9 +265,4 @@ SFTEST(with_losses)
 {
   lossy = true;
   play_all();
-}
-
-int main(void)
-{
-  return sftest_main("channel random", NULL, NULL);
 }

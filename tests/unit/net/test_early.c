@@ -1,7 +1,4 @@
 /* Messages that came too early: which are kept, delivered, and dropped. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/net/early_messages.h"
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -27,6 +24,8 @@ static void teardown(void)
 {
   sfd_early_messages_free(&early);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void keep(uint64_t now_ms, int32_t node, uint64_t job, uint64_t desc)
 {
@@ -114,9 +113,4 @@ SFTEST(bounded)
   ck_assert_ptr_ne(strstr(sfshm_error_detail(), "node 7"), NULL);
   sfd_early_messages_forget(&early, 7);
   keep(3, 1, 11, 2);
-}
-
-int main(void)
-{
-  return sftest_main("early messages", setup, teardown);
 }

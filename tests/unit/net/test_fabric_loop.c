@@ -1,7 +1,5 @@
 /* The loop fabric: streams between nodes that are stepped by hand. Each node receives into a buffer of its own. */
-#include <string.h>
-
-#include "tests/fabric/loop.h"
+#include "tests/common/fabric/loop.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
@@ -114,6 +112,8 @@ static void teardown(void)
   }
   sftest_fabric_hub_destroy(hub);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void connect_nodes(int32_t from, int32_t to)
 {
@@ -324,9 +324,4 @@ SFTEST(closed_with_a_send_under_way)
   connect_nodes(1, 0);
   run();
   ck_assert_str_eq(users[1].detail, "node 0 (loop): connection refused");
-}
-
-int main(void)
-{
-  return sftest_main("loop fabric", setup, teardown);
 }

@@ -2,9 +2,7 @@
  * ends of all kinds, and that an idle fabric sleeps. Links that become silent: see test_fabric_tcp_silence.c; who must
  * stay outside: test_fabric_tcp_strangers.c. */
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
@@ -59,6 +57,8 @@ static void take_turns(int nturns)
       usleep(50);
   }
 }
+
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
 
 /* ---- Streams ---- */
 
@@ -373,9 +373,4 @@ SFTEST(idle_fabric_sleeps)
   struct pollfd loop = {.fd = uv_backend_fd(&sftest_tcp.loop), .events = POLLIN};
   ck_assert_int_eq(poll(&loop, 1, 1500), 0);
   sftest_tcp_close_all();
-}
-
-int main(void)
-{
-  return sftest_main("fabric_tcp", sftest_tcp_setup, sftest_tcp_teardown);
 }

@@ -46,6 +46,8 @@ static void begin_gathering(void)
   ck_assert_uint_eq(receiver()->got, FIRST);
 }
 
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
+
 SFTEST(large_payload_gathers)
 {
   begin_gathering();
@@ -78,9 +80,4 @@ SFTEST(end_of_stream_is_told_at_once)
   sftest_tcp_close(0);
   sftest_tcp_run_until(is_down, AT_ONCE_S);
   sftest_tcp_close_all();
-}
-
-int main(void)
-{
-  return sftest_main("fabric_tcp_gather", sftest_tcp_setup, sftest_tcp_teardown);
 }

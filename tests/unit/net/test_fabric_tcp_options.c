@@ -1,9 +1,7 @@
 /* What the tcp fabric makes of its options: those that won't do leave nothing behind, and it listens where it is told.
  */
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -17,6 +15,8 @@ static void expect_refusal(const sfd_tcp_options_t *options, sf_status_t status,
   ck_assert_msg(strstr(sfshm_error_detail(), words) != NULL, "'%s' in '%s'", words, sfshm_error_detail());
   ck_assert_int_eq(sftest_tcp_count_fds(), nfds);
 }
+
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
 
 SFTEST(options_that_will_not_do)
 {
@@ -94,9 +94,4 @@ SFTEST_FOR(listens_where_it_is_told, 3)
   node->fabric->functions->close(node->fabric);
   sftest_tcp_run_until(is_closed, 1);
   sftest_tcp_destroy(0);
-}
-
-int main(void)
-{
-  return sftest_main("fabric_tcp_options", sftest_tcp_setup, sftest_tcp_teardown);
 }

@@ -1,7 +1,5 @@
 /* Links of the tcp fabric that become silent, for a while or for good. */
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
@@ -110,8 +108,10 @@ static void expect_told(FILE *log)
   fclose(log);
 }
 
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
+
 /* What the kernel may repeat only seconds later is no reason to give up a stream whose link is back. */
-START_TEST(interruption_is_survived)
+SFTEST_IF(interruption_is_survived, sftest_tcp_can_cut_links())
 {
   FILE *log = tmpfile();
   ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
@@ -129,9 +129,8 @@ START_TEST(interruption_is_survived)
   sftest_tcp_close_all();
   expect_told(log);
 }
-END_TEST
 
-START_TEST(silent_link_is_noticed)
+SFTEST_IF(silent_link_is_noticed, sftest_tcp_can_cut_links())
 {
   cut_links();
   double begin = sftest_tcp_now_s() - 1; /* by the clock that stands still while the machine holds the test up */
@@ -145,10 +144,9 @@ START_TEST(silent_link_is_noticed)
   }
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* A daemon that is held up, so that its buffers are full, is not a silent one: its host still answers. */
-START_TEST(stopped_peer_is_not_silent)
+SFTEST(stopped_peer_is_not_silent)
 {
   uv_loop_t other;
   uv_loop_init(&other);
@@ -174,25 +172,10 @@ START_TEST(stopped_peer_is_not_silent)
   for (int i = 0; i < 2; i++)
     sftest_tcp_destroy(i);
 }
-END_TEST
-
-static Suite *silence_suite(void)
-{
-  Suite *suite = suite_create("fabric_tcp_silence");
-  TCase *tcase = tcase_create("fabric_tcp_silence");
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  if (sftest_tcp_can_cut_links()) {
-    tcase_add_test(tcase, interruption_is_survived);
-    tcase_add_test(tcase, silent_link_is_noticed);
-  } else {
-    puts("part skipped: silent links: no socket filters for this user");
-  }
-  tcase_add_test(tcase, stopped_peer_is_not_silent);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
-  return sftest_run(silence_suite());
+  if (!sftest_tcp_can_cut_links())
+    puts("part skipped: silent links: no socket filters for this user");
+  return sftest_main();
 }

@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "daemon/net/fabric/tcp/auth.h"
 #include "tests/unit/runner.h"
@@ -22,6 +20,8 @@ static void setup(void)
   sftest_tcp_setup();
   ck_assert_int_eq(sfd_tcp_key_read(sftest_tcp.key_file, &key), SF_OK);
 }
+
+SFTEST_FIXTURE(setup, sftest_tcp_teardown);
 
 static bool has_up(void)
 {
@@ -380,9 +380,4 @@ SFTEST_FOR(peer_that_is_no_daemon, 3)
   sftest_tcp_close_all();
   if (fd >= 0)
     close(fd);
-}
-
-int main(void)
-{
-  return sftest_main("fabric_tcp_strangers", setup, sftest_tcp_teardown);
 }

@@ -1,9 +1,6 @@
 /* Credentials of a real MUNGE: two munged with different keys run beside the test. */
 #include <endian.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "daemon/net/fabric/plugin.h"
 #include "daemon/net/fabric/tcp/ticket.h"
@@ -56,7 +53,9 @@ static void expect_open(sfd_munge_letter_t letter, sfd_munge_result_t result)
   ck_assert_int_eq(letter.detail[0] == '\0', result == SFD_MUNGE_OK);
 }
 
-START_TEST(letters)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, start, stop));
+
+SFTEST(letters)
 {
   sfd_munge_letter_t letter = letter_at(&ours);
   letter.uid = 12345; /* whatever was there */
@@ -74,9 +73,8 @@ START_TEST(letters)
   letter.nbytes--;
   expect_open(letter, SFD_MUNGE_INVALID); /* other contents than it expects */
 }
-END_TEST
 
-START_TEST(changed_letters)
+SFTEST(changed_letters)
 {
   seal(geteuid());
   for (size_t i = 0; text[i] != '\0'; i += 7) {
@@ -88,9 +86,8 @@ START_TEST(changed_letters)
   }
   expect_open(letter_at(&ours), SFD_MUNGE_OK);
 }
-END_TEST
 
-START_TEST(no_room_and_no_munged)
+SFTEST(no_room_and_no_munged)
 {
   sfd_munge_letter_t letter = letter_at(&ours);
   letter.text_size = 100;
@@ -104,7 +101,6 @@ START_TEST(no_room_and_no_munged)
   letter.socket = "/no/such/socket";
   expect_open(letter, SFD_MUNGE_UNREACHABLE);
 }
-END_TEST
 
 /* ---- Peers ---- */
 
@@ -127,7 +123,10 @@ static void create_three(void)
   }
 }
 
-START_TEST(daemons_that_trust_each_other)
+SFTEST_CASE(tcase_add_unchecked_fixture(tests, start, stop));
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
+
+SFTEST(daemons_that_trust_each_other)
 {
   create_three();
   sftest_tcp.nnodes = 2;
@@ -144,7 +143,6 @@ START_TEST(daemons_that_trust_each_other)
   ck_assert(sftest_tcp_all_up());
   sftest_tcp_close_all();
 }
-END_TEST
 
 static sfd_tcp_refusal_t show(sfd_tcp_hello_t *hello, const char *ticket)
 {
@@ -162,7 +160,7 @@ static sfd_tcp_refusal_t show(sfd_tcp_hello_t *hello, const char *ticket)
 }
 
 /* A ticket that is shown a second time, one for another user, and what is none. */
-START_TEST(strangers_are_refused)
+SFTEST(strangers_are_refused)
 {
   sfd_tcp_ticket_t ticket = {.contents.purpose = ""};
   sfd_tcp_hello_t hello;
@@ -182,10 +180,9 @@ START_TEST(strangers_are_refused)
   ck_assert_int_eq(show(&hello, "MUNGE:AwQFAAA:"), SFD_TCP_BAD_TICKET);
   sftest_tcp_close_all();
 }
-END_TEST
 
 /* It ends when a daemon runs already. */
-START_TEST(munged_ends)
+SFTEST(munged_ends)
 {
   sftest_munged_t own;
   sftest_munged_start(&own, 'x');
@@ -199,35 +196,14 @@ START_TEST(munged_ends)
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), own.socket));
   sftest_tcp_close_all();
 }
-END_TEST
-
-static Suite *munge_suite(void)
-{
-  Suite *suite = suite_create("munge");
-  TCase *tcase = tcase_create("library");
-  tcase_add_unchecked_fixture(tcase, start, stop);
-  tcase_add_test(tcase, letters);
-  tcase_add_test(tcase, changed_letters);
-  tcase_add_test(tcase, no_room_and_no_munged);
-  suite_add_tcase(suite, tcase);
-  tcase = tcase_create("peers");
-  tcase_add_unchecked_fixture(tcase, start, stop);
-  tcase_add_checked_fixture(tcase, sftest_tcp_setup, sftest_tcp_teardown);
-  tcase_add_test(tcase, daemons_that_trust_each_other);
-  tcase_add_test(tcase, strangers_are_refused);
-  tcase_add_test(tcase, munged_ends);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
 
 int main(void)
 {
   const char *build = getenv("BUILD"), *lacks = sftest_munged_lacks();
   if (lacks == NULL && sfd_plugin_munge(build != NULL ? build : "build", &munge) != SF_OK)
     lacks = sfshm_error_detail();
-  if (lacks != NULL) {
-    printf("skipped: %s\n", lacks);
-    return 77;
-  }
-  return sftest_run(munge_suite());
+  if (lacks == NULL)
+    return sftest_main();
+  printf("skipped: %s\n", lacks);
+  return 77;
 }

@@ -2,10 +2,6 @@
 #include "daemon/net/fabric/tcp/peer_list.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -24,7 +20,7 @@ static void expect_peer(const sfd_peer_list_t *list, int32_t node, const char *t
   ck_assert_str_eq(found, text);
 }
 
-START_TEST(lists_that_are_accepted)
+SFTEST(lists_that_are_accepted)
 {
   sfd_peer_list_t list;
   ck_assert_int_eq(sfd_peer_list_create(" 10.0.0.1:7411, [fe80::1%lo]:1 ,my-host.example.org:65535", &list), SF_OK);
@@ -39,9 +35,8 @@ START_TEST(lists_that_are_accepted)
   ck_assert_int_eq(list.count, 1);
   sfd_peer_list_free(&list);
 }
-END_TEST
 
-START_TEST(lists_that_are_not)
+SFTEST(lists_that_are_not)
 {
   static const char *const bad[] = {"a",     ":1",      "a:",    "a:0",           "a:65536", "a:1x",    "a:-1",
                                     "a:+1",  "a: 1",    "::1:1", "[::1]",         "[::1]1",  "[::1:1",  "[]:1",
@@ -60,9 +55,8 @@ START_TEST(lists_that_are_not)
   memcpy(host + 254, ":1", 3);
   expect_error(host, SF_ERR_ARG, "malformed host");
 }
-END_TEST
 
-START_TEST(many_peers)
+SFTEST(many_peers)
 {
   char *text = malloc(SFD_MAX_NODES * 16), *end = text;
   sfd_peer_list_t list;
@@ -76,7 +70,6 @@ START_TEST(many_peers)
   expect_error(text, SF_ERR_LIMIT, "65536");
   free(text);
 }
-END_TEST
 
 /* ---- Files ---- */
 
@@ -99,7 +92,9 @@ static void remove_file(void)
   unlink(path);
 }
 
-START_TEST(files)
+SFTEST_FIXTURE(make_file, remove_file);
+
+SFTEST(files)
 {
   static const char text[] = "# the cluster\n\n  a:1 # first\r\n\tb:2,c:3\n#d:4\n[::1]:5";
   sfd_peer_list_t list;
@@ -111,9 +106,8 @@ START_TEST(files)
   expect_peer(&list, 3, "[::1]:5");
   sfd_peer_list_free(&list);
 }
-END_TEST
 
-START_TEST(files_that_are_not_accepted)
+SFTEST(files_that_are_not_accepted)
 {
   char place[64];
   expect_error("/no/such/file", SF_ERR_SYS, "No such file");
@@ -128,7 +122,6 @@ START_TEST(files_that_are_not_accepted)
   snprintf(place, sizeof place, "%s:3: 'b'", path);
   expect_error(path, SF_ERR_ARG, place);
 }
-END_TEST
 
 /* ---- Finding this host ---- */
 
@@ -145,7 +138,7 @@ static sf_status_t find(const char *format, uint16_t port, int32_t *node_p)
   return status;
 }
 
-START_TEST(finds_itself)
+SFTEST(finds_itself)
 {
   int32_t node = -1;
   ck_assert_int_eq(find("192.0.2.77:1,127.0.0.1:1,192.0.2.78:1", 0, &node), SF_OK);
@@ -159,9 +152,8 @@ START_TEST(finds_itself)
   ck_assert_int_eq(find("192.0.2.77:1,localhost:1", 0, &node), SF_OK); /* only by asking what it means */
   ck_assert_int_eq(node, 1);
 }
-END_TEST
 
-START_TEST(does_not_find_itself)
+SFTEST(does_not_find_itself)
 {
   int32_t node = -1;
   ck_assert_int_eq(find("192.0.2.77:1,192.0.2.78:1", 0, &node), SF_ERR_NOT_FOUND);
@@ -171,28 +163,4 @@ START_TEST(does_not_find_itself)
   ck_assert_int_eq(find("%s:1,192.0.2.77:1,%s:2", 0, &node), SF_ERR_ARG);
   ck_assert_msg(strstr(sfshm_error_detail(), "nodes 0, 2") != NULL, "%s", sfshm_error_detail());
   ck_assert_int_eq(node, -1);
-}
-END_TEST
-
-static Suite *peer_list_suite(void)
-{
-  Suite *suite = suite_create("peer_list");
-  TCase *tcase = tcase_create("peer_list");
-  tcase_add_test(tcase, lists_that_are_accepted);
-  tcase_add_test(tcase, lists_that_are_not);
-  tcase_add_test(tcase, many_peers);
-  tcase_add_test(tcase, finds_itself);
-  tcase_add_test(tcase, does_not_find_itself);
-  suite_add_tcase(suite, tcase);
-  tcase = tcase_create("files");
-  tcase_add_checked_fixture(tcase, make_file, remove_file);
-  tcase_add_test(tcase, files);
-  tcase_add_test(tcase, files_that_are_not_accepted);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(peer_list_suite());
 }

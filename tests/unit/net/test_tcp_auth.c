@@ -2,11 +2,7 @@
 #include "daemon/net/fabric/tcp/auth.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -27,6 +23,8 @@ static void teardown(void)
   unlink(path);
   rmdir(directory);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void write_key(size_t size, char fill, mode_t mode)
 {
@@ -210,9 +208,4 @@ SFTEST(hellos)
   ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &other, &from), SFD_TCP_OTHER_NAME);
   hello.version++;
   ck_assert_int_eq(sfd_tcp_hello_check(&hello, 5, &nine, &from), SFD_TCP_OTHER_VERSION);
-}
-
-int main(void)
-{
-  return sftest_main("tcp_auth", setup, teardown);
 }

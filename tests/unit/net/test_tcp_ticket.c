@@ -4,10 +4,6 @@
 
 #include <endian.h>
 #include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -70,6 +66,8 @@ static void teardown(void)
   sem_destroy(&munge.asked);
   sem_destroy(&munge.turn);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static sfd_tcp_options_t options_of(int node, int nnodes)
 {
@@ -378,9 +376,4 @@ SFTEST(tickets_of_others)
   close(fd);
   sftest_tcp_run_until(has_ended, 1);
   sftest_tcp_close_all();
-}
-
-int main(void)
-{
-  return sftest_main("tcp_ticket", setup, teardown);
 }

@@ -2,7 +2,6 @@
 #include <endian.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "daemon/net/fabric/tcp/user.h"
 #include "shm/base/error.h"
@@ -62,6 +61,8 @@ static void close_pair(const int ends[2])
   close(ends[0]);
   close(ends[1]);
 }
+
+SFTEST_FIXTURE(sftest_tcp_setup, sftest_tcp_teardown);
 
 SFTEST_FOR(both_ends_are_found, 2)
 {
@@ -157,9 +158,4 @@ SFTEST_FOR(another_user_listens, geteuid() == 0 ? 1 : 0)
   sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "another user");
   close(fd);
   sftest_tcp_close_all();
-}
-
-int main(void)
-{
-  return sftest_main("tcp_user", sftest_tcp_setup, sftest_tcp_teardown);
 }

@@ -2,11 +2,8 @@
 #include "proto/address.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -42,6 +39,8 @@ static void expect_error(sf_status_t status, sf_status_t expected, const char *t
   ck_assert_msg(strstr(sfshm_error_detail(), text) != NULL, "\"%s\" lacks \"%s\"", sfshm_error_detail(), text);
 }
 
+SFTEST_FIXTURE(setup, teardown);
+
 SFTEST(order_of_places)
 {
   setenv("SF_SOCKET", "/a/from-env", 1);
@@ -74,90 +73,6 @@ SFTEST(longest_path)
   int fd;
   expect_error(sfproto_connect(NULL, &fd), SF_ERR_ARG, "at most 107");
 }
-
-/* ---- The directory in /tmp: that of a user who surely has none, who only root can become ---- */
-
-static void become_user(void)
-{
-  snprintf(default_directory, sizeof default_directory, "/tmp/sfd-%u", (unsigned)test_uid);
-  setup();
-  ck_assert_int_eq(chown(scratch, test_uid, (gid_t)-1), 0);
-  ck_assert_int_eq(seteuid(test_uid), 0);
-}
-
-static void become_root(void)
-{
-  ck_assert_int_eq(seteuid(0), 0);
-  unlink(default_directory);
-  rmdir(default_directory);
-  teardown();
-}
-
-static void expect_default_error(sf_status_t expected, const char *text)
-{
-  struct sockaddr_un address;
-  int fd;
-  expect_error(sfproto_address(NULL, false, &address), expected, text);
-  expect_error(sfproto_address(NULL, true, &address), expected, text);
-  expect_error(sfproto_connect(NULL, &fd), expected, text);
-}
-
-START_TEST(directory_is_made)
-{
-  char path[100];
-  snprintf(path, sizeof path, "%s/sfd.sock", default_directory);
-  expect_address(NULL, path);
-  setenv("XDG_RUNTIME_DIR", "relative", 1);
-  expect_address(NULL, path);
-  ck_assert_int_ne(access(default_directory, F_OK), 0);
-  int fd;
-  expect_error(sfproto_connect(NULL, &fd), SF_ERR_NO_DAEMON, path);
-  umask(0);
-  struct sockaddr_un address;
-  for (int i = 0; i < 2; i++)
-    ck_assert_int_eq(sfproto_address(NULL, true, &address), SF_OK);
-  struct stat stat;
-  ck_assert_int_eq(lstat(default_directory, &stat), 0);
-  ck_assert_uint_eq(stat.st_mode, S_IFDIR | 0700);
-  ck_assert_uint_eq(stat.st_uid, test_uid);
-}
-END_TEST
-
-START_TEST(directory_of_somebody_else)
-{
-  ck_assert_int_eq(seteuid(0), 0);
-  ck_assert_int_eq(mkdir(default_directory, 0700), 0);
-  ck_assert_int_eq(seteuid(test_uid), 0);
-  expect_default_error(SF_ERR_PERM, "belongs to user 0, expected ");
-}
-END_TEST
-
-START_TEST(directory_open_to_others)
-{
-  static const mode_t modes[] = {0710, 0701, 0720, 0777, 01777};
-  ck_assert_int_eq(mkdir(default_directory, 0700), 0);
-  ck_assert_int_eq(chmod(default_directory, modes[_i]), 0);
-  char text[32];
-  snprintf(text, sizeof text, "has mode %04o", modes[_i]);
-  expect_default_error(SF_ERR_PERM, text);
-}
-END_TEST
-
-START_TEST(directory_is_a_link)
-{
-  ck_assert_int_eq(symlink(scratch, default_directory), 0);
-  expect_default_error(SF_ERR_PERM, "is not a directory");
-}
-END_TEST
-
-START_TEST(directory_is_a_file)
-{
-  int fd = open(default_directory, O_CREAT | O_EXCL | O_WRONLY, 0600);
-  ck_assert_int_ge(fd, 0);
-  close(fd);
-  expect_default_error(SF_ERR_PERM, "is not a directory");
-}
-END_TEST
 
 /* ---- Connecting ---- */
 
@@ -227,25 +142,91 @@ SFTEST(no_permission)
   unlink(address.sun_path);
 }
 
-static TCase *directory(void)
+/* ---- The directory in /tmp: that of a user who surely has none, who only root can become ---- */
+
+static void become_user(void)
 {
-  TCase *tcase = tcase_create("directory");
-  tcase_add_checked_fixture(tcase, become_user, become_root);
-  tcase_add_test(tcase, directory_is_made);
-  tcase_add_test(tcase, directory_of_somebody_else);
-  tcase_add_loop_test(tcase, directory_open_to_others, 0, 5);
-  tcase_add_test(tcase, directory_is_a_link);
-  tcase_add_test(tcase, directory_is_a_file);
-  return tcase;
+  snprintf(default_directory, sizeof default_directory, "/tmp/sfd-%u", (unsigned)test_uid);
+  setup();
+  ck_assert_int_eq(chown(scratch, test_uid, (gid_t)-1), 0);
+  ck_assert_int_eq(seteuid(test_uid), 0);
+}
+
+static void become_root(void)
+{
+  ck_assert_int_eq(seteuid(0), 0);
+  unlink(default_directory);
+  rmdir(default_directory);
+  teardown();
+}
+
+static void expect_default_error(sf_status_t expected, const char *text)
+{
+  struct sockaddr_un address;
+  int fd;
+  expect_error(sfproto_address(NULL, false, &address), expected, text);
+  expect_error(sfproto_address(NULL, true, &address), expected, text);
+  expect_error(sfproto_connect(NULL, &fd), expected, text);
+}
+
+SFTEST_FIXTURE(become_user, become_root);
+
+SFTEST_IF(directory_is_made, geteuid() == 0)
+{
+  char path[100];
+  snprintf(path, sizeof path, "%s/sfd.sock", default_directory);
+  expect_address(NULL, path);
+  setenv("XDG_RUNTIME_DIR", "relative", 1);
+  expect_address(NULL, path);
+  ck_assert_int_ne(access(default_directory, F_OK), 0);
+  int fd;
+  expect_error(sfproto_connect(NULL, &fd), SF_ERR_NO_DAEMON, path);
+  umask(0);
+  struct sockaddr_un address;
+  for (int i = 0; i < 2; i++)
+    ck_assert_int_eq(sfproto_address(NULL, true, &address), SF_OK);
+  struct stat stat;
+  ck_assert_int_eq(lstat(default_directory, &stat), 0);
+  ck_assert_uint_eq(stat.st_mode, S_IFDIR | 0700);
+  ck_assert_uint_eq(stat.st_uid, test_uid);
+}
+
+SFTEST_IF(directory_of_somebody_else, geteuid() == 0)
+{
+  ck_assert_int_eq(seteuid(0), 0);
+  ck_assert_int_eq(mkdir(default_directory, 0700), 0);
+  ck_assert_int_eq(seteuid(test_uid), 0);
+  expect_default_error(SF_ERR_PERM, "belongs to user 0, expected ");
+}
+
+SFTEST_FOR(directory_open_to_others, geteuid() == 0 ? 5 : 0)
+{
+  static const mode_t modes[] = {0710, 0701, 0720, 0777, 01777};
+  ck_assert_int_eq(mkdir(default_directory, 0700), 0);
+  ck_assert_int_eq(chmod(default_directory, modes[_i]), 0);
+  char text[32];
+  snprintf(text, sizeof text, "has mode %04o", modes[_i]);
+  expect_default_error(SF_ERR_PERM, text);
+}
+
+SFTEST_IF(directory_is_a_link, geteuid() == 0)
+{
+  ck_assert_int_eq(symlink(scratch, default_directory), 0);
+  expect_default_error(SF_ERR_PERM, "is not a directory");
+}
+
+SFTEST_IF(directory_is_a_file, geteuid() == 0)
+{
+  int fd = open(default_directory, O_CREAT | O_EXCL | O_WRONLY, 0600);
+  ck_assert_int_ge(fd, 0);
+  close(fd);
+  expect_default_error(SF_ERR_PERM, "is not a directory");
 }
 
 int main(void)
 {
   test_uid = 1000000u + (uid_t)getpid();
-  tcase_add_checked_fixture(sftest_case("address"), setup, teardown);
-  if (geteuid() == 0)
-    suite_add_tcase(sftest_suite, directory());
-  else
+  if (geteuid() != 0)
     printf("part skipped: the directory in /tmp is tested as another user, which needs root\n");
-  return sftest_run_case();
+  return sftest_main();
 }

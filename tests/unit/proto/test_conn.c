@@ -27,6 +27,8 @@ static void close_fds(int nfds, const int fds[])
 
 /* ---- Sending ---- */
 
+SFTEST_FIXTURE(sftest_pair_setup, sftest_pair_teardown);
+
 /* The sender may close its descriptors as soon as the message is queued. */
 SFTEST(message_with_fds)
 {
@@ -277,9 +279,4 @@ SFTEST(what_has_begun_to_leave_is_not_withdrawn)
   sfproto_writer_withdraw(&writer);
   ck_assert_uint_eq(writer.queued_bytes, rest_bytes);
   sfproto_writer_release(&writer);
-}
-
-int main(void)
-{
-  return sftest_main("conn: sending", sftest_pair_setup, sftest_pair_teardown);
 }

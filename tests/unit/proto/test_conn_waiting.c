@@ -1,13 +1,14 @@
 /* Receiving over control connections that block or not: waiting, time-outs, signals, and the end of the other side. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/time.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/conn_pair.h"
 #include "tests/unit/frames.h"
 #include "tests/unit/runner.h"
+
+SFTEST_FIXTURE(sftest_pair_setup, sftest_pair_teardown);
 
 /* No SIGPIPE either, which would end the test. */
 SFTEST(other_end_gone)
@@ -113,9 +114,4 @@ SFTEST(non_blocking_sockets)
   sftest_expect_message(&incoming, 1, 1000000, 0, 0);
   shutdown(sfproto_conn_fd(sftest_left), SHUT_WR);
   ck_assert_int_eq(pthread_join(thread, NULL), 0);
-}
-
-int main(void)
-{
-  return sftest_main("conn: waiting", sftest_pair_setup, sftest_pair_teardown);
 }

@@ -4,6 +4,8 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
+SFTEST_FIXTURE(sftest_reader_setup, sftest_reader_teardown);
+
 SFTEST(one_frame)
 {
   sftest_send_frame(sftest_frame(5, 0), 0);
@@ -191,9 +193,4 @@ SFTEST(random_segments)
     }
     ck_assert_int_eq(taken, script.count);
   }
-}
-
-int main(void)
-{
-  return sftest_main("frames", sftest_reader_setup, sftest_reader_teardown);
 }

@@ -31,6 +31,8 @@ static void expect_refusal_of(sftest_frame_t frame, sf_status_t status, const ch
   expect_nothing_left();
 }
 
+SFTEST_FIXTURE(sftest_reader_setup, sftest_reader_teardown);
+
 SFTEST(bad_magic)
 {
   sftest_send_frame(sftest_frame(1, 0), 0);
@@ -224,9 +226,4 @@ SFTEST_FOR(end_of_stream_within_a_frame, 19)
   ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_ERR_DAEMON_LOST);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "in the middle of the frame at byte 0"));
   expect_nothing_left();
-}
-
-int main(void)
-{
-  return sftest_main("frames: refused", sftest_reader_setup, sftest_reader_teardown);
 }

@@ -3,7 +3,6 @@
 
 #include <complex.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "tests/unit/runner.h"
 
@@ -136,9 +135,4 @@ SFTEST_FOR(threads, 3)
       adding += i >= k && i < ELEMENTS - k;
     expect_sum(&adders[0], i, adding * TURNS);
   }
-}
-
-int main(void)
-{
-  return sftest_main("accumulation", NULL, NULL);
 }

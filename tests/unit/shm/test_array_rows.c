@@ -2,8 +2,6 @@
 #include "shm/array/distribution.h"
 #include "shm/array/transfer.h"
 
-#include <string.h>
-
 #include "tests/unit/runner.h"
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
@@ -60,9 +58,4 @@ SFTEST(quotients)
       try_quotient(a, b);
   try_quotient(INT64_MAX, 1);
   try_quotient(INT64_MAX, INT64_MAX);
-}
-
-int main(void)
-{
-  return sftest_main("array_rows", NULL, NULL);
 }

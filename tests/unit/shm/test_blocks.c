@@ -4,9 +4,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -112,7 +109,7 @@ static void *be_member(void *argument)
   return NULL;
 }
 
-START_TEST(members_find_room_beside_each_other)
+SFTEST(members_find_room_beside_each_other)
 {
   static side_t side;
   pthread_t threads[MEMBERS];
@@ -133,7 +130,6 @@ START_TEST(members_find_room_beside_each_other)
   for (uint32_t c = SFSHM_BLOCKS_MIN_CLASS; c <= HIGHEST; c++)
     free(side.slots[c]);
 }
-END_TEST
 
 /* ---- Rooms ------------------------------------------------------------------------------------------------------- */
 
@@ -144,7 +140,7 @@ static sfshm_blocks_room_t reserve(_Atomic uint64_t *word, int64_t n, uint64_t b
   return room;
 }
 
-START_TEST(the_first_member_chooses_the_class)
+SFTEST(the_first_member_chooses_the_class)
 {
   _Atomic uint64_t word = 0;
   sfshm_blocks_room_t room = reserve(&word, 4, 0, 0);
@@ -167,9 +163,8 @@ START_TEST(the_first_member_chooses_the_class)
   ck_assert_uint_eq(reserve(&word, 4, 4 << 16, 0).class, 16);
   ck_assert_uint_eq(reserve(&word, 4, 1, 0).class, 17);
 }
-END_TEST
 
-START_TEST(messages_have_the_shortest_units)
+SFTEST(messages_have_the_shortest_units)
 {
   _Atomic uint64_t word = 0;
   sfshm_blocks_message_t message;
@@ -185,9 +180,8 @@ START_TEST(messages_have_the_shortest_units)
   message.unit_bytes = 32;
   ck_assert_uint_eq(sfshm_blocks_next_class(&message), 8);
 }
-END_TEST
 
-START_TEST(messages_that_are_too_long)
+SFTEST(messages_that_are_too_long)
 {
   _Atomic uint64_t word = 0;
   sfshm_blocks_room_t room;
@@ -203,11 +197,10 @@ START_TEST(messages_that_are_too_long)
   ck_assert_int_eq(sfshm_blocks_reserve(&word, INT64_MAX, UINT64_C(1) << 56, 0, &room), SF_ERR_LIMIT);
   ck_assert_uint_eq(word, 0);
 }
-END_TEST
 
 /* ---- Nonsense ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(words_that_are_nonsense)
+SFTEST(words_that_are_nonsense)
 {
   static const uint64_t classes[] = {0, 1, 3, 41, 64, 255};
   sfshm_blocks_room_t room;
@@ -225,10 +218,9 @@ START_TEST(words_that_are_nonsense)
   word = 0;
   ck_assert_uint_eq(reserve(&word, 4, 8, UINT64_MAX).table_class, 5);
 }
-END_TEST
 
 /* Random tables: what is accepted lies within the slots, as the address sanitizer sees. */
-START_TEST(tables_that_are_nonsense)
+SFTEST(tables_that_are_nonsense)
 {
   enum { LOW = 6, MIDDLE = 7, HIGH = 8, ROUNDS = 20000 };
   const sfshm_blocks_message_t message = {.unit_bytes = 200, .table_class = LOW, .class = HIGH};
@@ -261,9 +253,8 @@ START_TEST(tables_that_are_nonsense)
   free(slots[LOW]);
   free(slots[HIGH]);
 }
-END_TEST
 
-START_TEST(blocks_that_lie_outside)
+SFTEST(blocks_that_lie_outside)
 {
   const uint64_t bytes = 1000;
   ck_assert(sfshm_block_fits(&(sfshm_block_at_t){.offset = 64, .bytes = 936}, 4, bytes));
@@ -272,22 +263,4 @@ START_TEST(blocks_that_lie_outside)
   ck_assert(sfshm_block_fits(&(sfshm_block_at_t){.offset = 1000, .bytes = 0}, 4, bytes));
   ck_assert(!sfshm_block_fits(&(sfshm_block_at_t){.offset = 1001, .bytes = 0}, 4, bytes));
   ck_assert(!sfshm_block_fits(&(sfshm_block_at_t){.offset = 64, .bytes = UINT64_MAX}, 4, bytes));
-}
-END_TEST
-
-int main(void)
-{
-  Suite *suite = suite_create("blocks");
-  TCase *members = tcase_create("members"), *rooms = tcase_create("rooms"), *nonsense = tcase_create("nonsense");
-  tcase_add_test(members, members_find_room_beside_each_other);
-  tcase_add_test(rooms, the_first_member_chooses_the_class);
-  tcase_add_test(rooms, messages_have_the_shortest_units);
-  tcase_add_test(rooms, messages_that_are_too_long);
-  tcase_add_test(nonsense, words_that_are_nonsense);
-  tcase_add_test(nonsense, tables_that_are_nonsense);
-  tcase_add_test(nonsense, blocks_that_lie_outside);
-  suite_add_tcase(suite, members);
-  suite_add_tcase(suite, rooms);
-  suite_add_tcase(suite, nonsense);
-  return sftest_run(suite);
 }

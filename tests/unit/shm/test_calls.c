@@ -1,8 +1,6 @@
 /* What ranks called, compared: they are told apart wherever both can still be seen, and only then. */
 #include "shm/observe/calls.h"
 
-#include <stdlib.h>
-
 #include "tests/unit/runner.h"
 
 typedef struct caller {
@@ -138,9 +136,4 @@ SFTEST(of_another_graph)
   atomic_store(&a->counts.graph, 0);
   ck_assert(!sfshm_calls_read(&a->counts, 7, &calls));
   free(a);
-}
-
-int main(void)
-{
-  return sftest_main("calls", NULL, NULL);
 }

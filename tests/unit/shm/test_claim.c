@@ -4,9 +4,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "client/plan/edge_list.h"
 #include "daemon/data/copy.h"
@@ -205,6 +202,8 @@ static void teardown(void)
   free(target);
 }
 
+SFTEST_FIXTURE(setup, teardown);
+
 SFTEST(copies_are_shared)
 {
   sfc_edge_list_t list;
@@ -255,9 +254,4 @@ SFTEST(bad_lists_are_not_used)
     sfd_route_release(route);
   }
   sfc_edge_list_destroy(&list);
-}
-
-int main(void)
-{
-  return sftest_main("claims", setup, teardown);
 }

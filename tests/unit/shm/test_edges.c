@@ -6,7 +6,7 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-static unsigned seed;
+SFTEST_SEED(20240904);
 
 #define BLOCK_OFFSET sizeof(sfshm_region_header_t)
 #define ARRAYS_OFFSET (BLOCK_OFFSET + sizeof(sfshm_edge_block_t))
@@ -65,6 +65,8 @@ static void teardown(void)
   sfshm_edges_close(&stored.edges);
   free(stored.region.base);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static sf_status_t open_stored(void)
 {
@@ -403,10 +405,4 @@ SFTEST(random_damage)
     setup();
   }
   ck_assert_int_gt(accepted, 1000);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240904);
-  return sftest_main("edges", setup, teardown);
 }

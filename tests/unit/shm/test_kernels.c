@@ -5,12 +5,10 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-#include <string.h>
-
 #define MAX_N 90
 #define SPACE (8 * MAX_N) /* vertices of an array */
 
-static unsigned seed;
+SFTEST_SEED(20240607);
 
 /* ---- Patterns ---------------------------------------------------------------------------------------------------- */
 
@@ -217,10 +215,4 @@ SFTEST_FOR(move_units_of_any_size, 2)
   sftest_kernel_start(seed, _i);
   for (int64_t size = 1; size <= 70; size++)
     check_all_kinds(SFSHM_BASE_OPAQUE, SFSHM_OP_REPLACE, size);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240607);
-  return sftest_main("kernels", NULL, NULL);
 }

@@ -136,8 +136,3 @@ SFTEST(nothing_to_do_touches_nothing)
         kernels->fetch(unit, &patterns[i], 0, 0, NULL, NULL);
       }
 }
-
-int main(void)
-{
-  return sftest_main("kernels, known answers", NULL, NULL);
-}

@@ -5,9 +5,7 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-#include <string.h>
-
-static unsigned seed;
+SFTEST_SEED(20240607);
 
 SFTEST_FOR(combine_long_ranges, SFSHM_BASE_COUNT)
 {
@@ -56,10 +54,4 @@ SFTEST_FOR(copy_dense_ranges_at_any_alignment, 2)
   free(from);
   free(to);
   free(expected);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240607);
-  return sftest_main("kernels: dense ranges", NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Index lists that consist of runs, and some that only look so: packed, unpacked and scattered values are those of
  * single moves. */
-#include <string.h>
-
 #include "shm/kernels/kernels.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -97,9 +95,4 @@ SFTEST(scattered)
     sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->scatter(unit, &from, 0, other, &to, array, first, n - first);
     ck_assert_msg(memcmp(array, expected, sizeof array) == 0, "scattered (SF_TEST_SEED=%u)", seed);
   }
-}
-
-int main(void)
-{
-  return sftest_main("kernels: runs", NULL, NULL);
 }

@@ -6,12 +6,14 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-static unsigned seed;
+SFTEST_SEED(20240901);
 
 static void setup(void)
 {
   sftest_lanes_start_at(0, 0);
 }
+
+SFTEST_FIXTURE(setup, NULL);
 
 static bool post(int from, uint64_t desc)
 {
@@ -272,10 +274,4 @@ SFTEST(counters_wrap_round)
     walk(&random, 1000);
     ck_assert_uint_gt(sftest_end[0].tx.posted, limits[round % 6]);
   }
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240901);
-  return sftest_main("lane", setup, NULL);
 }

@@ -16,7 +16,7 @@
 #define STRESS_MESSAGES 1000000
 #endif
 
-static unsigned seed;
+SFTEST_SEED(20240901);
 
 typedef enum pattern { BOTH_WAYS, ONE_WAY, READ_LATE } pattern_t;
 
@@ -174,10 +174,4 @@ SFTEST(one_way_at_full_speed)
 SFTEST(one_that_reads_late)
 {
   stress(READ_LATE);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240901);
-  return sftest_main("lane: stress", NULL, NULL);
 }

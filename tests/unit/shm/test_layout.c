@@ -1,7 +1,5 @@
 /* What processes of different builds share: sizes and offsets in shared memory, and numbers that travel. Whoever
  * changes one of these changes SFSHM_LAYOUT_VERSION or the protocol's version, its list of changes, and this file. */
-#include <stddef.h>
-
 #include "proto/conn.h"
 #include "shm/array/layout.h"
 #include "shm/array/window.h"
@@ -368,9 +366,4 @@ SFTEST(control_protocol)
   ck_assert_uint_eq(SFPROTO_MAGIC, 0x43464453u);
   ck_assert_int_eq(SFPROTO_MAX_FDS, 64);
   ck_assert_uint_eq(SFPROTO_MAX_LENGTH, 1u << 20);
-}
-
-int main(void)
-{
-  return sftest_main("layout", NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* How much memory is left, by what the kernel's files say: made-up ones. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "shm/region/memory_left.h"
 #include "shm/region/region.h"
@@ -54,6 +49,8 @@ static void teardown(void)
   snprintf(command, sizeof command, "rm -r '%s'", root);
   ck_assert_int_eq(system(command), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void expect_left(uint64_t bytes)
 {
@@ -179,9 +176,4 @@ SFTEST(region_that_is_larger_than_the_group)
     puts("part skipped: no control group can be joined here");
   else
     ck_assert_int_eq(status, 0);
-}
-
-int main(void)
-{
-  return sftest_main("memory left", setup, teardown);
 }

@@ -2,8 +2,6 @@
  * model. Images that are spoilt: test_merge_spoilt.c. */
 #include "shm/trunk/merge/merge.h"
 
-#include <string.h>
-
 #include "shm/trunk/trunk.h"
 #include "tests/unit/merge_instance.h"
 #include "tests/unit/runner.h"
@@ -280,9 +278,4 @@ SFTEST(random_instances_give_what_the_serial_model_gives)
     check_reduce(&instance);
     sfshm_merge_free(&instance.merge);
   }
-}
-
-int main(void)
-{
-  return sftest_main("merge", NULL, NULL);
 }

@@ -1,6 +1,4 @@
 /* Merging edge blocks of a node: particular instances, and what cannot be merged. Random ones: see test_merge.c. */
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "shm/trunk/merge/merge.h"
 #include "shm/trunk/trunk.h"
@@ -192,9 +190,4 @@ SFTEST(what_cannot_be_merged)
   ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
   good.leaf.n = INT64_MAX;
   ck_assert_int_eq(sfshm_merge_make(blocks, 2, false, &merge), SF_ERR_LIMIT);
-}
-
-int main(void)
-{
-  return sftest_main("merge: cases", NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Merged images spoilt at random, which have to be refused or to stay within their limits. */
 #include "shm/trunk/merge/merge.h"
 
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 #include "tests/unit/merge_instance.h"
@@ -166,9 +164,4 @@ SFTEST(spoilt_images_are_refused_or_stay_in_range)
     sfshm_merge_free(merge);
   }
   sftest_merge_expect(naccepted > 1000 && nrefused > 1000, "many images have to be looked at closely");
-}
-
-int main(void)
-{
-  return sftest_main("merge: spoilt images", NULL, NULL);
 }

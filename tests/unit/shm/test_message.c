@@ -1,8 +1,6 @@
 /* Message descriptors: every field keeps to its bits, and the text says what was called. */
 #include "shm/lane/message.h"
 
-#include <string.h>
-
 #include "tests/unit/runner.h"
 
 #define MAX_COUNT (SFSHM_DESC_COUNT_HASHED - 1) /* that is said as it is */
@@ -116,9 +114,4 @@ SFTEST(texts_of_garbage)
   sfshm_desc_text(no_base, text, sizeof text - 1);
   ck_assert_str_eq(text, "fetch_");
   ck_assert_int_eq(text[sizeof text - 1], 'x');
-}
-
-int main(void)
-{
-  return sftest_main("message", NULL, NULL);
 }

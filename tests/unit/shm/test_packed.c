@@ -1,8 +1,6 @@
 /* Packed images: they come back as they were, and what somebody hostile has packed is refused. */
 #include "shm/edges/packed.h"
 
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -54,7 +52,14 @@ static void expect_round_trip(size_t nwords, unsigned bits)
   ck_assert_uint_le(packed_bytes, most);
 }
 
-START_TEST(words_of_every_width_come_back)
+static void setup(void)
+{
+  state = sftest_random_start(sftest_seed(1), 0);
+}
+
+SFTEST_FIXTURE(setup, NULL);
+
+SFTEST(words_of_every_width_come_back)
 {
   static const size_t lengths[] = {256, 257, 511, 512, 1000, MAX_WORDS};
   for (unsigned bits = 0; bits < 32; bits++) {
@@ -66,9 +71,8 @@ START_TEST(words_of_every_width_come_back)
       }
   }
 }
-END_TEST
 
-START_TEST(a_wide_block_comes_back_from_among_narrow_ones)
+SFTEST(a_wide_block_comes_back_from_among_narrow_ones)
 {
   size_t packed_bytes;
   fill(MAX_WORDS, 1000, 9);
@@ -76,9 +80,8 @@ START_TEST(a_wide_block_comes_back_from_among_narrow_ones)
   words[301] = UINT32_MAX;
   ck_assert(round_trip(MAX_WORDS, &packed_bytes));
 }
-END_TEST
 
-START_TEST(what_would_not_be_shorter_is_not_packed)
+SFTEST(what_would_not_be_shorter_is_not_packed)
 {
   void *packed;
   size_t packed_bytes;
@@ -89,7 +92,6 @@ START_TEST(what_would_not_be_shorter_is_not_packed)
   fill(4, 9, 0);
   ck_assert(!sfshm_pack(words, 16, &packed, &packed_bytes));
 }
-END_TEST
 
 /* ---- Hostile ones ------------------------------------------------------------------------------------------------ */
 
@@ -126,7 +128,7 @@ static sf_status_t unpack(const void *packed, size_t packed_bytes)
     ck_assert_int_eq(unpack(&bytes, sizeof bytes), SF_ERR_PROTO);                                                      \
   } while (0)
 
-START_TEST(malformed_ones_are_refused)
+SFTEST(malformed_ones_are_refused)
 {
   bytes_t good = make_bytes();
   ck_assert_int_eq(unpack(&good, sizeof good), SF_OK);
@@ -144,31 +146,10 @@ START_TEST(malformed_ones_are_refused)
   REFUSED(bytes.second.width = 6);
   REFUSED(bytes.second.width = UINT32_MAX);
 }
-END_TEST
 
-START_TEST(every_piece_of_one_is_refused)
+SFTEST(every_piece_of_one_is_refused)
 {
   bytes_t good = make_bytes();
   for (size_t n = 0; n < sizeof good; n++)
     ck_assert_int_eq(unpack(&good, n), SF_ERR_PROTO);
-}
-END_TEST
-
-static Suite *packed_suite(void)
-{
-  Suite *suite = suite_create("packed");
-  TCase *tcase = tcase_create("packed");
-  state = sftest_random_start(sftest_seed(1), 0);
-  tcase_add_test(tcase, words_of_every_width_come_back);
-  tcase_add_test(tcase, a_wide_block_comes_back_from_among_narrow_ones);
-  tcase_add_test(tcase, what_would_not_be_shorter_is_not_packed);
-  tcase_add_test(tcase, malformed_ones_are_refused);
-  tcase_add_test(tcase, every_piece_of_one_is_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(packed_suite());
 }

@@ -3,14 +3,11 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define MAX_N 300
 #define MAX_VERTEX 5000
 #define MAX_BOX (23 * 24 * 5)
 
-static unsigned seed;
+SFTEST_SEED(20240607);
 static uint64_t state; /* of the random numbers; set at the start of each test */
 
 static uint64_t random_below(uint64_t bound)
@@ -283,10 +280,4 @@ SFTEST(limits)
       ck_assert_int_eq(sfshm_pattern_max(&patterns[i]), max);
     }
   }
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240607);
-  return sftest_main("pattern", NULL, NULL);
 }

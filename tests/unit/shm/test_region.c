@@ -4,12 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
@@ -29,6 +25,8 @@ static void teardown(void)
   ck_assert_int_eq(sftest_count_fds(), fds_before);
   ck_assert_int_eq(sftest_count_maps(), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* An immutable region whose contents count up. */
 static sfshm_region_t publish(size_t length_bytes)
@@ -256,9 +254,4 @@ SFTEST(sparse_regions_take_little_address_space)
   ck_assert_int_eq(sfshm_region_map_last(region.fd, SFSHM_REGION_ALLOC, length, &mapped), SF_ERR_NOMEM);
   ck_assert_int_ne(fcntl(region.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
   sfshm_region_destroy(&region);
-}
-
-int main(void)
-{
-  return sftest_main("region", setup, teardown);
 }

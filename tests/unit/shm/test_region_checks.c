@@ -2,12 +2,8 @@
 #include "shm/region/region.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
@@ -27,6 +23,8 @@ static void teardown(void)
   ck_assert_int_eq(sftest_count_fds(), fds_before);
   ck_assert_int_eq(sftest_count_maps(), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 /* A memfd with these bytes and seals, as somebody else might send it; behind allocated_bytes it is a hole. */
 static int raw_memfd_with_hole(const void *bytes, size_t length_bytes, size_t allocated_bytes, size_t size_bytes,
@@ -191,9 +189,4 @@ SFTEST(heads_are_checked)
                    SF_ERR_PROTO);
   ck_assert_int_eq(sfshm_region_map_head(region.fd, SFSHM_REGION_CLAIMS, 256, SFSHM_READ_WRITE, &mapped), SF_ERR_PROTO);
   sfshm_region_destroy(&region);
-}
-
-int main(void)
-{
-  return sftest_main("region: checks", setup, teardown);
 }

@@ -6,7 +6,7 @@
 
 #define MAX_N 20000
 
-static unsigned seed;
+SFTEST_SEED(20240908);
 
 static int compare(const void *a, const void *b)
 {
@@ -137,10 +137,4 @@ SFTEST(clustered_indices)
 SFTEST(no_indices)
 {
   check(NULL, 0);
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240908);
-  return sftest_main("repeats", NULL, NULL);
 }

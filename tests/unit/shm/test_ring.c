@@ -2,10 +2,7 @@
  * on threads and in processes of their own: test_ring_stress.c. Clients that break the rules: test_ring_hostile.c. */
 #include "shm/lane/ring.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
@@ -341,9 +338,4 @@ SFTEST(one_of_the_producers_wakes)
   sfshm_ring_disarm(&reader);
   ck_assert(!sfshm_ring_needs_wake(ring));
   free_ring();
-}
-
-int main(void)
-{
-  return sftest_main("ring", NULL, NULL);
 }

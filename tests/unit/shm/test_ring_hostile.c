@@ -3,8 +3,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
@@ -141,9 +139,4 @@ SFTEST(whatever_is_written_meanwhile)
   for (int i = 0; i < 2; i++)
     pthread_join(threads[i], NULL);
   free_ring();
-}
-
-int main(void)
-{
-  return sftest_main("ring: hostile clients", NULL, NULL);
 }

@@ -5,11 +5,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
@@ -124,6 +122,8 @@ static void teardown(void)
   munmap(totals, MAX_PRODUCERS * sizeof *totals);
 }
 
+SFTEST_FIXTURE(setup, teardown);
+
 static uint32_t stress_capacity(int i)
 {
   static const uint32_t capacities[] = {2, 4, 64, 1024};
@@ -187,9 +187,4 @@ SFTEST_FOR(processes, 4)
   close(doorbell);
   sfshm_region_destroy(&own);
   sfshm_region_destroy(&mapped);
-}
-
-int main(void)
-{
-  return sftest_main("ring under stress", setup, teardown);
 }

@@ -1,11 +1,9 @@
 /* Room in arrays that grow. */
 #include "shm/base/room.h"
 
-#include <stdint.h>
-
 #include "tests/unit/runner.h"
 
-START_TEST(one_by_one)
+SFTEST(one_by_one)
 {
   int *items = NULL;
   size_t capacity = 0, moves = 0;
@@ -21,9 +19,8 @@ START_TEST(one_by_one)
     ck_assert_int_eq(items[n], (int)n);
   free(items);
 }
-END_TEST
 
-START_TEST(many_at_once)
+SFTEST(many_at_once)
 {
   double *items = NULL;
   size_t capacity = 0;
@@ -35,10 +32,9 @@ START_TEST(many_at_once)
   ck_assert_ptr_eq(items, before);
   free(items);
 }
-END_TEST
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) /* they end the program where malloc would fail */
-START_TEST(no_memory)
+SFTEST(no_memory)
 {
   char *items = NULL;
   size_t capacity = 0;
@@ -50,18 +46,4 @@ START_TEST(no_memory)
   ck_assert_uint_eq(capacity, room);
   free(items);
 }
-END_TEST
 #endif
-
-int main(void)
-{
-  Suite *suite = suite_create("room");
-  TCase *tests = tcase_create("room");
-  tcase_add_test(tests, one_by_one);
-  tcase_add_test(tests, many_at_once);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-  tcase_add_test(tests, no_memory);
-#endif
-  suite_add_tcase(suite, tests);
-  return sftest_run(suite);
-}

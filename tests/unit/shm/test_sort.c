@@ -7,7 +7,7 @@
 #define MAX_N 6000
 #define GUARD INT64_C(0x5a5a5a5a5a5a5a5a)
 
-static unsigned seed;
+SFTEST_SEED(20240902);
 
 /* Items are the places before sorting: with them the order is the only stable one. */
 static int compare(const void *a, const void *b)
@@ -87,10 +87,4 @@ SFTEST(keys_nearly_in_order)
       keys[i] = n - i / 2;
     expect_sorted(keys, n, n);
   }
-}
-
-int main(void)
-{
-  seed = sftest_seed(20240902);
-  return sftest_main("sort", NULL, NULL);
 }

@@ -51,8 +51,3 @@ SFTEST(long_names)
   ck_assert_ptr_eq(suggest.best, longest);
   ck_assert_str_eq(sfshm_suggest_hint(&suggest, hint), " (did you mean 1234567890123456789012345678901234567890?)");
 }
-
-int main(void)
-{
-  return sftest_main("suggest", NULL, NULL);
-}

@@ -2,8 +2,6 @@
 #include "shm/base/thread.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
 
 #include "tests/unit/runner.h"
 
@@ -74,9 +72,4 @@ SFTEST(impossible_stack)
   block_one();
   ck_assert_int_eq(sfshm_thread_start(&thread, 1, look, NULL), EINVAL);
   expect_own_mask();
-}
-
-int main(void)
-{
-  return sftest_main("thread", NULL, NULL);
 }

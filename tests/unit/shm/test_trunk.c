@@ -1,8 +1,6 @@
 /* Trunks in shared memory: maps that are accepted or refused, and where the slots of an exchange stand. */
 #include "shm/trunk/trunk.h"
 
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/trunk_images.h"
 
@@ -206,9 +204,4 @@ SFTEST(slots_that_no_memory_can_hold)
   }
   ck_assert_int_eq(sfshm_exchange_layout(NULL, 0, SFSHM_ALL_SIDES, 8, 100, slots, &length), SF_ERR_LIMIT);
   ck_assert_uint_eq(length, 77);
-}
-
-int main(void)
-{
-  return sftest_main("trunk", NULL, NULL);
 }

@@ -24,7 +24,9 @@ static sf_status_t open_root(void)
   return status == SF_OK ? sfshm_root_image_check(&image) : status;
 }
 
-START_TEST(a_good_root_image)
+SFTEST_FIXTURE(setup_root, NULL);
+
+SFTEST(a_good_root_image)
 {
   sfshm_root_roots_t part;
   sfshm_root_turn_t turn;
@@ -57,7 +59,6 @@ START_TEST(a_good_root_image)
   ck_assert_int_eq(sfshm_root_part_open(&image, 1, 13, &part), SF_OK);
   ck_assert_int_eq(sfshm_root_part_open(&image, 1, 12, &part), SF_ERR_RANGE);
 }
-END_TEST
 
 #define EXPECT_ROOT_MALFORMED(change)                                                                                  \
   do {                                                                                                                 \
@@ -66,7 +67,7 @@ END_TEST
     ck_assert_msg(open_root() == SF_ERR_PROTO, "%s is accepted", #change);                                             \
   } while (0)
 
-START_TEST(headers_and_tables_that_do_not_fit)
+SFTEST(headers_and_tables_that_do_not_fit)
 {
   EXPECT_ROOT_MALFORMED(length_bytes = 0);
   EXPECT_ROOT_MALFORMED(length_bytes = sizeof bytes.header - 1);
@@ -87,9 +88,8 @@ START_TEST(headers_and_tables_that_do_not_fit)
   EXPECT_ROOT_MALFORMED(bytes.header.parts = sizeof bytes - 8);
   EXPECT_ROOT_MALFORMED(bytes.header.parts = UINT64_MAX - 7);
 }
-END_TEST
 
-START_TEST(parts_and_turns_in_disorder)
+SFTEST(parts_and_turns_in_disorder)
 {
   EXPECT_ROOT_MALFORMED(bytes.parts[0].rank = -1);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].rank = 7);
@@ -109,9 +109,8 @@ START_TEST(parts_and_turns_in_disorder)
   EXPECT_ROOT_MALFORMED(bytes.segments[1].first = -1);
   EXPECT_ROOT_MALFORMED(bytes.segments[2].first = INT64_MAX);
 }
-END_TEST
 
-START_TEST(winners_that_do_not_fit)
+SFTEST(winners_that_do_not_fit)
 {
   EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = 3);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].nwinners = UINT32_MAX);
@@ -128,9 +127,8 @@ START_TEST(winners_that_do_not_fit)
   EXPECT_ROOT_MALFORMED(bytes.winners[1].position.start = INT64_MAX - 1);
   EXPECT_ROOT_MALFORMED(bytes.winners[1].position.kind = 4);
 }
-END_TEST
 
-START_TEST(patterns_that_leave_the_image)
+SFTEST(patterns_that_leave_the_image)
 {
   EXPECT_ROOT_MALFORMED(bytes.parts[0].root.kind = 4);
   EXPECT_ROOT_MALFORMED(bytes.parts[0].root.kind = UINT32_MAX);
@@ -149,10 +147,9 @@ START_TEST(patterns_that_leave_the_image)
   EXPECT_ROOT_MALFORMED(bytes.segments[0].root.n = 3);
   EXPECT_ROOT_MALFORMED(bytes.segments[0].root.kind = 17);
 }
-END_TEST
 
 /* As many turns as there is room for, which all look at one large array: refused before that takes long. */
-START_TEST(an_image_that_is_made_to_take_long)
+SFTEST(an_image_that_is_made_to_take_long)
 {
   enum { NTURNS = 20000, NROOTS = 400000 };
   typedef struct long_image {
@@ -179,7 +176,6 @@ START_TEST(an_image_that_is_made_to_take_long)
   ck_assert_str_eq(sfshm_error_detail(), "trunk image: turns overlap");
   free(slow);
 }
-END_TEST
 
 /* ---- A leaf image ------------------------------------------------------------------------------------------------ */
 
@@ -202,7 +198,9 @@ static sf_status_t open_leaf(void)
   return status;
 }
 
-START_TEST(a_good_leaf_image)
+SFTEST_FIXTURE(setup_leaf, NULL);
+
+SFTEST(a_good_leaf_image)
 {
   sfshm_leaf_positions_t part;
   sfshm_pattern_t positions;
@@ -221,9 +219,8 @@ START_TEST(a_good_leaf_image)
   ck_assert_int_eq(positions.n, 1);
   ck_assert_int_eq(first, 2);
 }
-END_TEST
 
-START_TEST(uncombined_there_is_a_unit_for_each_edge)
+SFTEST(uncombined_there_is_a_unit_for_each_edge)
 {
   sfshm_leaf_positions_t part;
   leaves.header.uncombined = 1;
@@ -236,7 +233,6 @@ START_TEST(uncombined_there_is_a_unit_for_each_edge)
   ck_assert_int_eq(part.to.n, 9);
   ck_assert_int_eq(sfshm_leaf_part_open(&image, 0, 4, 8, &part), SF_ERR_PROTO);
 }
-END_TEST
 
 #define EXPECT_LEAF_MALFORMED(change)                                                                                  \
   do {                                                                                                                 \
@@ -245,7 +241,7 @@ END_TEST
     ck_assert_msg(open_leaf() == SF_ERR_PROTO, "%s is accepted", #change);                                             \
   } while (0)
 
-START_TEST(malformed_leaf_images)
+SFTEST(malformed_leaf_images)
 {
   EXPECT_LEAF_MALFORMED(length_bytes = sizeof leaves - 8);
   EXPECT_LEAF_MALFORMED(leaves.header.bcast_values = leaves.header.reduce_values = 3);
@@ -276,30 +272,4 @@ START_TEST(malformed_leaf_images)
   EXPECT_LEAF_MALFORMED(leaves.parts[0].to.start = 4);
   EXPECT_LEAF_MALFORMED(leaves.parts[2].to.start = 7);
   EXPECT_LEAF_MALFORMED(leaves.parts[1].from.offset = sizeof leaves);
-}
-END_TEST
-
-static Suite *trunk_suite(void)
-{
-  Suite *suite = suite_create("trunk: images");
-  TCase *roots = tcase_create("root image"), *leaf_case = tcase_create("leaf image");
-  tcase_add_checked_fixture(roots, setup_root, NULL);
-  tcase_add_test(roots, a_good_root_image);
-  tcase_add_test(roots, headers_and_tables_that_do_not_fit);
-  tcase_add_test(roots, parts_and_turns_in_disorder);
-  tcase_add_test(roots, winners_that_do_not_fit);
-  tcase_add_test(roots, patterns_that_leave_the_image);
-  tcase_add_test(roots, an_image_that_is_made_to_take_long);
-  tcase_add_checked_fixture(leaf_case, setup_leaf, NULL);
-  tcase_add_test(leaf_case, a_good_leaf_image);
-  tcase_add_test(leaf_case, uncombined_there_is_a_unit_for_each_edge);
-  tcase_add_test(leaf_case, malformed_leaf_images);
-  suite_add_tcase(suite, roots);
-  suite_add_tcase(suite, leaf_case);
-  return suite;
-}
-
-int main(void)
-{
-  return sftest_run(trunk_suite());
 }

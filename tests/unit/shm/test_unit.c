@@ -2,7 +2,6 @@
 #include "shm/kernels/unit.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "shm/kernels/kernels.h"
 #include "tests/unit/runner.h"
@@ -120,9 +119,4 @@ SFTEST(extremes_are_neutral)
     kernels->unpack(unit, &one, 0, 1, &run, &a);
     ck_assert_msg(memcmp(&a, &stepwise, sizeof a) == 0, "%g %g: %g by itself, %g as a run", b, c, stepwise, a);
   }
-}
-
-int main(void)
-{
-  return sftest_main("unit", NULL, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -316,9 +315,4 @@ SFTEST_FOR(two_that_wake_each_other, 6)
 SFTEST_FOR(many_that_share_wake_words, 4)
 {
   stress(2 + _i % 3, 20u * (unsigned)_i);
-}
-
-int main(void)
-{
-  return sftest_main("wait", NULL, NULL);
 }

@@ -1,8 +1,4 @@
 /* The examples' sparse matrices: generating, splitting and multiplying, against plain loops over a dense matrix. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "docs/examples/common/csr.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -146,9 +142,4 @@ SFTEST(scales_to_unit_diagonal)
   for (int k = 0; k < 7; k++)
     ck_assert_double_eq(matrix.value[k], expected[k]);
   csr_free(&matrix);
-}
-
-int main(void)
-{
-  return sftest_main("csr", NULL, NULL);
 }

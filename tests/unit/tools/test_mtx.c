@@ -1,8 +1,5 @@
 /* The examples' Matrix Market reader: what it accepts, and what it refuses with which line number. */
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "docs/examples/common/mtx.h"
 #include "tests/unit/runner.h"
@@ -181,9 +178,4 @@ SFTEST(refuses_truncated)
     ck_assert_msg(!read_bytes(text, length, &matrix), "accepted the first %zu bytes", length);
   ck_assert(read_bytes(text, whole, &matrix));
   csr_free(&matrix);
-}
-
-int main(void)
-{
-  return sftest_main("mtx", NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include "tests/unit/runner.h"
 #include "tests/unit/tools/sfctl_daemon.h"
 
+SFTEST_FIXTURE(sftest_sfctl_setup, sftest_sfctl_teardown);
+
 SFTEST(an_error)
 {
   Sfproto__Error error = SFPROTO__ERROR__INIT;
@@ -94,9 +96,4 @@ SFTEST(missing_nodes)
   expect_missing(1, "node 1: it is silent");
   expect_missing(2, "node 1: it is silent (and 1 more node)");
   expect_missing(3, "node 1: it is silent (and 2 more nodes)");
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: bad answers", sftest_sfctl_setup, sftest_sfctl_teardown);
 }

@@ -1,8 +1,6 @@
 /* What sfctl makes of a daemon's answers. Answers that are wrong: test_sfctl_bad_answers.c. */
 #include "tools/sfctl/collect.h"
 
-#include <unistd.h>
-
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 #include "shm/region/region.h"
@@ -72,6 +70,8 @@ static void expect_asked(const Sfproto__Query__What whats[], size_t n)
     sfproto_incoming_free(&incoming);
   }
 }
+
+SFTEST_FIXTURE(sftest_sfctl_setup, sftest_sfctl_teardown);
 
 /* ---- Tests ---- */
 
@@ -281,9 +281,4 @@ SFTEST(plan_cut_off)
   sftest_say_end(2);
   ck_assert_int_eq(sfctl_collect_plan(&sftest_connection, 17, &sftest_answers), SF_ERR_PROTO);
   ck_assert_uint_eq(sftest_answers.count, 0);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: collect", sftest_sfctl_setup, sftest_sfctl_teardown);
 }

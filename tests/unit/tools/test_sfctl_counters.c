@@ -1,9 +1,7 @@
 /* Reading a rank's counters, also those of a rank that writes nonsense. */
 #include "proto/report/counters.h"
 
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
@@ -31,6 +29,8 @@ static void teardown(void)
 {
   sfshm_region_destroy(&region);
 }
+
+SFTEST_FIXTURE(NULL, teardown);
 
 /* A lane of a rank, or of a node, that has sent n bytes in slots, 2n inline, and received 3n. */
 static void fill_lane(sfshm_lane_counters_t *lane, sfshm_peer_kind_t kind, uint64_t n)
@@ -270,9 +270,4 @@ SFTEST(sent_bytes)
                                   .bytes_self = 10000,
                                   .bytes_received = 100000};
   ck_assert_uint_eq(sfreport_counts_sent_bytes(&each), 1111);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: counters", NULL, teardown);
 }

@@ -2,11 +2,7 @@
  * names every check. Runs in the root of the repository. */
 #include "tools/sfctl/doctor/doctor.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/unit/runner.h"
 
@@ -63,6 +59,8 @@ static void teardown(void)
   snprintf(command, sizeof command, "rm -rf %s", root);
   ck_assert_int_eq(system(command), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static void write_file(const char *path, const char *text)
 {
@@ -257,9 +255,4 @@ SFTEST(checks_are_documented)
     snprintf(wanted, sizeof wanted, "%.*s%s%s", (int)length, check, check[length] != '\0' ? "\\" : "", check + length);
     ck_assert_msg(is_in_a_heading(man, wanted), "check %s is not in " MAN_PAGE, report.findings[i].check);
   }
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: doctor", setup, teardown);
 }

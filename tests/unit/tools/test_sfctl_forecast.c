@@ -1,11 +1,6 @@
 /* Forecasts of grids and matrices, compared with a serial count of who needs what; and files that make no sense. */
 #include "tools/sfctl/plan/forecast.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -284,9 +279,4 @@ SFTEST(bad_files)
   expect_bad_file(HEAD "3 3 1\n1 1 1.0 2\n", "expected 'row column' and 1 value");
   expect_bad_file(HEAD "3 3 1\n1 x 1.0\n", "expected 'row column'");
   ck_assert_int_eq(sfctl_mtx_read("/nowhere/m.mtx", 4, &matrix), SF_ERR_SYS);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: forecast", NULL, NULL);
 }

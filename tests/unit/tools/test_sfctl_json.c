@@ -2,8 +2,6 @@
 #include "tools/sfctl/print/json.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -198,9 +196,4 @@ SFTEST(errors_stay_in_the_stream)
   sfctl_json_put(&json, NULL, sfctl_string("x"));
   ck_assert(ferror(json.file));
   fclose(json.file);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: JSON", NULL, NULL);
 }

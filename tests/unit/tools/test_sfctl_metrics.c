@@ -1,10 +1,6 @@
 /* What sfctl metrics prints of given answers: values, and the rules of OpenMetrics. */
 #include "proto/report/metrics.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/tools/openmetrics.h"
 
@@ -139,6 +135,8 @@ static void setup(void)
   set_peer();
 }
 
+SFTEST_FIXTURE(setup, NULL);
+
 static char *print(void)
 {
   char *text;
@@ -264,9 +262,4 @@ SFTEST(nothing_but_the_daemon)
   ck_assert_int_gt(sftest_openmetrics_families(), 50);
   metrics.status.count = 0;
   ck_assert_int_eq(sfreport_metrics_print(&metrics, stdout), SF_ERR_PROTO);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: metrics", setup, NULL);
 }

@@ -1,9 +1,6 @@
 /* sfctl's command line, and that help and man page name all of it. Runs in the root of the repository. */
 #include "tools/sfctl/options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
@@ -248,9 +245,4 @@ SFTEST(everything_is_documented)
     ck_assert_msg(strstr(help, wanted) != NULL, "%s is not in the help", name);
   }
   free(help);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: options", NULL, NULL);
 }

@@ -2,9 +2,6 @@
  * repository. */
 #include "tools/sfctl/print/print.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
 
@@ -74,6 +71,8 @@ static void set_status(void)
   "ranks    4\n"                                                                                                       \
   "graphs   3\n"
 #define STATUS_END "refused  1 connection\n"
+
+SFTEST_FIXTURE(sftest_print_setup, NULL);
 
 SFTEST(status)
 {
@@ -344,9 +343,4 @@ SFTEST(nothing_there)
     ck_assert_str_eq(text, cases[i].expected);
     free(text);
   }
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: printing", sftest_print_setup, NULL);
 }

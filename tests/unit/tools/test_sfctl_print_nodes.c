@@ -1,7 +1,4 @@
 /* What sfctl prints of what daemons have to do with those of other nodes: peers, and plans of graphs. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
 #include "tools/sfctl/print/matrix.h"
@@ -46,6 +43,8 @@ static void set_peer(void)
   message.body_case = SFPROTO__MESSAGE__BODY_PEER_INFO;
   message.peer_info = &peer_info;
 }
+
+SFTEST_FIXTURE(sftest_print_setup, NULL);
 
 /* Kinds that are neither data nor credits are counted together, also those of a later daemon. */
 SFTEST(peers)
@@ -221,9 +220,4 @@ SFTEST(captions_of_pictures)
   expect_picture("a", 1, 12345678);
   expect_picture("a", 123456789012, 1234567890123);
   expect_picture("a_job_of_the_longest_name_that_fits_into_its_63_characters_ABCD", 1, 2);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: printing of nodes", sftest_print_setup, NULL);
 }

@@ -1,11 +1,6 @@
 /* sfctl plan for stencils: forecasts compared with those of the points that ranks need, one by one; placement. */
 #include "tools/sfctl/plan/stencil.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -203,9 +198,4 @@ SFTEST(ways_depend_on_bytes)
                 "%s", text);
   free(text);
   sfctl_stencil_free(&stencil);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: stencils", NULL, NULL);
 }

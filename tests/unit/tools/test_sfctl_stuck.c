@@ -1,10 +1,7 @@
 /* Finding what is stuck in given states of ranks, and reading states out of counters. */
 #include "proto/report/stuck.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "proto/report/state.h"
 #include "shm/lane/message.h"
@@ -73,6 +70,8 @@ static void teardown(void)
   sfreport_stalls_clear(&stalls);
   sfreport_list_clear(&states);
 }
+
+SFTEST_FIXTURE(NULL, teardown);
 
 /* Of that many ranks none waits. */
 static void expect_none_of(const char *ranks)
@@ -272,9 +271,4 @@ SFTEST(states_of_counters)
   ck_assert_uint_eq(message->rank_state->n_graphs, SFSHM_COUNTED_GRAPHS);
   sfproto__message__free_unpacked(message, NULL);
   sfshm_region_destroy(&region);
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: stuck", NULL, teardown);
 }

@@ -2,8 +2,6 @@
 #include "proto/report/text.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -210,9 +208,4 @@ SFTEST(short_ids)
   ck_assert_uint_eq(id, 0);
   ck_assert_int_eq(sfctl_id_find(ids, 4, "3392", &id), SF_ERR_ARG);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "\"3392\" is the end of several numbers"));
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: text", NULL, NULL);
 }

@@ -2,7 +2,6 @@
 #include "tools/sfctl/top/text.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "tests/unit/runner.h"
 
@@ -23,6 +22,8 @@ static void setup(void)
   }
   table = (sfctl_top_table_t){.view = SFCTL_VIEW_RANKS, .rows = rows, .nrows = NROWS};
 }
+
+SFTEST_FIXTURE(setup, NULL);
 
 static void expect_width(const char *line, int width)
 {
@@ -68,9 +69,4 @@ SFTEST(scrolled_aside)
     ck_assert_int_eq(sfctl_top_lay_out(&table, 60, ncolumns - 1, false).end, ncolumns);
     ck_assert_int_eq(sfctl_top_lay_out(&table, 60, ncolumns + 5, false).first, ncolumns - 1);
   }
-}
-
-int main(void)
-{
-  return sftest_main("sfctl: top", setup, NULL);
 }

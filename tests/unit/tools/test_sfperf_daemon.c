@@ -45,8 +45,3 @@ SFTEST(refuses_something_else)
   ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"sent\":1}]", &traffic));
   ck_assert(!sfperf_daemon_parse("[\n{\"kind\":\"data\",\"messages_sent\":x,\"payload_sent\":1}]", &traffic));
 }
-
-int main(void)
-{
-  return sftest_main("sfperf_daemon", NULL, NULL);
-}

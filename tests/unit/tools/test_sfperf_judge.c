@@ -1,9 +1,6 @@
 /* Thresholds, ratios and the exit status that make bench depends on. */
 #include "tools/sfperf/results/judge.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
@@ -125,9 +122,4 @@ SFTEST(places_are_kept_apart)
   ck_assert_int_eq(judge("t@2x2 1 o a total < 2us -\n", placed), 1);
   ck_assert_int_eq(judge("t@2x4 * o a total <= 0.5 b\n", placed), 0);
   ck_assert_int_eq(judge("t@4x2 1 o a total <= 9us -\n", placed), 1);
-}
-
-int main(void)
-{
-  return sftest_main("sfperf_judge", NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Command line of sfperf. */
 #include "tools/sfperf/options.h"
 
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
@@ -152,9 +150,4 @@ SFTEST(refuses_too_many_patterns)
   }
   sfperf_options_t options;
   ck_assert_int_eq(parse(words, &options), SF_ERR_ARG);
-}
-
-int main(void)
-{
-  return sftest_main("sfperf_options", NULL, NULL);
 }

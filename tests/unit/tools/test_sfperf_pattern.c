@@ -1,10 +1,6 @@
 /* The patterns that sfperf measures: grids, matrices and formulas, checked rank by rank without MPI. */
 #include "tools/sfperf/patterns/pattern.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -292,9 +288,4 @@ SFTEST(incast_leads_to_the_first_node)
     ck_assert_int_eq(patterns[rank].nleaves, receives ? 3 * ROOTS : 0); /* from ranks 1, 3 and 4 */
   }
   free_all(patterns, RANKS);
-}
-
-int main(void)
-{
-  return sftest_main("sfperf_pattern", NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* Records written as JSON and read again, and what is refused. */
 #include "tools/sfperf/results/record.h"
 
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
 
@@ -100,9 +98,4 @@ SFTEST(refuses_too_much)
     strcat(line, ",1");
   strcat(line, "]}");
   ck_assert_int_eq(sfperf_record_parse(line, &read), SF_ERR_PROTO);
-}
-
-int main(void)
-{
-  return sftest_main("sfperf_record", NULL, NULL);
 }

@@ -29,8 +29,3 @@ SFTEST(leaves_samples_alone)
   sfperf_stats(samples, 2);
   ck_assert_double_eq(samples[0], 2);
 }
-
-int main(void)
-{
-  return sftest_main("sfperf_stats", NULL, NULL);
-}

@@ -1,11 +1,7 @@
 /* Tests of sfrun's lists of hosts. */
 #include "tools/sfrun/hosts/hosts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "shm/base/error.h"
 #include "tests/unit/runner.h"
@@ -23,6 +19,8 @@ static void teardown(void)
 {
   sfrun_directory_remove(directory);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static sf_status_t read_text(const char *text, sfrun_hosts_t *hosts_p)
 {
@@ -129,9 +127,4 @@ SFTEST(slurm)
   sfrun_hosts_free(&hosts);
   write_scontrol("#!/bin/sh\nexit 1\n");
   ck_assert_int_eq(sfrun_hosts_from_slurm(&hosts), SF_ERR_ARG);
-}
-
-int main(void)
-{
-  return sftest_main("sfrun_hosts", setup, teardown);
 }

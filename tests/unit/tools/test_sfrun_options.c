@@ -1,9 +1,6 @@
 /* Tests of sfrun's command line and of what it adds for each MPI. */
 #include "tools/sfrun/options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/runner.h"
@@ -353,9 +350,4 @@ SFTEST(cpus_are_counted)
   sfrun_cpus_t cpus = sfrun_cpus_count();
   ck_assert_int_ge(cpus.ncores, 1);
   ck_assert_int_le(cpus.ncores, cpus.ncpus);
-}
-
-int main(void)
-{
-  return sftest_main("sfrun_options", NULL, NULL);
 }

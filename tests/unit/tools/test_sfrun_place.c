@@ -1,8 +1,6 @@
 /* Tests of how sfrun deals ranks to daemons, and of what it gives these to find each other. */
 #include "tools/sfrun/mpi/place.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/net/fabric/tcp/auth.h"
@@ -93,9 +91,4 @@ SFTEST(files_are_as_the_daemon_wants_them)
   sfrun_loopback_close(&loopback);
   sfrun_directory_remove(directory);
   ck_assert_int_ne(stat(directory, &info), 0);
-}
-
-int main(void)
-{
-  return sftest_main("sfrun_place", NULL, NULL);
 }

@@ -2,8 +2,6 @@
 #include "tools/sfctl/trace/trace.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "shm/lane/message.h"
 #include "tests/unit/runner.h"
@@ -54,7 +52,9 @@ static void write_values(uint64_t first, uint64_t n)
   }
 }
 
-START_TEST(what_is_written_is_read)
+SFTEST_FIXTURE(make_ring, free_ring);
+
+SFTEST(what_is_written_is_read)
 {
   sfshm_trace_record_t records[10];
   uint64_t next = 0, lost = 0;
@@ -69,9 +69,8 @@ START_TEST(what_is_written_is_read)
   ck_assert_uint_eq(sfshm_trace_read(ring, &next, records, 10, &lost), 0);
   ck_assert_uint_eq(lost, 0);
 }
-END_TEST
 
-START_TEST(the_oldest_go)
+SFTEST(the_oldest_go)
 {
   sfshm_trace_record_t *records = calloc(SFSHM_TRACE_EVENTS, sizeof *records);
   uint64_t next = 5, lost = 0;
@@ -82,9 +81,8 @@ START_TEST(the_oldest_go)
     ck_assert(records[i].number == 1001 + i && records[i].begin_ns == 1001 + i && is_whole(&records[i]));
   free(records);
 }
-END_TEST
 
-START_TEST(nonsense)
+SFTEST(nonsense)
 {
   sfshm_trace_record_t records[10];
   uint64_t next = 0, lost = 0;
@@ -97,7 +95,6 @@ START_TEST(nonsense)
   ck_assert_str_eq(sfshm_trace_kind_name(99), "?");
   ck_assert_str_eq(sfshm_trace_phase_name(99), "?");
 }
-END_TEST
 
 #define WRITERS 2
 #define WRITES 60000
@@ -109,7 +106,7 @@ static void *write_many(void *argument)
 }
 
 /* Two threads write at full speed, and more than the ring holds; what is read is whole, and in order. */
-START_TEST(writers_at_full_speed)
+SFTEST(writers_at_full_speed)
 {
   static sfshm_trace_record_t records[1024];
   pthread_t threads[WRITERS];
@@ -129,7 +126,6 @@ START_TEST(writers_at_full_speed)
     pthread_join(threads[i], NULL);
   ck_assert_uint_eq(read + lost, WRITERS * WRITES);
 }
-END_TEST
 
 /* ---- What sfctl makes of it -------------------------------------------------------------------------------------- */
 
@@ -198,7 +194,9 @@ static bool has_flow(const sfctl_flow_t flows[], size_t n, uint32_t from, uint64
   return false;
 }
 
-START_TEST(flows)
+SFTEST_FIXTURE(NULL, clear_trace);
+
+SFTEST(flows)
 {
   sfctl_flow_t *found;
   size_t n;
@@ -213,10 +211,9 @@ START_TEST(flows)
   ck_assert(has_flow(found, n, 4, 8000, 2, 9000)); /* daemon to rank */
   free(found);
 }
-END_TEST
 
 /* The clock of node 1 is 5800 to 6000 ns ahead at most, as the message says, and less than that is believed. */
-START_TEST(clocks)
+SFTEST(clocks)
 {
   const sfctl_clock_t far = {1, 100000, 50000}, near = {1, 50000, 20000}, own = {0, 0, 10};
   tell_scene();
@@ -229,7 +226,6 @@ START_TEST(clocks)
   ck_assert_uint_eq(sfctl_trace_time(&trace, 0, 7900), 7900);
   ck_assert_uint_eq(sfctl_trace_time(&trace, 9, 7900), 7900);
 }
-END_TEST
 
 static void print(void)
 {
@@ -247,7 +243,7 @@ static int count(const char *wanted)
 }
 
 /* An operation that has ended, one whose beginning has been overwritten, one that is under way. */
-START_TEST(operations)
+SFTEST(operations)
 {
   uint64_t desc = sfshm_desc_signature(SFSHM_CALL_BCAST, (sfshm_unit_t){SFSHM_BASE_DOUBLE, 1}, SFSHM_OP_REPLACE);
   sfshm_trace_record_t records[] = {EVENT(BEGIN, 1000, 1100, -1, desc, 0), EVENT(END, 1000, 1900, -1, desc, 0),
@@ -266,10 +262,9 @@ START_TEST(operations)
   ck_assert_int_eq(count("\"ts\":0.000,"), 2);
   ck_assert_int_eq(count("\"dur\":0.100"), 2);
 }
-END_TEST
 
 /* Operations on streams have numbers of their own, and tracks by graph; those of devices are apart. */
-START_TEST(devices)
+SFTEST(devices)
 {
   uint64_t desc = sfshm_desc_signature(SFSHM_CALL_BCAST, (sfshm_unit_t){SFSHM_BASE_DOUBLE, 1}, SFSHM_OP_REPLACE);
   sfshm_trace_record_t records[] = {EVENT(BEGIN, 1000, 1100, -1, desc, 0),
@@ -290,49 +285,19 @@ START_TEST(devices)
   ck_assert_int_eq(count("{\"name\":\"device 1\"}"), 1);
   ck_assert_int_eq(count("{\"name\":\"device 1, streams of graph 5\"}"), 1);
 }
-END_TEST
 
-START_TEST(nothing)
+SFTEST(nothing)
 {
   print();
   ck_assert_int_eq(count("{\"traceEvents\":[\n"), 1);
   ck_assert_int_eq(count("\"events_lost\":0,\"clocks\":[]}}\n"), 1);
 }
-END_TEST
 
-START_TEST(no_events)
+SFTEST(no_events)
 {
   Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
   char none[] = "";
   info.job = info.program = none;
   info.events = (ProtobufCBinaryData){63, (uint8_t *)text};
   ck_assert_int_eq(sfctl_trace_add(&trace, &info), SF_ERR_PROTO);
-}
-END_TEST
-
-static Suite *suite(void)
-{
-  Suite *s = suite_create("trace");
-  TCase *tc = tcase_create("ring");
-  tcase_add_checked_fixture(tc, make_ring, free_ring);
-  tcase_add_test(tc, what_is_written_is_read);
-  tcase_add_test(tc, the_oldest_go);
-  tcase_add_test(tc, nonsense);
-  tcase_add_test(tc, writers_at_full_speed);
-  suite_add_tcase(s, tc);
-  tc = tcase_create("sfctl");
-  tcase_add_checked_fixture(tc, NULL, clear_trace);
-  tcase_add_test(tc, flows);
-  tcase_add_test(tc, clocks);
-  tcase_add_test(tc, operations);
-  tcase_add_test(tc, devices);
-  tcase_add_test(tc, nothing);
-  tcase_add_test(tc, no_events);
-  suite_add_tcase(s, tc);
-  return s;
-}
-
-int main(void)
-{
-  return sftest_run(suite());
 }

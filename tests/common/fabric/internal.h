@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tests/fabric/loop.h"
-#include "tests/fabric/pipe.h"
+#include "tests/common/fabric/loop.h"
+#include "tests/common/fabric/pipe.h"
 
 typedef enum sftest_fabric_state {
   SFTEST_FABRIC_IDLE,

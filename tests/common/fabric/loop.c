@@ -8,14 +8,14 @@
  *     └───────────────────┴────────────────┘
  *
  * Events are called in steps only, and each may change every end: after one nothing is assumed of any state. */
-#include "tests/fabric/loop.h"
+#include "tests/common/fabric/loop.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fabric/internal.h"
+#include "tests/common/fabric/internal.h"
 
 /* Texts that name a node. */
 #define TEXT_SIZE 128

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "tests/fabric/internal.h"
+#include "tests/common/fabric/internal.h"
 
 sftest_fabric_hub_t *sftest_fabric_hub_create(int32_t nnodes)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/fabric/loop.h"
+#include "tests/common/fabric/loop.h"
 
 /* Bytes that entered a pipe in one step. */
 typedef struct sfd_pipe_mark {
