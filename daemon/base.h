@@ -3,6 +3,7 @@
 #define SFD_BASE_H
 
 #include "daemon/base/copy_costs.h"
+#include "daemon/base/copy_costs_cache.h"
 #include "daemon/base/cpu_cache.h"
 #include "daemon/base/daemon.h"
 #include "daemon/base/deferred_close.h"

@@ -58,8 +58,8 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
 {
   sfshm_costs_t costs = sfd_copy_costs_default;
   sfd_server_t *server;
-  if (options->calibrate)
-    sfd_copy_costs_measure(&costs);
+  if (strcmp(options->calibrate, "no") != 0)
+    sfd_copy_costs_find(strcmp(options->calibrate, "again") == 0, &costs);
   sf_status_t status = sfd_server_create(loop, options, listen_fd, &costs, &server);
   if (status != SF_OK) {
     sfd_listen_close(listen_fd);

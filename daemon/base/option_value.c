@@ -142,6 +142,9 @@ static sf_status_t check_text(const sfd_option_t *option, const char *label, con
 
 static sf_status_t set_text(const sfd_option_t *option, const char *label, const char *text, char **field)
 {
+  bool yes;
+  if (strncmp(option->unit, "yes|no", 6) == 0 && parse_bool(text, &yes))
+    text = yes ? "yes" : "no";
   sf_status_t status = check_text(option, label, text);
   if (status || !field)
     return status;

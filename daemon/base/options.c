@@ -74,8 +74,9 @@ static const sfd_option_t table[] = {
      "MIB",
      "limit of device memory that the library allocates for a job (sf_alloc_on_device, message slots), in blocks of "
      "2 MiB; -1: none"},
-    {"calibrate", SFD_OPTION_BOOL, SFD_SOURCE_FILE, SWITCH(calibrate), "yes", 0, 0, "yes|no",
-     "measure copy costs at start; no: use built-in figures"},
+    {"calibrate", SFD_OPTION_CHOICE, SFD_SOURCE_FILE, TEXT(calibrate), "yes", 0, 0, "yes|no|again",
+     "measure copy costs at start, or use those kept from a start of the last day; again: measure in any case; no: use "
+     "built-in figures"},
     {"offload-workers", SFD_OPTION_INTEGER, SFD_SOURCE_FILE, NUMBER(offload_workers), "-1", -1, 64, "COUNT",
      "worker threads that copy for clients; -1: one for each core that no rank needs, at most 4"},
     {"stall-after", SFD_OPTION_SECONDS, SFD_SOURCE_FILE, NUMBER(stall_after_ms), "30", 0, 7 * 86400000, "SECONDS",
@@ -215,7 +216,7 @@ static const char *following_value(const sfd_option_t *option, char *const argv[
   const char *next = argv[*index_p + 1];
   if (option->type == SFD_OPTION_ACTION)
     return "yes";
-  if (option->type == SFD_OPTION_BOOL && (!next || next[0] == '-'))
+  if (strncmp(option->unit, "yes|no", 6) == 0 && (!next || next[0] == '-'))
     return "yes";
   if (!next || strncmp(next, "--", 2) == 0)
     return NULL;

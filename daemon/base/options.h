@@ -16,7 +16,7 @@
 typedef enum sfd_option_type {
   SFD_OPTION_PATH,    /* char *, "": none */
   SFD_OPTION_LEVELS,  /* char *, as sfd_log_parse takes it */
-  SFD_OPTION_CHOICE,  /* char *: one of the words of unit, separated by |, or the default */
+  SFD_OPTION_CHOICE,  /* char *: one of the words of unit, separated by |, or the default; "yes|no|...": as BOOL, too */
   SFD_OPTION_INTEGER, /* int64_t */
   SFD_OPTION_SECONDS, /* int64_t milliseconds; written as decimal seconds */
   SFD_OPTION_BOOL,    /* bool: yes or no; --NAME alone means yes */
@@ -73,7 +73,7 @@ typedef struct sfd_options {
   int64_t max_regions;
   int64_t max_exchange_memory; /* MiB; -1: depends on the users served */
   int64_t max_device_memory;   /* MiB; -1: no limit */
-  bool calibrate;
+  char *calibrate;
   int64_t offload_workers; /* -1: by the number of cores */
   int64_t stall_after_ms;  /* 0: never */
   char *metrics;

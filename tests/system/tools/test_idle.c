@@ -89,6 +89,7 @@ SFTEST(idle)
   sftest_job_t job;
   quiet_t *quiet = sftest_shared(sizeof *quiet);
   static const char *const options[] = {"--calibrate=yes", NULL}; /* as users start it */
+  setenv("XDG_CACHE_HOME", "/dev/null", 1);                       /* nothing is kept */
   sftest_node_start(&node, options);
   sftest_job_start(&job, &node, RANKS, be_quiet, quiet);
   sftest_job_await(&job, &quiet->nready, RANKS);

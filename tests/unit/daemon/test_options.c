@@ -94,7 +94,8 @@ SFTEST(defaults)
   ck_assert_int_eq(options.max_exchange_memory, -1);
   ck_assert_int_eq(options.max_device_memory, -1);
   ck_assert_int_eq(options.ready_fd, -1);
-  ck_assert(options.calibrate && !options.log_time);
+  ck_assert_str_eq(options.calibrate, "yes");
+  ck_assert(!options.log_time);
   ck_assert(!options.help && !options.version && !options.print_config);
 }
 
@@ -107,10 +108,12 @@ SFTEST(command_line_forms)
   ck_assert_str_eq(options.log_level, "warn,job=trace");
   check_ok(LIST("--socket=--x", "--log-time", "--calibrate", "no", "--max-ranks", "1", "--max-ranks", "2"), LIST());
   ck_assert_str_eq(options.socket, "--x");
-  ck_assert(options.log_time && !options.calibrate);
+  ck_assert_str_eq(options.calibrate, "no");
+  ck_assert(options.log_time);
   ck_assert_int_eq(options.max_ranks, 2);
   check_ok(LIST("--log-time=on", "--log-time=off", "--calibrate", "--print-config", "--socket="), LIST());
-  ck_assert(!options.log_time && options.calibrate && options.print_config);
+  ck_assert_str_eq(options.calibrate, "yes");
+  ck_assert(!options.log_time && options.print_config);
 }
 
 SFTEST(command_line_errors)
@@ -137,6 +140,23 @@ SFTEST(bad_choices_are_refused_wherever_they_are)
   check_refused(LIST("--fabric="), "--fabric: expected");
   check_refused(LIST("--peer-auth=trust"), "--peer-auth: expected key|munge|user, found 'trust'");
   check_file_refused("fabric = pigeons", "1: fabric: expected none|tcp|mpi, found 'pigeons'");
+}
+
+SFTEST(words_beside_yes_and_no)
+{
+  static const char *const words[][2] = {{"no", "no"},  {"false", "no"}, {"off", "no"},
+                                         {"0", "no"},   {"yes", "yes"},  {"true", "yes"},
+                                         {"on", "yes"}, {"1", "yes"},    {"again", "again"}};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    check_ok(LIST("--calibrate", words[i][0]), LIST());
+    ck_assert_str_eq(options.calibrate, words[i][1]);
+  }
+  check_ok(LIST("--calibrate", "no", "--calibrate"), LIST());
+  ck_assert_str_eq(options.calibrate, "yes");
+  check_refused(LIST("--calibrate", "maybe"), "--calibrate: expected yes|no|again, found 'maybe'");
+  check_refused(LIST("--calibrate="), "--calibrate: expected");
+  check_refused(LIST("--log-time=again"), "--log-time: expected yes or no");
+  check_refused(LIST("--fabric=no"), "--fabric: expected");
 }
 
 SFTEST(bad_values_say_what_was_expected)
@@ -178,7 +198,7 @@ SFTEST(environment_variables)
                         "SFD_MAX_RANKS=2"));
   ck_assert_int_eq(options.max_clients, 5);
   ck_assert_str_eq(options.socket, "/a=b");
-  ck_assert(!options.calibrate);
+  ck_assert_str_eq(options.calibrate, "no");
   ck_assert_str_eq(options.log_level, "info");
   ck_assert_int_eq(options.max_ranks, 2);
   check_error(SF_ERR_ARG, LIST(), LIST("SFD_MAX_CLIENT=5"),
