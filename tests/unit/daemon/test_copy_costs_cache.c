@@ -3,13 +3,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/unit/runner.h"
 
@@ -36,6 +32,8 @@ static void teardown(void)
   snprintf(command, sizeof command, "rm -r %s", root);
   ck_assert_int_eq(system(command), 0);
 }
+
+SFTEST_FIXTURE(setup, teardown);
 
 static bool load(sfshm_costs_t *found)
 {
@@ -344,9 +342,4 @@ SFTEST(a_start_measures_unless_they_are_kept)
   sfd_copy_costs_find(false, &found);
   if (load(&kept))
     ck_assert_mem_eq(&kept, &found, sizeof kept);
-}
-
-int main(void)
-{
-  return sftest_main("copy_costs_cache", setup, teardown);
 }
