@@ -18,6 +18,7 @@
 #endif
 
 #define CHOSEN_ONE_IN 3
+#define THOROUGH 4 /* times as much */
 
 int64_t sftest_now_ms(void)
 {
@@ -90,6 +91,14 @@ bool sftest_is_thorough(void)
 {
   const char *level = getenv("SFTEST_LEVEL");
   return level != NULL && strcmp(level, "all") == 0;
+}
+
+int sftest_rounds(int usual)
+{
+  const char *text = getenv("SFTEST_ROUNDS");
+  if (sftest_seed_is_given())
+    return 1;
+  return text != NULL ? atoi(text) : sftest_scale(sftest_is_thorough() ? THOROUGH * usual : usual);
 }
 
 bool sftest_is_chosen(int number)

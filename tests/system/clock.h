@@ -31,6 +31,10 @@ bool sftest_seed_is_given(void);
  * and what tests run on, which SFTEST_SLOWDOWN says to be so many times slower than usual. */
 bool sftest_is_sanitized(void);
 int sftest_scale(int iterations);
+
+/* How many random jobs to try: as many as usual, scaled, or SFTEST_ROUNDS; some times as many in make check-all; the
+ * one that SF_TEST_SEED says. */
+int sftest_rounds(int usual);
 int64_t sftest_limit_ms(int64_t ms);
 
 /* Whether this is make check-all, which tries many times as much. */

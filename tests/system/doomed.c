@@ -5,13 +5,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "tests/system/buffers.h"
 #include "tests/system/work.h"
+#include "tools/sfctl/connection.h"
 
 #define JOIN_EARLY_MS 1000 /* when the victim has perhaps not even come */
-#define JOIN_MS 20000
-#define NOTICED_MS 1000
+#define ANSWERS 50 /* of a daemon that has still to read what the lost one had sent, which takes it some turns */
 #define REQUESTS 3
 #define FETCHED 40 /* roots to which all ranks contribute */
 
@@ -104,6 +106,7 @@ static bool is_with_victim(const sftest_rank_t *self, const sftest_doom_t *doom)
 static void expect_status(sftest_rank_t *self, const sftest_doom_t *doom, sf_status_t status)
 {
   char name[32];
+  SFTEST_REQUIRE(self, doom->dead);
   if (doom->takes_all) {
     /* Whether the own daemon's end or the news was faster is chance, and what is called later may hear of the other. */
     SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || status == SF_ERR_DAEMON_LOST ||
@@ -118,30 +121,20 @@ static void expect_status(sftest_rank_t *self, const sftest_doom_t *doom, sf_sta
   }
 }
 
-static void expect_failure(sftest_rank_t *self, sftest_doom_t *doom, sf_status_t status)
-{
-  int64_t now = sftest_machine_ms();
-  expect_status(self, doom, status);
-  SFTEST_REQUIRE(self, doom->death_ms != 0);
-  if (doom->daemon && doom->nsafe == 0)
-    return; /* it was to assemble the job, perhaps, and told nobody who had come to it from other nodes */
-  for (int64_t latest = doom->latest_ms; now > latest && !atomic_compare_exchange_weak(&doom->latest_ms, &latest, now);)
-    ;
-}
-
 static int live(sftest_rank_t *self)
 {
   sftest_doom_t *doom = self->argument;
   run_t run = {.self = self, .random = doom->seed};
-  self->options.timeout_ms = sftest_limit_ms(doom->early ? JOIN_EARLY_MS : JOIN_MS);
+  if (doom->early)
+    self->options.timeout_ms = JOIN_EARLY_MS;
   sftest_at(self, "sf_init");
   sf_status_t status = sf_init(&self->options, &run.context);
   if (status == SF_ERR_TIMEOUT || status == SF_ERR_STATE) { /* the victim had not even connected, or was gone by then */
-    SFTEST_REQUIRE(self, doom->nsafe == 0 && doom->death_ms != 0);
+    SFTEST_REQUIRE(self, doom->early && doom->nsafe == 0);
     return 0;
   }
   if (status != SF_OK) {
-    expect_failure(self, doom, status);
+    expect_status(self, doom, status);
     return 0;
   }
   doom->njoined++;
@@ -149,7 +142,7 @@ static int live(sftest_rank_t *self)
     doom->nsafe++;
   while (run.status == SF_OK)
     one_round(&run);
-  expect_failure(self, doom, run.status);
+  expect_status(self, doom, run.status);
   sftest_at(self, "sf_finalize");
   expect_status(self, doom, sf_finalize(run.context));
   return 0;
@@ -167,25 +160,76 @@ sftest_doom_t *sftest_doom_make(uint64_t seed, int32_t victim, uint64_t *random)
   return doom;
 }
 
+typedef struct look {
+  const char *job;
+  bool goes_on;
+} look_t;
+
+static sf_status_t look_at_job(void *context, sfproto_incoming_t *incoming)
+{
+  look_t *look = context;
+  const Sfproto__JobInfo *job = incoming->message->job_info;
+  look->goes_on |= strcmp(job->name, look->job) == 0 && strcmp(job->state, "failed") != 0;
+  return SF_OK;
+}
+
+/* Whether the job goes on, as far as the node knows, or any, which it asks. */
+static bool goes_on(const sftest_node_t *node, const char *job, bool everywhere)
+{
+  look_t look = {.job = job};
+  sfctl_connection_t connection;
+  Sfproto__Query query = SFPROTO_BODY(query, .what = SFPROTO__QUERY__WHAT__JOBS);
+  ck_assert_int_eq(sfctl_connect(node->socket, SFTEST_HANG_MS, &connection), SF_OK);
+  connection.target.all = everywhere;
+  ck_assert_int_eq(sfctl_query(&connection, &query, look_at_job, &look), SF_OK);
+  ck_assert_uint_eq(connection.missing.count, 0);
+  sfctl_disconnect(&connection);
+  return look.goes_on;
+}
+
+void sftest_expect_told(const sftest_node_t *node, const sftest_job_t *job, int32_t victim)
+{
+  siginfo_t end;
+  if (job->pids[victim] != 0) /* its sockets have been closed before this returns */
+    ck_assert_int_eq(waitid(P_PID, (id_t)job->pids[victim], &end, WEXITED | WNOWAIT), 0);
+  ck_assert_msg(!goes_on(node, job->name, true), "the death of rank %d has not been told", victim);
+}
+
+/* The nodes that have ranks of the job learn it from the stream's end. */
+static void expect_loss_told(const sftest_node_t nodes[], const sftest_job_t *job, int32_t victim, pid_t daemon)
+{
+  siginfo_t end;
+  ck_assert_int_eq(waitid(P_PID, (id_t)daemon, &end, WEXITED | WNOWAIT), 0);
+  for (int32_t rank = 0; rank < job->size; rank++) {
+    int answers = 0;
+    while (job->places[rank] != victim && goes_on(&nodes[job->places[rank]], job->name, false))
+      ck_assert_msg(++answers < ANSWERS, "the loss of node %d has not been told", victim);
+  }
+}
+
 void sftest_doomed_kill(sftest_doomed_t *doomed, sftest_doom_t *doom, const sftest_node_t nodes[],
                         const int32_t places[], int32_t size, pid_t daemon)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(JOIN_MS);
   doomed->doom = doom;
-  sftest_machine_watch();
   sftest_use_seed(doom->seed);
   sftest_job_start_over(&doomed->job, nodes, places, size, live, doom);
-  while (!doom->early && doom->njoined < size && sftest_now_ms() < until)
-    sftest_sleep_ms(1);
+  if (!doom->early)
+    sftest_job_await(&doomed->job, &doom->njoined, size);
   sftest_sleep_ms(doom->wait_ms);
-  doom->death_ms = sftest_machine_ms();
+  doom->dead = true;
   if (daemon != 0)
     kill(daemon, SIGKILL);
   else
     sftest_job_signal(&doomed->job, doom->victim, SIGKILL);
+  if (doom->early || doom->takes_all)
+    return;
+  if (daemon != 0)
+    expect_loss_told(nodes, &doomed->job, doom->victim, daemon);
+  else
+    sftest_expect_told(&nodes[places[doom->victim]], &doomed->job, doom->victim);
 }
 
-void sftest_doomed_collect(sftest_doomed_t *doomed, sftest_notices_t *notices)
+void sftest_doomed_collect(sftest_doomed_t *doomed)
 {
   sftest_doom_t *doom = doomed->doom;
   sftest_use_seed(doom->seed);
@@ -194,16 +238,6 @@ void sftest_doomed_collect(sftest_doomed_t *doomed, sftest_notices_t *notices)
     sftest_job_expect_all(&doomed->job);
   else
     sftest_job_expect_all_but(&doomed->job, doom->victim);
-  sftest_notices_add(notices, doom->latest_ms - doom->death_ms);
   sftest_shared_free(doom, sizeof *doom);
   doomed->doom = NULL;
-}
-
-void sftest_notices_add(sftest_notices_t *notices, int64_t noticed_ms)
-{
-  int64_t limit_ms = sftest_limit_ms(notices->limit_ms != 0 ? notices->limit_ms : NOTICED_MS);
-  ck_assert_msg(noticed_ms < limit_ms, "noticed after %lld ms", (long long)noticed_ms);
-  notices->n++;
-  if (noticed_ms > notices->worst_ms)
-    notices->worst_ms = noticed_ms;
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 
 #define LARGE 100000
-#define STILL_MS 2000
-#define ADVANCE_MS 5000
 
 sf_status_t sftest_ring_create(sf_group_t *group, int64_t n, uint32_t flags, sf_graph_t **graph_p)
 {
@@ -43,16 +41,12 @@ static bool play_round(sftest_rank_t *self, sf_group_t *world, sf_graph_t *small
 {
   struct sftest_bystander_shared *shared = self->argument;
   int32_t mine[2] = {self->rank != 0 || !shared->stop, round}, others[2] = {0}, sum[2] = {1, 1};
-  int64_t before = sftest_machine_ms();
   SFTEST_OK(self, sf_bcast(small, SF_INT32, mine, others, SF_REPLACE));
   SFTEST_REQUIRE(self, others[1] == round);
   SFTEST_OK(self, sf_reduce(small, SF_INT32, mine, sum, SF_SUM));
   SFTEST_REQUIRE(self, sum[1] == round + 1);
   if (round % 10 == 0)
     sftest_ring_expect_working(self, world, large, LARGE);
-  int64_t took = sftest_machine_ms() - before;
-  if (took > shared->longest_ms)
-    shared->longest_ms = took;
   return self->rank == 0 ? mine[0] : others[0];
 }
 
@@ -77,11 +71,9 @@ static int stand_by(sftest_rank_t *self)
 
 static void start_bystander(sftest_bystander_t *bystander, const sftest_node_t nodes[], const int32_t places[2])
 {
-  sftest_machine_watch();
   bystander->shared = sftest_shared(sizeof *bystander->shared);
   sftest_job_start_over(&bystander->job, nodes, places, 2, stand_by, bystander->shared);
-  while (bystander->shared->rounds == 0 && !sftest_job_poll(&bystander->job))
-    sftest_sleep_ms(1);
+  sftest_job_await(&bystander->job, &bystander->shared->rounds, 1);
 }
 
 void sftest_bystander_start(sftest_bystander_t *bystander, const sftest_node_t *node)
@@ -96,14 +88,9 @@ void sftest_bystander_start_over(sftest_bystander_t *bystander, const sftest_nod
 
 void sftest_bystander_stop(sftest_bystander_t *bystander)
 {
-  int64_t rounds = bystander->shared->rounds, longest_ms = bystander->shared->longest_ms;
-  int64_t until = sftest_machine_ms() + sftest_limit_ms(ADVANCE_MS);
-  while (bystander->shared->rounds == rounds && sftest_machine_ms() < until)
-    sftest_sleep_ms(1);
-  ck_assert_msg(bystander->shared->rounds > rounds, "the other job has stopped working");
+  sftest_job_await(&bystander->job, &bystander->shared->rounds, bystander->shared->rounds + 1);
   bystander->shared->stop = true;
   sftest_job_end_well(&bystander->job);
-  ck_assert_msg(longest_ms < sftest_limit_ms(STILL_MS), "the other job stood still for %lld ms", (long long)longest_ms);
   sftest_shared_free(bystander->shared, sizeof *bystander->shared);
 }
 

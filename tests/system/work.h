@@ -18,8 +18,7 @@ typedef struct sftest_bystander {
   sftest_job_t job;
   struct sftest_bystander_shared {
     _Atomic bool stop;
-    _Atomic int64_t rounds;
-    _Atomic int64_t longest_ms; /* that a round took */
+    _Atomic int rounds;
   } * shared;
 } sftest_bystander_t;
 
