@@ -207,7 +207,6 @@ static int32_t case_nnodes;
 
 static void start_for_case(void)
 {
-  sftest_machine_watch();
   sftest_cluster_start(&sftest_case_cluster, case_nnodes);
   sftest_cluster_warm(&sftest_case_cluster);
 }

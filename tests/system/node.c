@@ -75,8 +75,8 @@ static void become_sfd(const sftest_node_t *node, const char *const options[], i
   int n = 0;
   find_sfd(path);
   snprintf(ready, sizeof ready, "%d", ready_fd);
-  const char *const fixed[] = {path,  "--socket",       node->socket,       "--ready-fd",
-                               ready, "--calibrate=no", "--log-level=error"};
+  const char *const fixed[] = {path,  "--socket",       node->socket,        "--ready-fd",
+                               ready, "--calibrate=no", "--log-level=error", "--join-timeout=3600"};
   for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
     arguments[n++] = fixed[i];
   for (int i = 0; options != NULL && options[i] != NULL && i < OPTIONS_MAX; i++)

