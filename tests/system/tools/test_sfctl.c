@@ -1,4 +1,6 @@
 /* sfctl against a real daemon with real jobs: what it shows of them. */
+#include "daemon/base/copy_costs.h"
+#include "daemon/base/copy_costs_cache.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/runner.h"
@@ -392,4 +394,25 @@ SFTEST(the_call_site_of_a_graph)
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
+}
+
+/* ---- Kept copy costs --------------------------------------------------------------------------------------------- */
+
+SFTEST(copy_costs_of_another_start)
+{
+  static const char *const options[] = {"--calibrate=yes", NULL};
+  char home[] = "/tmp/sftest-home-XXXXXX", command[64];
+  sftest_node_t node;
+  sfshm_costs_t costs = sfd_copy_costs_default;
+  costs.measured = 1;
+  costs.nontemporal = SFSHM_NONTEMPORAL_ALL;
+  ck_assert_ptr_nonnull(mkdtemp(home));
+  setenv("XDG_CACHE_HOME", home, 1);
+  ck_assert(sfd_copy_costs_save(&costs));
+  sftest_node_start(&node, options);
+  sftest_sfctl(node.socket, WORDS("status", "--json"), 0);
+  sftest_expect_in(out, "\"costs_measured\":true,\"payloads\":\"past caches\",");
+  sftest_node_stop(&node);
+  snprintf(command, sizeof command, "rm -r %s", home);
+  ck_assert_int_eq(system(command), 0);
 }
