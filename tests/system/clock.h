@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/unit/hang.h"
+
 /* Monotonic, the same for all processes. */
 int64_t sftest_now_ms(void);
 void sftest_sleep_ms(int64_t ms);
@@ -22,10 +24,6 @@ void sftest_machine_sleep_ms(int64_t ms);
 uint64_t sftest_seed(void);
 /* Whether SF_TEST_SEED is set: then the test runs only what that seed says. */
 bool sftest_seed_is_given(void);
-
-/* Nothing in a test takes that long unless it hangs: the one limit of all that is waited for, by the monotonic clock.
- * Verdicts depend on no other time. */
-#define SFTEST_HANG_MS 400000
 
 /* Whether this build has a sanitizer; the number of iterations, or the limit in ms, that suits it, as they are slow,
  * and what tests run on, which SFTEST_SLOWDOWN says to be so many times slower than usual. */

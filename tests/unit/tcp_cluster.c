@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "shm/base/error.h"
+#include "tests/unit/hang.h"
 #include "tests/unit/machine_clock.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
@@ -270,7 +271,7 @@ void sftest_tcp_close(int node)
   closing = node;
   self->fabric->functions->close(self->fabric);
   ck_assert(!self->closed);
-  sftest_tcp_run_until(is_closed, 5);
+  sftest_tcp_run_until(is_closed);
   sftest_tcp_destroy(node);
 }
 
@@ -301,9 +302,6 @@ static void on_guard(uv_timer_t *timer)
   uv_stop(timer->loop);
 }
 
-/* What other programs on the machine may take of the time. */
-#define PATIENCE 5
-
 static bool run(bool (*reached)(void), double limit_s)
 {
   uv_timer_t guard;
@@ -319,15 +317,15 @@ static bool run(bool (*reached)(void), double limit_s)
   return !expired || reached();
 }
 
-void sftest_tcp_run_until(bool (*reached)(void), double limit_s)
+void sftest_tcp_run_until(bool (*reached)(void))
 {
-  if (run(reached, PATIENCE * limit_s))
+  if (run(reached, 1e-3 * SFTEST_HANG_MS))
     return;
   for (int i = 0; i < TCP_NODES; i++)
     for (int j = 0; j < TCP_NODES; j++)
       if (sftest_tcp_end(i, j)->ndowns > 0)
         printf("node %d: %s\n", i, sftest_tcp_end(i, j)->detail);
-  ck_abort_msg("not reached within %g s", limit_s);
+  ck_abort_msg("what is waited for does not come");
 }
 
 static bool never(void)
@@ -338,6 +336,15 @@ static bool never(void)
 void sftest_tcp_run_for(double seconds)
 {
   run(never, seconds);
+}
+
+void sftest_tcp_take_turns(int nturns)
+{
+  for (int i = 0; i < nturns; i++) {
+    uv_run(&sftest_tcp.loop, UV_RUN_NOWAIT);
+    if (sftest_tcp_random(4) == 0)
+      usleep(50);
+  }
 }
 
 bool sftest_tcp_all_up(void)

@@ -85,9 +85,11 @@ uint8_t sftest_tcp_content(int from, int to, uint64_t position);
 void sftest_tcp_connect(int node, int peer);
 void sftest_tcp_send(int node, int peer, uint64_t nbytes);
 
-/* Runs the loop until it is so, and fails the test if that takes too long. */
-void sftest_tcp_run_until(bool (*reached)(void), double limit_s);
+/* Runs the loop until it is so; for a time, in which nothing may happen, or a part of what is to; or for so many turns,
+ * now and then with a short rest. */
+void sftest_tcp_run_until(bool (*reached)(void));
 void sftest_tcp_run_for(double seconds);
+void sftest_tcp_take_turns(int nturns);
 bool sftest_tcp_all_up(void);   /* between all nodes that exist */
 bool sftest_tcp_all_sent(void); /* and all that was sent has arrived */
 

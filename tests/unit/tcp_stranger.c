@@ -38,13 +38,11 @@ void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *chall
   sftest_tcp_hear(fd, challenge, sizeof *challenge);
 }
 
-void sftest_tcp_expect_thrown_out(int fd, double limit_s)
+void sftest_tcp_expect_thrown_out(int fd)
 {
   the_stranger = fd;
-  for (double end = sftest_tcp_now_s() + limit_s; !is_thrown_out();) {
-    ck_assert_msg(sftest_tcp_now_s() < end, "still connected after %g s", limit_s);
+  while (!is_thrown_out()) /* of which the loop does not know */
     sftest_tcp_run_for(0.01);
-  }
   close(fd);
 }
 
@@ -70,7 +68,7 @@ void sftest_tcp_create_pair(const sfd_tcp_options_t *zero, const sfd_tcp_options
 void sftest_tcp_expect_failure(int node, int peer, sf_status_t status, const char *words)
 {
   const sftest_tcp_end_t *end = sftest_tcp_end(node, peer);
-  for (double limit = sftest_tcp_now_s() + 5; end->ndowns == 0 && sftest_tcp_now_s() < limit;)
+  while (end->ndowns == 0)
     sftest_tcp_run_for(0.01);
   ck_assert_int_eq(end->ndowns, 1);
   ck_assert_int_eq(end->nups, 0);

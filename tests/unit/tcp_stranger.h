@@ -17,8 +17,8 @@ void sftest_tcp_hello(sfd_tcp_hello_t *hello, int32_t from, int32_t to, int32_t 
 /* A true hello of node 1 to node 0, of two, and the answer. */
 void sftest_tcp_greet(int fd, sfd_tcp_hello_t *hello, sfd_tcp_challenge_t *challenge);
 
-/* The fabric ends the connection within that time, without being told to wait for it. Closes the descriptor. */
-void sftest_tcp_expect_thrown_out(int fd, double limit_s);
+/* The fabric ends the connection, without being told to. Closes the descriptor. */
+void sftest_tcp_expect_thrown_out(int fd);
 
 /* Nodes 0 and 1. */
 void sftest_tcp_create_pair(const sfd_tcp_options_t *zero, const sfd_tcp_options_t *one);

@@ -92,6 +92,6 @@ SFTEST_FOR(listens_where_it_is_told, 3)
   node->fabric->owner = node;
   close(sftest_tcp_stranger(2));
   node->fabric->functions->close(node->fabric);
-  sftest_tcp_run_until(is_closed, 1);
+  sftest_tcp_run_until(is_closed);
   sftest_tcp_destroy(0);
 }

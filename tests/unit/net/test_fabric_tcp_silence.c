@@ -120,7 +120,7 @@ SFTEST_IF(interruption_is_survived, sftest_tcp_can_cut_links())
   sftest_tcp_run_for(begin_s + LONGEST_SURVIVED_S - real_s());
   sftest_tcp_mend_links();
   if (real_s() - begin_s < LONGEST_SURVIVED_S + HELD_UP_S) {
-    sftest_tcp_run_until(has_gone_on, 4);
+    sftest_tcp_run_until(has_gone_on);
     sftest_tcp_run_for(1);
     for (size_t i = 0; i < NPAIRS; i++)
       expect_survival(i);
@@ -134,7 +134,7 @@ SFTEST_IF(silent_link_is_noticed, sftest_tcp_can_cut_links())
 {
   cut_links();
   double begin = sftest_tcp_now_s() - 1; /* by the clock that stands still while the machine holds the test up */
-  sftest_tcp_run_until(all_lost, 4);
+  sftest_tcp_run_until(all_lost);
   sftest_tcp_end(2, 3)->to_send = 0;
   for (size_t i = 0; i < NPAIRS; i++) {
     const sftest_tcp_end_t *end = pair_end(i);

@@ -132,10 +132,10 @@ SFTEST(daemons_that_trust_each_other)
   sftest_tcp.nnodes = 2;
   sftest_tcp_connect(0, 1);
   sftest_tcp_connect(1, 0);
-  sftest_tcp_run_until(sftest_tcp_all_up, 5);
+  sftest_tcp_run_until(sftest_tcp_all_up);
   sftest_tcp_send(0, 1, 300000);
   sftest_tcp_send(1, 0, 300000);
-  sftest_tcp_run_until(sftest_tcp_all_sent, 5);
+  sftest_tcp_run_until(sftest_tcp_all_sent);
   sftest_tcp_connect(0, 2);
   sftest_tcp_connect(2, 1);
   sftest_tcp_expect_failure(0, 2, SF_ERR_PERM, "MUNGE keys of the hosts differ");
@@ -155,7 +155,7 @@ static sfd_tcp_refusal_t show(sfd_tcp_hello_t *hello, const char *ticket)
   if (challenge.refusal == SFD_TCP_WELCOME)
     close(fd);
   else
-    sftest_tcp_expect_thrown_out(fd, 1);
+    sftest_tcp_expect_thrown_out(fd);
   return le32toh(challenge.refusal);
 }
 

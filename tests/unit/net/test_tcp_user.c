@@ -103,10 +103,10 @@ SFTEST_FOR(peers_of_one_user, 2)
   create_pair(&one);
   sftest_tcp.nnodes = 2;
   sftest_tcp_connect(_i, 1 - _i);
-  sftest_tcp_run_until(sftest_tcp_all_up, 5);
+  sftest_tcp_run_until(sftest_tcp_all_up);
   sftest_tcp_send(0, 1, 100000);
   sftest_tcp_send(1, 0, 100000);
-  sftest_tcp_run_until(sftest_tcp_all_sent, 5);
+  sftest_tcp_run_until(sftest_tcp_all_sent);
   sftest_tcp_close_all();
 }
 
@@ -134,7 +134,7 @@ SFTEST_FOR(another_user_connects, geteuid() == 0 ? 1 : 0)
   ck_assert_int_eq(seteuid(0), 0);
   sftest_tcp_greet(fd, &hello, &challenge);
   ck_assert_int_eq(le32toh(challenge.refusal), SFD_TCP_OTHER_USER);
-  sftest_tcp_expect_thrown_out(fd, 1);
+  sftest_tcp_expect_thrown_out(fd);
   sftest_tcp_close_all();
 }
 
