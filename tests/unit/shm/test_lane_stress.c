@@ -8,7 +8,6 @@
 #include "tests/unit/lane_pair.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
-#include "tests/unit/stress.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define STRESS_MESSAGES 20000
@@ -33,8 +32,7 @@ typedef struct runner {
 } runner_t;
 
 static _Atomic bool stop;
-static _Atomic uint64_t to_send[2]; /* by each rank; becomes smaller when the time is over */
-static int64_t until_s;
+static uint64_t to_send[2]; /* by each rank */
 
 /* Cells of both sizes in turn: those not in use are overwritten by their owner at once. */
 static size_t cell_bytes_of(int grants)
@@ -118,15 +116,15 @@ static void *run(void *argument)
 {
   runner_t *runner = argument;
   uint64_t sent = 0, received = 0, sent_before_reading = 0;
-  _Atomic uint64_t *mine = &to_send[runner->me], *others = &to_send[1 - runner->me];
-  while ((sent < *mine || received < *others) && !atomic_load(&stop)) {
+  uint64_t mine = to_send[runner->me], others = to_send[1 - runner->me];
+  while ((sent < mine || received < others) && !atomic_load(&stop)) {
     bool moved = false;
-    if (sent < *mine && send_one(runner)) {
+    if (sent < mine && send_one(runner)) {
       sent++;
       moved = true;
     }
-    bool reads = !runner->read_late || sent >= sent_before_reading || sent == *mine;
-    if (reads && received < *others && receive_one(runner)) {
+    bool reads = !runner->read_late || sent >= sent_before_reading || sent == mine;
+    if (reads && received < others && receive_one(runner)) {
       received++;
       moved = true;
     } else if (reads && runner->read_late) {
@@ -136,8 +134,6 @@ static void *run(void *argument)
       atomic_store(&stop, true);
     if (!moved)
       sched_yield();
-    if ((!moved || sent % 1024 == 0) && sent < *mine && sftest_stress_is_over(until_s))
-      *mine = sent;
   }
   return NULL;
 }
@@ -147,7 +143,6 @@ static void stress(pattern_t pattern)
   runner_t runners[2];
   sftest_lanes_start_at(UINT32_MAX - 1000, UINT32_MAX - 500); /* stamps wrap round on the way */
   atomic_store(&stop, false);
-  until_s = sftest_stress_until_s();
   to_send[0] = STRESS_MESSAGES;
   to_send[1] = pattern == ONE_WAY ? 0 : STRESS_MESSAGES;
   for (int r = 0; r < 2; r++)

@@ -6,13 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "tests/unit/ring_entries.h"
 #include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
-#include "tests/unit/stress.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define STRESS_ENTRIES 10000u
@@ -22,7 +20,6 @@
 #define MAX_PRODUCERS 8u
 
 static sfshm_ring_t *ring;
-static _Atomic uint32_t *totals; /* shared: how many entries each producer publishes; fewer when the time is over */
 static sfshm_ring_reader_t reader;
 
 typedef struct producer {
@@ -31,7 +28,6 @@ typedef struct producer {
   uint32_t most; /* entries claimed at once */
   uint64_t seed;
   int doorbell;
-  int64_t until_s;
 } producer_t;
 
 static void ring_doorbell(int doorbell)
@@ -46,14 +42,11 @@ static void *produce(void *argument)
 {
   const producer_t *producer = argument;
   uint64_t state = producer->seed;
-  uint32_t total = STRESS_ENTRIES;
-  for (uint32_t count = 0; count < total;) {
+  for (uint32_t count = 0; count < STRESS_ENTRIES;) {
     uint32_t n = 1 + sftest_random(&state) % producer->most;
     uint64_t position;
-    if (n > total - count)
-      n = total - count;
-    if (sftest_stress_is_over(producer->until_s))
-      totals[producer->number] = total = count + n; /* known before the last of them is there */
+    if (n > STRESS_ENTRIES - count)
+      n = STRESS_ENTRIES - count;
     while (!sfshm_ring_claim(ring, n, &position)) {
       ring_doorbell(producer->doorbell);
       sched_yield();
@@ -65,7 +58,7 @@ static void *produce(void *argument)
       sfshm_ring_publish(ring, position + at, &entry);
     }
     count += n;
-    if (count == total || sftest_random(&state) % 4 != 0)
+    if (count == STRESS_ENTRIES || sftest_random(&state) % 4 != 0)
       ring_doorbell(producer->doorbell);
   }
   return NULL;
@@ -87,7 +80,7 @@ static void sleep_until_rung(int doorbell)
 static bool has_more(const uint64_t counts[], uint32_t producers)
 {
   for (uint32_t i = 0; i < producers; i++)
-    if (counts[i] < totals[i])
+    if (counts[i] < STRESS_ENTRIES)
       return true;
   return false;
 }
@@ -109,21 +102,6 @@ static void consume(uint32_t producers, int doorbell)
   ck_assert_uint_eq(sfshm_ring_depth(&reader), 0);
 }
 
-static void setup(void)
-{
-  totals = mmap(NULL, MAX_PRODUCERS * sizeof *totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ck_assert_ptr_ne(totals, MAP_FAILED);
-  for (uint32_t i = 0; i < MAX_PRODUCERS; i++)
-    totals[i] = STRESS_ENTRIES;
-}
-
-static void teardown(void)
-{
-  munmap(totals, MAX_PRODUCERS * sizeof *totals);
-}
-
-SFTEST_FIXTURE(setup, teardown);
-
 static uint32_t stress_capacity(int i)
 {
   static const uint32_t capacities[] = {2, 4, 64, 1024};
@@ -133,8 +111,7 @@ static uint32_t stress_capacity(int i)
 static producer_t make_producer(uint32_t number, uint32_t capacity, uint64_t seed, int doorbell)
 {
   uint32_t most = capacity < 16 ? capacity : 16;
-  return (producer_t){
-      .number = number, .most = most, .seed = seed + number, .doorbell = doorbell, .until_s = sftest_stress_until_s()};
+  return (producer_t){.number = number, .most = most, .seed = seed + number, .doorbell = doorbell};
 }
 
 /* Through one mapping, so that the thread sanitizer sees whatever race there is. */
