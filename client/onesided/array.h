@@ -10,6 +10,7 @@
 #include <sf/sf.h>
 
 #include "client/core.h"
+#include "client/engine.h"
 #include "client/graph.h"
 #include "shm/array/distribution.h"
 #include "shm/array/layout.h"
@@ -34,6 +35,15 @@ typedef struct sfc_array_part {
   sfc_pinned_t pinned;            /* mapping, if the part belongs to another rank of the node */
 } sfc_array_part_t;
 
+/* Requests of an array: see request.h. */
+typedef struct sfc_array_requests {
+  sfc_continuation_t continuation; /* of the thread that begins them, while nbegun > 0 */
+  int32_t nbegun;                  /* which that thread does not know to be complete */
+  _Atomic int32_t nunsubmitted;    /* with requests to submit */
+  _Atomic int32_t nincomplete;
+  struct sfc_operation *complete; /* what nbegun still counts; the window's lock guards it */
+} sfc_array_requests_t;
+
 struct sf_array {
   sfc_attachment_t attachment; /* of the graph: first */
   sf_graph_t *graph;
@@ -50,6 +60,7 @@ struct sf_array {
   sfshm_region_t region; /* own part; base NULL: not created */
   bool is_known;         /* the daemon knows the own part as a segment */
   sfshm_array_counters_t *counters;
+  sfc_array_requests_t requests;
 };
 
 /* Collective functions. */

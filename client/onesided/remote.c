@@ -107,7 +107,6 @@ static bool submit_values(sfc_remote_t *remote, const int64_t lo[], const int64_
   sfshm_array_request_t *request = sfc_window_request(window, slot);
   sfc_ticket_t *ticket = &window->tickets[slot];
   request->kind = remote->ops->put_kind + remote->access;
-  ticket->target = node;
   memcpy(ticket->lo, lo, index_bytes);
   memcpy(ticket->extent, extent, index_bytes);
   if (is_list) {
@@ -120,7 +119,7 @@ static bool submit_values(sfc_remote_t *remote, const int64_t lo[], const int64_
     (void)remote->ops->move(remote, node, lo, extent, data, is_get ? NULL : values);
   if (!is_get && remote->alpha != NULL)
     sfshm_array_arithmetic[array->shape.base].scale(values, n, remote->alpha);
-  sfc_window_submit(window, array, slot, node->node, sent_bytes, is_get ? value_bytes : 0);
+  sfc_window_submit(window, array, slot, node, sent_bytes, is_get ? value_bytes : 0);
   if (is_get) {
     ticket->next = remote->kept;
     remote->kept = slot;
@@ -235,7 +234,7 @@ sf_status_t sfc_remote_atomic(sf_array_t *array, int32_t rank, const int64_t ind
     return status;
   memcpy(request->first, index, (size_t)array->shape.ndims * sizeof index[0]);
   *sfc_window_request(single.window, single.slot) = *request;
-  sfc_window_submit(single.window, array, single.slot, array->parts[rank].node->node, 0, sizeof *bits_p);
+  sfc_window_submit(single.window, array, single.slot, array->parts[rank].node, 0, sizeof *bits_p);
   status = sfc_window_wait(array, is_answered, &single);
   if (status != SF_OK) {
     sfc_window_post(single.window, single.slot);

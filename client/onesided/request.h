@@ -1,5 +1,7 @@
 /* Requests of operations on elements of other nodes. They are requests of the array's graph, so that sf_wait and
- * sf_test end them. A continuation of the thread that began the operation makes progress. */
+ * sf_test end them. Whoever waits for the window, or needs room in it, advances all that were begun, oldest first: so
+ * no thread starves another one. The thread that began an operation learns of its end by a continuation of the array.
+ */
 #ifndef SFC_ONESIDED_REQUEST_H
 #define SFC_ONESIDED_REQUEST_H
 
@@ -9,10 +11,10 @@
 /* Begins a prepared operation on a patch. *request_p: NULL if the operation is complete. */
 sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p);
 
-/* Waits until the calling thread's operations on the array are submitted: later ones must follow them. */
+/* Waits until the operations that were begun on the array are submitted: later ones must follow them. */
 sf_status_t sfc_array_submit_earlier(sf_array_t *array);
 
-/* Waits until the operations that this thread began on the array are locally complete. */
+/* Waits until the operations that were begun on the array are locally complete. */
 sf_status_t sfc_array_flush_requests(sf_array_t *array);
 
 #endif

@@ -29,7 +29,12 @@ static sf_status_t make_window(sf_context_t *context, sfc_window_t **window_p)
     free(window);
     return status;
   }
-  pthread_mutex_init(&window->lock, NULL);
+  pthread_mutexattr_t recursive;
+  pthread_mutexattr_init(&recursive);
+  pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init(&window->lock, &recursive);
+  pthread_mutexattr_destroy(&recursive);
+  TAILQ_INIT(&window->begun);
   window->context = context;
   window->shared = window->region.base;
   *window_p = window;
@@ -68,26 +73,29 @@ sf_status_t sfc_window_status(const sfc_window_t *window, int32_t slot)
   const sfshm_window_slot_t *shared = &window->shared->slots[slot];
   if (shared->status == SF_OK)
     return SF_OK;
-  return sfshm_error((sf_status_t)shared->status, "node %d: %.*s", window->tickets[slot].node,
-                     (int)sizeof shared->text - 1, shared->text);
+  return sfshm_error((sf_status_t)shared->status, "node %d, with rank %d: %.*s", window->tickets[slot].node,
+                     window->tickets[slot].rank, (int)sizeof shared->text - 1, shared->text);
 }
 
 void sfc_window_release(sfc_window_t *window, int32_t slot)
 {
   const sfc_ticket_t *ticket = &window->tickets[slot];
   uint64_t run = ((UINT64_C(1) << ticket->nchunks) - 1) << ticket->chunk;
-  /* Release: the next owner's accesses come after those to this request's data. */
+  /* The next owner's accesses come after those to this request's data. And a thread that waits for room either finds
+   * this one, or is seen to wait. */
   if (ticket->nchunks > 0)
     atomic_fetch_and_explicit(&window->chunks, ~run, memory_order_release);
-  atomic_fetch_and_explicit(&window->taken[slot / 64], ~(UINT64_C(1) << slot % 64), memory_order_release);
+  atomic_fetch_and_explicit(&window->taken[slot / 64], ~(UINT64_C(1) << slot % 64), memory_order_seq_cst);
+  if (atomic_load_explicit(&window->awaited, memory_order_seq_cst)) {
+    atomic_store_explicit(&window->awaited, false, memory_order_seq_cst);
+    sfshm_publish_barrier();
+    sfshm_wake(window->context->wake);
+  }
 }
 
-/* Frees the slots of answered posted requests. One thread at a time: no other thread can free a slot, and thus start
- * another request in it, between the check and the release. */
-static void collect(sfc_window_t *window)
+static bool free_posted(sfc_window_t *window)
 {
-  if (pthread_mutex_trylock(&window->lock) != 0)
-    return;
+  bool moved = false;
   for (int32_t word = 0; word < SFC_WINDOW_WORDS; word++) {
     uint64_t left = atomic_load_explicit(&window->posted[word], memory_order_acquire);
     for (; left != 0; left &= left - 1) {
@@ -101,9 +109,30 @@ static void collect(sfc_window_t *window)
       }
       atomic_fetch_and_explicit(&window->posted[word], ~(left & -left), memory_order_relaxed);
       sfc_window_release(window, slot);
+      moved = true;
     }
   }
+  return moved;
+}
+
+/* One thread at a time: no other thread can free a posted slot, and thus start another request in it, between the check
+ * and the release. An operation that advances looks for room, and comes here again. */
+bool sfc_window_collect(sfc_window_t *window)
+{
+  bool moved = false;
+  pthread_mutex_lock(&window->lock);
+  if (!window->collecting) {
+    window->collecting = true;
+    moved = free_posted(window);
+    sfc_begun_t *begun = TAILQ_FIRST(&window->begun), *next;
+    for (bool room = true; begun != NULL && room; begun = next) {
+      next = TAILQ_NEXT(begun, entry);
+      room = begun->advance(begun, &moved);
+    }
+    window->collecting = false;
+  }
   pthread_mutex_unlock(&window->lock);
+  return moved;
 }
 
 static int32_t take_slot(sfc_window_t *window)
@@ -137,7 +166,7 @@ static int32_t take_chunks(sfc_window_t *window, int32_t n)
 int32_t sfc_window_take(sfc_window_t *window, size_t bytes)
 {
   int32_t nchunks = bytes <= SFSHM_WINDOW_INLINE ? 0 : (int32_t)((bytes + SFSHM_WINDOW_CHUNK - 1) / SFSHM_WINDOW_CHUNK);
-  for (int attempt = 0; attempt < 2; attempt++) {
+  for (int attempt = 0; attempt < 3; attempt++) {
     int32_t chunk = nchunks > 0 ? take_chunks(window, nchunks) : 0;
     int32_t slot = chunk >= 0 ? take_slot(window) : -1;
     if (slot >= 0) {
@@ -149,7 +178,9 @@ int32_t sfc_window_take(sfc_window_t *window, size_t bytes)
     if (chunk >= 0 && nchunks > 0)
       atomic_fetch_and_explicit(&window->chunks, ~(((UINT64_C(1) << nchunks) - 1) << chunk), memory_order_relaxed);
     if (attempt == 0)
-      collect(window);
+      (void)sfc_window_collect(window);
+    else
+      atomic_store_explicit(&window->awaited, true, memory_order_seq_cst);
   }
   return -1;
 }
@@ -160,17 +191,19 @@ char *sfc_window_data(sfc_window_t *window, int32_t slot)
   return ticket->nchunks > 0 ? window->shared->chunks[ticket->chunk] : window->shared->slots[slot].data;
 }
 
-void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t slot, int32_t node, size_t sent_bytes,
-                       size_t returned_bytes)
+void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t slot, const sfc_array_node_t *target,
+                       size_t sent_bytes, size_t returned_bytes)
 {
   sfc_ticket_t *ticket = &window->tickets[slot];
   uint64_t number = atomic_fetch_add_explicit(&window->last_number, 1, memory_order_relaxed) + 1;
   atomic_store_explicit(&ticket->number, number, memory_order_relaxed);
-  atomic_store_explicit(&ticket->node, node, memory_order_relaxed);
+  atomic_store_explicit(&ticket->node, target->node, memory_order_relaxed);
+  ticket->target = target;
+  ticket->rank = array->by_node[target->first];
   sfshm_ring_entry_t entry = {
       .kind = SFSHM_SUBMIT_ARRAY, .graph = array->graph->number, .message = number, .size = sent_bytes};
   entry.a = (uint32_t)slot;
-  entry.b = (uint32_t)node;
+  entry.b = (uint32_t)target->node;
   entry.more[0] = (uint64_t)(sfc_window_data(window, slot) - (char *)window->shared);
   entry.more[1] = returned_bytes;
   sfc_submit_ring_write(&window->context->submit_ring, &entry, false);
@@ -178,7 +211,7 @@ void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t sl
 
 void sfc_window_post(sfc_window_t *window, int32_t slot)
 {
-  /* Release: pairs with the acquire load of posted in collect and is_flushed, which then read the ticket. */
+  /* Release: pairs with the acquire load of posted in free_posted and is_flushed, which then read the ticket. */
   atomic_fetch_or_explicit(&window->posted[slot / 64], UINT64_C(1) << slot % 64, memory_order_release);
 }
 
@@ -213,7 +246,7 @@ static bool is_flushed(void *argument)
 {
   const flush_t *flush = argument;
   const sfc_window_t *window = flush->window;
-  collect(flush->window);
+  (void)sfc_window_collect(flush->window);
   for (int32_t word = 0; word < SFC_WINDOW_WORDS; word++) {
     uint64_t left = atomic_load_explicit(&window->posted[word], memory_order_acquire);
     for (; left != 0; left &= left - 1) {

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "client/onesided/array.h"
 #include "shm/array/window.h"
@@ -21,10 +22,20 @@ typedef struct sfc_ticket {
   int32_t nchunks; /* 0: the data are in the slot */
   int32_t chunk;
   int32_t next;                   /* slot of the next request of the operation; -1: none */
-  const sfc_array_node_t *target; /* patches and lists: node, and the tile of the request */
-  int64_t lo[SFSHM_ARRAY_DIMS];
+  const sfc_array_node_t *target; /* of the array, while that exists */
+  int32_t rank;                   /* the first of its ranks */
+  int64_t lo[SFSHM_ARRAY_DIMS];   /* patches and lists: the tile of the request */
   int64_t extent[SFSHM_ARRAY_DIMS];
 } sfc_ticket_t;
+
+/* An operation that was begun. The lock of the window guards its state. */
+typedef struct sfc_begun {
+  TAILQ_ENTRY(sfc_begun) entry;
+  /* Reads answers and submits requests. Removes the operation when it is complete. *moved_p: set if it made progress.
+   * Returns false if the window has no room for its next request, and so for none of later operations. */
+  bool (*advance)(struct sfc_begun *self, bool *moved_p);
+} sfc_begun_t;
+TAILQ_HEAD(sfc_begun_list, sfc_begun);
 
 typedef struct sfc_window {
   sf_context_t *context;
@@ -35,8 +46,11 @@ typedef struct sfc_window {
   _Atomic uint64_t chunks;                   /* taken, as bits */
   _Atomic uint64_t last_number;
   sfc_ticket_t tickets[SFSHM_WINDOW_SLOTS];
-  pthread_mutex_t lock; /* held by the thread that frees posted requests; guards the fields below */
-  _Atomic int error;    /* sf_status_t of a posted request, until it is reported; SF_OK: none */
+  _Atomic bool awaited; /* a thread found no room: whoever frees some wakes it */
+  pthread_mutex_t lock; /* recursive; guards the fields below, and taking back posted requests */
+  bool collecting;
+  struct sfc_begun_list begun; /* oldest first */
+  _Atomic int error;           /* sf_status_t of a posted request, until it is reported; SF_OK: none */
   char detail[SFSHM_WINDOW_TEXT];
 } sfc_window_t;
 
@@ -45,6 +59,9 @@ sf_status_t sfc_window_open(sf_context_t *context);
 
 /* NULL is accepted. */
 void sfc_window_free(sfc_window_t *window);
+
+/* Frees answered posted requests, and advances operations that were begun. Returns whether anything moved. */
+bool sfc_window_collect(sfc_window_t *window);
 
 /* Takes a slot with memory for so many bytes, at most SFSHM_ARRAY_MAX_DATA; -1: none is free. */
 int32_t sfc_window_take(sfc_window_t *window, size_t bytes);
@@ -59,8 +76,8 @@ static inline sfshm_array_request_t *sfc_window_request(sfc_window_t *window, in
 }
 
 /* Passes the request for the node to the daemon. */
-void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t slot, int32_t node, size_t sent_bytes,
-                       size_t returned_bytes);
+void sfc_window_submit(sfc_window_t *window, const sf_array_t *array, int32_t slot, const sfc_array_node_t *target,
+                       size_t sent_bytes, size_t returned_bytes);
 
 /* Whether a request has been answered; its status after that. */
 bool sfc_window_is_done(const sfc_window_t *window, int32_t slot);

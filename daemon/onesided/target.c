@@ -21,7 +21,9 @@ static sf_status_t find_target(sfd_array_task_t *task)
   const sfd_graph_t *graph = job != NULL ? sfd_graph_find(job, head->object) : NULL;
   uint64_t rank = head->desc >> 32;
   if (job == NULL || graph == NULL || graph->array == NULL || graph->array->nmapped < graph->array->nparts) {
-    sfd_array_task_refuse(task, SF_ERR_STATE, "the array has ended, or has not begun, at the target");
+    sfd_array_task_refuse(task, SF_ERR_STATE,
+                          job == NULL ? "all ranks there have left the job"
+                                      : "the array has ended, or has not begun, at the target");
     return SF_OK;
   }
   int32_t member = rank < (uint64_t)job->size ? sfd_group_rank_of(graph->group, (int32_t)rank) : -1;

@@ -33,11 +33,12 @@ void sfd_array_task_refuse(sfd_array_task_t *task, sf_status_t status, const cha
   snprintf(task->text, sizeof task->text, "%s", text);
 }
 
-/* Job of an operation; NULL if its ranks get no answers any more. */
-static const sfd_job_t *find_job(const sfd_array_task_t *task)
+/* Whether the rank waits for an answer, also if all ranks here have left its job: not if the job has failed, of which
+ * all nodes hear. */
+static bool is_awaited(const sfd_array_task_t *task)
 {
-  const sfd_job_t *job = sfd_job_find_id(task->server, task->head.job);
-  return job != NULL && job->state == SFD_JOB_RUNNING && !task->server->stopping ? job : NULL;
+  return !task->server->stopping &&
+         sfd_job_goes_well(task->server, sfd_job_find_id(task->server, task->head.job), task->head.job);
 }
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
@@ -105,7 +106,7 @@ static void answer(sfd_array_task_t *task)
   } error = {.status = task->status};
   head.kind = SFD_PEER_ARRAY_DONE;
   head.flags = task->status != SF_OK ? SFD_ARRAY_FAILED : 0;
-  if (find_job(task) == NULL) {
+  if (!is_awaited(task)) {
     on_sent(task, SF_ERR_STATE);
   } else if (task->status != SF_OK) {
     memcpy(error.text, task->text, sizeof error.text);
@@ -173,7 +174,7 @@ static bool give_to_worker(sfd_array_task_t *task)
 static void carry_out(sfd_array_task_t *task)
 {
   const sfd_graph_t *graph = task->array->graph;
-  if (graph == NULL || graph->state != SFD_GRAPH_READY || find_job(task) == NULL)
+  if (graph == NULL || graph->state != SFD_GRAPH_READY || !is_awaited(task))
     sfd_array_task_refuse(task, SF_ERR_STATE, "the array has ended or failed");
   else
     find_returned(task);

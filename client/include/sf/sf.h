@@ -100,7 +100,8 @@ SF_CHECK_RESULT sf_status_t sf_init(const sf_init_options_t *options, sf_context
 
 /* Leaves the job, and frees the context and all memory from sf_alloc. Destroys graphs, groups and regions that still
  * exist. Local; does not wait for other ranks. context == NULL is accepted. A process that exits without this call
- * counts as failed.
+ * counts as failed. If others still use an array, its elements remain for ranks of this node, and for those of other
+ * nodes until the last rank of this node leaves.
  * SF_ERR_STATE: requests have not been ended; nothing is freed. SF_ERR_RANK_FAILED: the job has failed, even if no
  * earlier call has reported it; everything is freed. */
 sf_status_t sf_finalize(sf_context_t *context);

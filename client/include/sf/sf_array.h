@@ -22,10 +22,12 @@
  *    respect to each other. An element that is put while another rank accesses it has an undefined value, unless it is
  *    an aligned integer or real number of at most 8 bytes on the reader's node.
  *  - Threads: any threads may call the blocking one-sided functions on an array at the same time. Collective functions
- *    and functions with requests follow the rule of graphs: one thread at a time.
+ *    and functions with requests follow the rule of graphs: one thread at a time. No thread waits for another one to go
+ *    on: a thread that needs room reads the answers to all requests of the process, so the library writes to buffers of
+ *    sf_array_get_begin from any thread that is in a function of this header.
  *  - Errors of all one-sided operations: SF_ERR_ARG: a required pointer is NULL. SF_ERR_RANGE: the patch or an index
  *    is not within the array, or ld is too small; nothing has been accessed. SF_ERR_RANK_FAILED, SF_ERR_DAEMON_LOST:
- *    the job has failed; the detail names the rank. */
+ *    the job has failed; the detail names the rank. SF_ERR_STATE: all ranks of the element's node have left the job. */
 #ifndef SF_ARRAY_H
 #define SF_ARRAY_H
 
