@@ -60,14 +60,45 @@ void sfd_trace_forget(sfd_server_t *server)
 
 /* ---- Telling ----------------------------------------------------------------------------------------------------- */
 
-/* Drops records from before the trace began. */
-static uint32_t drop_older(sfshm_trace_record_t records[], uint32_t n, uint64_t since_ns)
+typedef struct kept {
+  uint64_t job_id;
+  uid_t uid;
+  int32_t rank;
+  int32_t pid;
+  int counters_fd;
+  char job[SFD_NAME_SIZE];
+  char program[SFD_NAME_SIZE];
+} kept_t;
+
+/* Ranks that have gone. */
+static kept_t *kept[SFD_TRACES_KEPT];
+static uint32_t nkept; /* added so far; the oldest is replaced */
+
+static bool sees_all(const sfd_query_t *query)
 {
-  uint32_t kept = 0;
+  return query->uid == 0 || query->uid == query->server->uid;
+}
+
+/* Whether the job, which may have ended, is one of the user. */
+static bool is_own_job(const sfd_query_t *query, uint64_t id)
+{
+  const sfd_job_t *job = sfd_job_find_id(query->server, id);
+  bool own_job = job != NULL && job->uid == query->uid;
+  for (uint32_t i = 0; i < SFD_TRACES_KEPT && !own_job; i++)
+    own_job = kept[i] != NULL && kept[i]->job_id == id && kept[i]->uid == query->uid;
+  return own_job;
+}
+
+/* Drops records from before the trace began, and of the daemon's those of other users' jobs, and frames. */
+static uint32_t drop(const sfd_query_t *query, sfshm_trace_record_t records[], uint32_t n, bool of_daemon)
+{
+  uint64_t since_ns = query->server->admin->trace_since_ns;
+  bool all = !of_daemon || sees_all(query);
+  uint32_t left = 0;
   for (uint32_t i = 0; i < n; i++)
-    if (records[i].end_ns >= since_ns)
-      records[kept++] = records[i];
-  return kept;
+    if (records[i].end_ns >= since_ns && (all || is_own_job(query, sfd_event_ring_job(records[i].number))))
+      records[left++] = records[i];
+  return left;
 }
 
 /* Sends some records of a ring (NULL: none) and moves the query on. Returns whether they are the last. */
@@ -79,7 +110,7 @@ static bool send_events(sfd_query_t *query, const sfshm_trace_t *trace, Sfproto_
   uint32_t n = trace != NULL ? sfshm_trace_read(trace, &next, records, EVENTS_IN_MESSAGE, &lost) : 0;
   bool last = n < EVENTS_IN_MESSAGE;
   query->next_graph = next;
-  n = drop_older(records, n, server->admin->trace_since_ns);
+  n = drop(query, records, n, trace == own);
   info->node = sfd_network_node(server);
   info->lost = lost;
   info->since_ns = server->admin->trace_since_ns;
@@ -150,19 +181,6 @@ static bool send_rank(sfd_query_t *query, const sfd_rank_t *rank)
 
 /* ---- Ranks that have gone ---- */
 
-typedef struct kept {
-  uint64_t job_id;
-  uid_t uid;
-  int32_t rank;
-  int32_t pid;
-  int counters_fd;
-  char job[SFD_NAME_SIZE];
-  char program[SFD_NAME_SIZE];
-} kept_t;
-
-static kept_t *kept[SFD_TRACES_KEPT];
-static uint32_t nkept; /* added so far; the oldest is replaced */
-
 static void forget_kept(uint32_t i)
 {
   if (kept[i] == NULL)
@@ -208,7 +226,7 @@ static bool send_kept(sfd_query_t *query, const kept_t *entry)
 /* next_rank is negative: the index in the table. */
 static bool send_next_kept(sfd_query_t *query)
 {
-  bool all = query->uid == 0 || query->uid == query->server->uid;
+  bool all = sees_all(query);
   for (; query->next_rank < 0; query->next_rank++) {
     const kept_t *entry = kept[-1 - query->next_rank];
     if (entry == NULL || (!all && entry->uid != query->uid))

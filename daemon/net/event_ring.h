@@ -9,6 +9,9 @@
 /* NULL: no events are written. Set by admin/trace.c. */
 extern sfshm_trace_t *sfd_event_ring;
 
+/* Job of an event by its number; 0: none. */
+uint64_t sfd_event_ring_job(uint64_t number);
+
 /* 0: no events are written. */
 static inline uint64_t sfd_event_ring_now_ns(void)
 {

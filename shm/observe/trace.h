@@ -106,7 +106,7 @@ static inline uint64_t sfshm_trace_now_ns(void)
   return (uint64_t)sfshm_now_ns();
 }
 
-/* Writes an event and sets record->number. Any thread of the ring's process. */
+/* Writes an event; record->number is not read. Any thread of the ring's process. */
 void sfshm_trace_write(sfshm_trace_t *trace, const sfshm_trace_record_t *record);
 
 /* Copies up to max events from number *next_p on, oldest first, and sets *next_p after the last one. Skips events that

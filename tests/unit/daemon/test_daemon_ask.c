@@ -10,7 +10,9 @@
 static struct {
   int times;
   size_t nmessages;
+  size_t bytes;
   bool more;
+  Sfpeer__Cursor next;
   int32_t status;
   char detail[512];
 } told_;
@@ -34,7 +36,10 @@ static void take(void *context, const Sfpeer__Told *told)
   memset(&told_, 0, sizeof told_);
   told_.times++;
   told_.nmessages = told->n_messages;
+  for (size_t i = 0; i < told->n_messages; i++)
+    told_.bytes += told->messages[i].len;
   told_.more = told->next != NULL;
+  told_.next = told->next != NULL ? *told->next : (Sfpeer__Cursor)SFPEER__CURSOR__INIT;
   told_.status = told->has_status ? told->status : SF_OK;
   snprintf(told_.detail, sizeof told_.detail, "%s", told->detail != NULL ? told->detail : "");
 }
@@ -75,6 +80,50 @@ SFTEST(what_is_told)
   ck_assert(told_.status == SF_OK && told_.nmessages == 0);
   ask(getuid(), SFPROTO__QUERY__WHAT__PLAN, NULL);
   ck_assert_int_eq(told_.status, SF_ERR_NOT_FOUND);
+  sftest_drop_all(clients, 3);
+}
+
+#define NWHATS 64
+
+static void ask_all(uint32_t uid, size_t bytes[NWHATS])
+{
+  ck_assert_uint_le(sfproto__query__what__descriptor.n_values, NWHATS);
+  for (unsigned what = 0; what < sfproto__query__what__descriptor.n_values; what++) {
+    Sfpeer__Cursor from = SFPEER__CURSOR__INIT;
+    ask(uid, (Sfproto__Query__What)sfproto__query__what__descriptor.values[what].value, NULL);
+    bytes[what] = told_.bytes;
+    while (told_.more) {
+      from = told_.next;
+      ask(uid, (Sfproto__Query__What)sfproto__query__what__descriptor.values[what].value, &from);
+      bytes[what] += told_.bytes;
+    }
+  }
+}
+
+/* Whatever another user asks, the answer is as long as without jobs; events of a job are for its user. */
+SFTEST(others_jobs)
+{
+  size_t before[NWHATS], after[NWHATS], owner[NWHATS];
+  uint32_t stranger = getuid() + 17;
+  sftest_client_t clients[3];
+  ck_assert_int_eq(sfd_trace_start(daemon_.server), SF_OK);
+  ask_all(stranger, before);
+  sftest_join_all(&daemon_, clients, "job", 3);
+  sfd_job_t *job = TAILQ_FIRST(&daemon_.server->jobs->list);
+  const sfd_message_head_t head = {.job = job->id, .object = sftest_ring(clients, 3)};
+  sfd_event_ring_add_message(SFSHM_TRACE_ARRIVE, 1, &head, 1);
+  sfd_event_ring_add_frame(SFSHM_TRACE_FRAME_IN, 1, 1, 1, 8, 0);
+  ask_all(stranger, after);
+  for (unsigned what = 0; what < sfproto__query__what__descriptor.n_values; what++)
+    ck_assert_msg(after[what] == before[what], "%s: %zu bytes without jobs, %zu with the job of another user",
+                  sfproto__query__what__descriptor.values[what].name, before[what], after[what]);
+  job->uid = stranger;
+  ask_all(stranger, owner);
+  unsigned trace =
+      (unsigned)(protobuf_c_enum_descriptor_get_value(&sfproto__query__what__descriptor, SFPROTO__QUERY__WHAT__TRACE) -
+                 sfproto__query__what__descriptor.values);
+  ck_assert_uint_ge(owner[trace], before[trace] + sizeof(sfshm_trace_record_t));
+  job->uid = getuid();
   sftest_drop_all(clients, 3);
 }
 
