@@ -61,6 +61,15 @@ static sf_status_t check_patch(patch_t *patch, const char *function)
   return fits ? SF_OK : refuse_patch(patch, function);
 }
 
+/* Without elements: lo, ld and the buffer are not looked at. */
+static bool is_empty(const call_t *call, int32_t ndims)
+{
+  int64_t least = call->extent[0];
+  for (int32_t d = 1; d < ndims; d++)
+    least = call->extent[d] < least ? call->extent[d] : least;
+  return least == 0;
+}
+
 /* ---- One block ----------------------------------------------------------------------------------------------------
  */
 
@@ -217,19 +226,21 @@ static __attribute__((noinline)) sf_status_t transfer(sf_array_t *array, const c
   sf_status_t status = sfc_array_check(array, function);
   status = sfc_array_require(status, call->lo, "lo", function);
   status = sfc_array_require(status, call->extent, "extent", function);
-  status = sfc_array_require(status, call->buffer, "buffer", function);
   if (!is_blocking)
     status = sfc_array_require(status, request_p, "request_p", function);
+  bool empty = status == SF_OK && is_empty(call, array->shape.ndims);
+  if (!empty)
+    status = sfc_array_require(status, call->buffer, "buffer", function);
   if (status != SF_OK)
     return status;
   uint64_t begin_ns = sfc_array_trace_begin(array);
   patch_t patch = {.array = array, .call = call};
   if (!is_blocking)
     *request_p = NULL;
-  status = check_patch(&patch, function);
+  status = empty ? SF_OK : check_patch(&patch, function);
   if (status != SF_OK)
     return status;
-  int64_t count = sfshm_array_count(array->shape.ndims, call->extent);
+  int64_t count = empty ? 0 : sfshm_array_count(array->shape.ndims, call->extent);
   if (count > 0 && !move_block(array, call, &status)) {
     if (array->nodes != NULL)
       status = move_over_nodes(&patch, request_p);

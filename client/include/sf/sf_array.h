@@ -9,10 +9,10 @@
  * Conventions, besides those of sf.h
  *  - Arrays have 1 to 4 dimensions and are row-major: the last index is the fastest. An array of Elemental or Fortran
  *    has its dimensions in reverse order here.
- *  - A patch has the indices lo[d] .. lo[d] + extent[d] - 1 along each dimension. Extents may be 0. The caller's buffer
- *    is in any memory of the host: element (i0, i1, i2, i3) of the patch is at
- *    ((i0 * ld[0] + i1) * ld[1] + i2) * ld[2] + i3, with ld[d] >= extent[d + 1]. ld has ndims - 1 elements; NULL: the
- *    buffer has no gaps.
+ *  - A patch has the indices lo[d] .. lo[d] + extent[d] - 1 along each dimension. If an extent is 0 the patch is empty:
+ *    lo, ld and the buffer, which may be NULL, are not looked at. The caller's buffer is in any memory of the host:
+ *    element (i0, i1, i2, i3) of the patch is at ((i0 * ld[0] + i1) * ld[1] + i2) * ld[2] + i3, with
+ *    ld[d] >= extent[d + 1]. ld has ndims - 1 elements; NULL: the buffer has no gaps.
  *  - Operations are complete *locally* when the caller may use its buffer again, and *remotely* when their effect is
  *    in the array. Blocking functions return when they are complete locally.
  *  - The caller accesses elements of ranks on its node directly: such operations are complete remotely, too, when the

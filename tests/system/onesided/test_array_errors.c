@@ -127,6 +127,12 @@ static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
   SFTEST_DETAIL(self, "ld[0] is 1");
   ld[0] = INT64_MAX;
   SFTEST_EXPECT(self, sf_array_get(array, lo, extent, buffer, ld), SF_ERR_RANGE);
+  extent[0] = 0; /* as a rank without elements may say */
+  lo[1] = 51;
+  SFTEST_OK(self, sf_array_get(array, lo, extent, NULL, ld));
+  SFTEST_OK(self, sf_array_put_begin(array, lo, extent, NULL, ld, &request));
+  SFTEST_REQUIRE(self, request == NULL);
+  lo[1] = 0;
   SFTEST_EXPECT(self, sf_array_scatter(array, 2, list, buffer), SF_ERR_RANGE);
   SFTEST_DETAIL(self, "element 1 of the list: sf_array_scatter: index[1] is 50; 0 to 49 expected");
   SFTEST_EXPECT(self, sf_array_gather(array, -1, list, buffer), SF_ERR_ARG);
