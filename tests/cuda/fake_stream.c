@@ -3,7 +3,6 @@
  * waits for holds up all in its queue. */
 #include "tests/cuda/fake_driver.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "tests/system/algebra_scene.h"
 
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define CASES 5
 
@@ -39,10 +38,9 @@ static sf_group_t *choose_group(sf_context_t *context, uint64_t *random)
   return sf_group_create(context, size, ranks, 7, &group) == SF_OK ? group : NULL;
 }
 
-static int run_cases(sftest_rank_t *self)
+SFTEST_JOINED(run_cases)
 {
   uint64_t job_seed = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
   for (int i = 0; i < CASES; i++) {
     uint64_t seed = sftest_hash2(job_seed, (uint64_t)i);
     sf_group_t *group = choose_group(context, &seed);
@@ -53,11 +51,9 @@ static int run_cases(sftest_rank_t *self)
       sftest_at(self, "case %d: %s", i, part->name);
       part->run(&scene);
     }
-    if (group != sf_group_world(context))
+    if (group != world)
       SFTEST_OK(self, sf_group_destroy(group));
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void run_jobs(int32_t nnodes, int64_t budget_ms)

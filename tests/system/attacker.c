@@ -1,9 +1,7 @@
 /* What hostile clients share: see attacker.h. */
 #include "tests/system/attacker.h"
 
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "proto/address.h"
 #include "proto/frame.h"

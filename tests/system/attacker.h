@@ -2,8 +2,6 @@
 #ifndef SFTEST_ATTACKER_H
 #define SFTEST_ATTACKER_H
 
-#include <stdbool.h>
-
 #include "proto/conn.h"
 #include "tests/system/hostile.h"
 

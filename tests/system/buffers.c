@@ -1,8 +1,6 @@
 /* Arrays in every kind of memory: see buffers.h. */
 #include "tests/system/buffers.h"
 
-#include <stdlib.h>
-
 #include "tests/system/fake_device.h"
 
 int sftest_memory_count(void)

@@ -2,17 +2,12 @@
 #include "tests/system/cluster.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
@@ -165,22 +160,19 @@ void sftest_cluster_stop(sftest_cluster_t *cluster)
 /* ---- What they hold ---------------------------------------------------------------------------------------------- */
 
 /* Each rank has leaves on the roots of all others: so every two nodes have something to say to each other. */
-static int talk_to_all(sftest_rank_t *self)
+SFTEST_JOINED(talk_to_all)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   int32_t ranks[SFTEST_NODES_MAX];
   int64_t roots[SFTEST_NODES_MAX] = {0};
   for (int32_t i = 0; i < self->size; i++)
     ranks[i] = i;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, self->size, NULL, ranks, roots, 0, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, self->size, NULL, ranks, roots, 0, &graph));
   int32_t mine = 100 + self->rank, all[SFTEST_NODES_MAX] = {0};
   SFTEST_OK(self, sf_bcast(graph, SF_INT32, &mine, all, SF_REPLACE));
   for (int32_t i = 0; i < self->size; i++)
     SFTEST_REQUIRE(self, all[i] == 100 + i);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 void sftest_cluster_warm(sftest_cluster_t *cluster)

@@ -3,8 +3,6 @@
 #ifndef SFTEST_CLUSTER_H
 #define SFTEST_CLUSTER_H
 
-#include <check.h>
-
 #include "tests/system/harness.h"
 #include "tests/system/hosts.h"
 

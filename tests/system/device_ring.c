@@ -1,8 +1,6 @@
 /* A ring of devices: see device_ring.h. */
 #include "tests/system/device_ring.h"
 
-#include <stdlib.h>
-
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
 

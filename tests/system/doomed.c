@@ -1,11 +1,6 @@
 /* Jobs that lose somebody: see doomed.h. The first half runs in ranks, the second in the process of the test. */
 #include "tests/system/doomed.h"
 
-#include <check.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "tests/system/buffers.h"
@@ -121,7 +116,7 @@ static void expect_status(sftest_rank_t *self, const sftest_doom_t *doom, sf_sta
   }
 }
 
-static int live(sftest_rank_t *self)
+static void live(sftest_rank_t *self)
 {
   sftest_doom_t *doom = self->argument;
   run_t run = {.self = self, .random = doom->seed};
@@ -131,11 +126,11 @@ static int live(sftest_rank_t *self)
   sf_status_t status = sf_init(&self->options, &run.context);
   if (status == SF_ERR_TIMEOUT || status == SF_ERR_STATE) { /* the victim had not even connected, or was gone by then */
     SFTEST_REQUIRE(self, doom->early && doom->nsafe == 0);
-    return 0;
+    return;
   }
   if (status != SF_OK) {
     expect_status(self, doom, status);
-    return 0;
+    return;
   }
   doom->njoined++;
   if (!is_with_victim(self, doom))
@@ -145,7 +140,6 @@ static int live(sftest_rank_t *self)
   expect_status(self, doom, run.status);
   sftest_at(self, "sf_finalize");
   expect_status(self, doom, sf_finalize(run.context));
-  return 0;
 }
 
 /* ---- The test ---------------------------------------------------------------------------------------------------- */

@@ -4,8 +4,6 @@
 #ifndef SFTEST_DOOMED_H
 #define SFTEST_DOOMED_H
 
-#include <stdatomic.h>
-
 #include "tests/system/harness.h"
 
 #define SFTEST_DOOMED_RANKS 7

@@ -6,7 +6,6 @@
 #include <limits.h>
 
 #include "tests/cuda/fake_driver.h"
-#include "tests/unit/runner.h"
 
 static struct {
   bool tried;

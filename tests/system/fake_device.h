@@ -2,10 +2,7 @@
 #ifndef SFTEST_FAKE_DEVICE_H
 #define SFTEST_FAKE_DEVICE_H
 
-#include <check.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "tests/system/harness.h"

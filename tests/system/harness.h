@@ -4,14 +4,10 @@
 #ifndef SFTEST_HARNESS_H
 #define SFTEST_HARNESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include <sf/sf.h>
 
 #include "tests/system/clock.h"
+#include "tests/unit/runner.h"
 
 /* ---- A node: one sfd --------------------------------------------------------------------------------------------- */
 
@@ -70,8 +66,8 @@ typedef struct sftest_rank {
   char *note;                /* shared with the test: see sftest_at */
 } sftest_rank_t;
 
-/* Its return value becomes the exit status; 0 is success. */
-typedef int (*sftest_rank_fn_t)(sftest_rank_t *self);
+/* The process succeeds if it returns. */
+typedef void (*sftest_rank_fn_t)(sftest_rank_t *self);
 
 typedef struct sftest_job {
   char name[48];
@@ -141,6 +137,34 @@ sf_context_t *sftest_join(sftest_rank_t *self);
 
 /* sf_finalize, which must succeed. */
 void sftest_leave(sftest_rank_t *self, sf_context_t *context);
+
+/* What a rank does between the two, in its context and the world of that: SFTEST_JOINED(name) { ... } */
+#define SFTEST_JOINED(name)                                                                                            \
+  static void name##_joined(sftest_rank_t *self, sf_context_t *context, sf_group_t *world);                            \
+  static void name(sftest_rank_t *self)                                                                                \
+  {                                                                                                                    \
+    sf_context_t *context = sftest_join(self);                                                                         \
+    name##_joined(self, context, sf_group_world(context));                                                             \
+    sftest_leave(self, context);                                                                                       \
+  }                                                                                                                    \
+  static void name##_joined(sftest_rank_t *self, sf_context_t *context __attribute__((unused)),                        \
+                            sf_group_t *world __attribute__((unused)))
+
+/* A test that runs a job, n times: the statement says how, and the body is what each of its "ranks" does, or, in the
+ * second form, what it does between sftest_join and sftest_leave. */
+#define SFTEST_JOB(name, n, statement)                                                                                 \
+  SFTEST_JOB_TEST(name, n, statement)                                                                                  \
+  static void name##_ranks(sftest_rank_t *self)
+#define SFTEST_JOINED_JOB(name, n, statement)                                                                          \
+  SFTEST_JOB_TEST(name, n, statement)                                                                                  \
+  SFTEST_JOINED(name##_ranks)
+#define SFTEST_JOB_TEST(name, n, statement)                                                                            \
+  static void name##_ranks(sftest_rank_t *self);                                                                       \
+  SFTEST_FOR(name, n)                                                                                                  \
+  {                                                                                                                    \
+    const sftest_rank_fn_t ranks = name##_ranks;                                                                       \
+    statement;                                                                                                         \
+  }
 
 /* Unless ok, prints place, rank and text, and ends the process. */
 void sftest_require(sftest_rank_t *self, bool ok, const char *file, int line, const char *format, ...)

@@ -3,10 +3,8 @@
 #include "tests/system/hostile.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "proto/frame.h"
 #include "tests/system/attacker.h"
@@ -27,7 +25,7 @@ static void fill_random(sftest_attacker_t *attacker, uint8_t *bytes, size_t leng
     bytes[i] = (uint8_t)sftest_random(&attacker->random);
 }
 
-int sftest_send_garbage(sftest_rank_t *self)
+void sftest_send_garbage(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   static uint8_t bytes[65536];
@@ -46,10 +44,9 @@ int sftest_send_garbage(sftest_rank_t *self)
       ;
     close(fd);
   }
-  return 0;
 }
 
-int sftest_send_fragments(sftest_rank_t *self)
+void sftest_send_fragments(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   uint8_t frame[SFTEST_MAX_PACKED];
@@ -72,7 +69,6 @@ int sftest_send_fragments(sftest_rank_t *self)
     }
     close(fd);
   }
-  return 0;
 }
 
 /* A descriptor of a random kind. */
@@ -103,7 +99,7 @@ static int make_descriptor(sftest_attacker_t *attacker)
   }
 }
 
-int sftest_send_descriptors(sftest_rank_t *self)
+void sftest_send_descriptors(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   uint8_t frame[SFTEST_MAX_PACKED];
@@ -120,10 +116,9 @@ int sftest_send_descriptors(sftest_rank_t *self)
       close(fds[i]);
     close(fd);
   }
-  return 0;
 }
 
-int sftest_flood_connections(sftest_rank_t *self)
+void sftest_flood_connections(sftest_rank_t *self)
 {
   enum { HELD = 400 };
   sftest_attacker_t attacker = sftest_attacker(self);
@@ -142,5 +137,4 @@ int sftest_flood_connections(sftest_rank_t *self)
     if (*fd >= 0 && sftest_below(&attacker.random, 2) == 0)
       sftest_send_bytes(*fd, frame, length / 2, many, 60);
   }
-  return 0;
 }

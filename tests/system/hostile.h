@@ -3,8 +3,6 @@
 #ifndef SFTEST_HOSTILE_H
 #define SFTEST_HOSTILE_H
 
-#include <stdatomic.h>
-
 #include "tests/system/harness.h"
 
 typedef struct sftest_assault {
@@ -13,27 +11,27 @@ typedef struct sftest_assault {
 } sftest_assault_t;
 
 /* Random bytes, also behind an acceptable header. */
-int sftest_send_garbage(sftest_rank_t *self);
+void sftest_send_garbage(sftest_rank_t *self);
 
 /* Frames that end in the middle, in pieces, one byte at a time, with and without the descriptors that they announce. */
-int sftest_send_fragments(sftest_rank_t *self);
+void sftest_send_fragments(sftest_rank_t *self);
 
 /* Hellos with descriptors of everything that is no shared memory, or is not sealed, or too small, or too many. */
-int sftest_send_descriptors(sftest_rank_t *self);
+void sftest_send_descriptors(sftest_rank_t *self);
 
 /* As many connections as it can open, some with descriptors under way, held and dropped. */
-int sftest_flood_connections(sftest_rank_t *self);
+void sftest_flood_connections(sftest_rank_t *self);
 
 /* Comes as one rank of two of ever another job, and goes. */
-int sftest_flood_joins(sftest_rank_t *self);
+void sftest_flood_joins(sftest_rank_t *self);
 
 /* Joins a job of its own, then sends requests of all kinds and does not read the answers. */
-int sftest_flood_requests(sftest_rank_t *self);
+void sftest_flood_requests(sftest_rank_t *self);
 
 /* Joins a job of its own, provokes alerts and does not read them. */
-int sftest_flood_alerts(sftest_rank_t *self);
+void sftest_flood_alerts(sftest_rank_t *self);
 
 /* Joins by the library, as one rank of a job with neighbours, and overwrites all shared memory that it can write to. */
-int sftest_scribble(sftest_rank_t *self);
+void sftest_scribble(sftest_rank_t *self);
 
 #endif

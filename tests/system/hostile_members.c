@@ -1,16 +1,12 @@
 /* Hostile clients that are ranks of a job: see hostile.h. Nothing that they call has to succeed; they only must not
  * stop trying. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "proto/conn.h"
 #include "shm/observe/counters.h"
 #include "shm/region/inbox.h"
 #include "tests/system/attacker.h"
-#include "tests/system/hostile.h"
 #include "tests/system/work.h"
 
 /* ---- Members of jobs of their own -------------------------------------------------------------------------------- */
@@ -87,14 +83,14 @@ static size_t first_hello_frame(const sftest_attacker_t *attacker, uint8_t frame
   return sftest_pack_frame(&message, 3, frame);
 }
 
-int sftest_flood_joins(sftest_rank_t *self)
+void sftest_flood_joins(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   uint8_t frame[SFTEST_MAX_PACKED];
   sfshm_region_t inbox, counters;
   int ends[2];
-  if (!make_regions(&inbox, &counters) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return 1;
+  SFTEST_REQUIRE(self,
+                 make_regions(&inbox, &counters) && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   const int fds[] = {ends[1], inbox.fd, counters.fd};
   for (; !attacker.assault->over; attacker.assault->attempts++) {
     int fd = sftest_attacker_connect(&attacker);
@@ -102,7 +98,6 @@ int sftest_flood_joins(sftest_rank_t *self)
       sftest_send_bytes(fd, frame, first_hello_frame(&attacker, frame), fds, 3);
     close(fd);
   }
-  return 0;
 }
 
 /* A request with random contents. Numbers are small, so that some of them are those of real things. */
@@ -156,7 +151,7 @@ static size_t random_request(sftest_attacker_t *attacker, uint8_t frame[SFTEST_M
   return sftest_pack_frame(&message, 0, frame);
 }
 
-int sftest_flood_requests(sftest_rank_t *self)
+void sftest_flood_requests(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   uint8_t frame[SFTEST_MAX_PACKED];
@@ -170,7 +165,6 @@ int sftest_flood_requests(sftest_rank_t *self)
       attacker.assault->attempts++;
     leave(&member);
   }
-  return 0;
 }
 
 /* Sends a request, waits for its answer, and gives the number of the graph in it, if one is. */
@@ -209,7 +203,7 @@ static bool provoke_alert(const member_t *member)
   return call(member->conn, &message, &commit.graph);
 }
 
-int sftest_flood_alerts(sftest_rank_t *self)
+void sftest_flood_alerts(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   member_t member;
@@ -220,7 +214,6 @@ int sftest_flood_alerts(sftest_rank_t *self)
       attacker.assault->attempts++;
     leave(&member);
   }
-  return 0;
 }
 
 /* ---- Members of a job with others -------------------------------------------------------------------------------- */
@@ -251,7 +244,7 @@ static void scribble_everywhere(sftest_attacker_t *attacker)
   fclose(maps);
 }
 
-int sftest_scribble(sftest_rank_t *self)
+void sftest_scribble(sftest_rank_t *self)
 {
   sftest_attacker_t attacker = sftest_attacker(self);
   sf_context_t *context = NULL;
@@ -260,7 +253,7 @@ int sftest_scribble(sftest_rank_t *self)
   double roots[1000] = {0}, leaves[1000];
   if (sf_init(&self->options, &context) != SF_OK || sf_alloc(context, 100000, &memory) != SF_OK ||
       sftest_ring_create(sf_group_world(context), 1000, 0, &graph) != SF_OK)
-    return 0;
+    return;
   if (self->rank == 0 && sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE) == SF_OK)
     attacker.assault->attempts++;
   for (; !attacker.assault->over; attacker.assault->attempts++)

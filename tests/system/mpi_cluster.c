@@ -2,18 +2,12 @@
  * here the daemons are the MPI job. */
 #include "tests/system/mpi_cluster.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define FINALIZE_MS 3000 /* for mpirun when its daemons have ended, after one was killed: see below */
 

@@ -3,9 +3,6 @@
 #ifndef SFTEST_MPI_CLUSTER_H
 #define SFTEST_MPI_CLUSTER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tests/system/harness.h"
 
 #define SFTEST_MPI_NODES 4

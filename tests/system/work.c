@@ -1,9 +1,6 @@
 /* Simple work: see work.h. */
 #include "tests/system/work.h"
 
-#include <check.h>
-#include <stdlib.h>
-
 #define LARGE 100000
 
 sf_status_t sftest_ring_create(sf_group_t *group, int64_t n, uint32_t flags, sf_graph_t **graph_p)
@@ -50,11 +47,9 @@ static bool play_round(sftest_rank_t *self, sf_group_t *world, sf_graph_t *small
   return self->rank == 0 ? mine[0] : others[0];
 }
 
-static int stand_by(sftest_rank_t *self)
+SFTEST_JOINED(stand_by)
 {
   struct sftest_bystander_shared *shared = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *small = NULL, *large = NULL;
   SFTEST_OK(self, sftest_ring_create(world, 2, 0, &small));
   SFTEST_OK(self, sftest_ring_create(world, LARGE, 0, &large));
@@ -65,8 +60,6 @@ static int stand_by(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_graph_destroy(small));
   SFTEST_OK(self, sf_graph_destroy(large));
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void start_bystander(sftest_bystander_t *bystander, const sftest_node_t nodes[], const int32_t places[2])
@@ -96,13 +89,12 @@ void sftest_bystander_stop(sftest_bystander_t *bystander)
 
 /* ---- To be looked at --------------------------------------------------------------------------------------------- */
 
-static int be_shown(sftest_rank_t *self)
+SFTEST_JOINED(be_shown)
 {
   static double roots[SFTEST_SHOW_UNITS], leaves[SFTEST_SHOW_UNITS];
   struct sftest_show_shared *shared = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), SFTEST_SHOW_UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, SFTEST_SHOW_UNITS, SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < SFTEST_SHOW_BCASTS; i++)
     SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
   shared->nready++;
@@ -110,8 +102,6 @@ static int be_shown(sftest_rank_t *self)
   while (!shared->over)
     sftest_sleep_ms(5);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 void sftest_show_start(sftest_show_t *show, const sftest_node_t nodes[], const int32_t places[], int32_t size)
@@ -130,15 +120,12 @@ void sftest_show_end(sftest_show_t *show)
 
 /* ---- Once -------------------------------------------------------------------------------------------------------- */
 
-static int serve_once(sftest_rank_t *self)
+SFTEST_JOINED(serve_once)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, 0, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sftest_ring_create(world, 10, 0, &graph));
+  sftest_ring_expect_working(self, world, graph, 10);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 void sftest_expect_serving(const sftest_node_t *node)

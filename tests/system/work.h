@@ -3,8 +3,6 @@
 #ifndef SFTEST_WORK_H
 #define SFTEST_WORK_H
 
-#include <stdatomic.h>
-
 #include "tests/system/harness.h"
 
 /* A graph with n roots and n leaves on each rank: leaf i on root i of the next rank of the group. */

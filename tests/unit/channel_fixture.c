@@ -1,11 +1,6 @@
 /* Nodes with channels over the loop fabric. */
 #include "tests/unit/channel_fixture.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* More than any test needs. */
 #define MAX_STEPS 2000000u
 

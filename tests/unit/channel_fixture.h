@@ -2,12 +2,9 @@
 #ifndef SFTEST_CHANNEL_FIXTURE_H
 #define SFTEST_CHANNEL_FIXTURE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/net/channel.h"
 #include "tests/common/fabric/loop.h"
+#include "tests/unit/runner.h"
 
 #define SFTEST_NODES_MAX 4
 #define SFTEST_DETAIL_SIZE 512

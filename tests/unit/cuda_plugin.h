@@ -3,13 +3,9 @@
 #ifndef SFTEST_CUDA_PLUGIN_H
 #define SFTEST_CUDA_PLUGIN_H
 
-#include <check.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "shm/device/device.h"
 #include "tests/cuda/fake_driver.h"
+#include "tests/unit/runner.h"
 
 /* The plugin, and what tests ask of the driver. */
 extern const sfshm_device_ops_t *device;

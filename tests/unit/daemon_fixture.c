@@ -2,11 +2,7 @@
 #include "tests/unit/daemon_fixture.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/clients/accept.h"
@@ -127,6 +123,15 @@ void sftest_send(sftest_client_t *client, const Sfproto__Message *message, const
   }
 }
 
+void sftest_send_body(sftest_client_t *client, Sfproto__Message__BodyCase body_case, const void *body, const int fds[],
+                      int nfds)
+{
+  Sfproto__Message message = sftest_message(client);
+  message.body_case = body_case;
+  message.hello = (Sfproto__Hello *)(uintptr_t)body; /* a member of a union of pointers */
+  sftest_send(client, &message, fds, nfds);
+}
+
 void sftest_send_bytes(sftest_client_t *client, const void *bytes, size_t n)
 {
   ck_assert_int_eq(send(sfproto_conn_fd(client->conn), bytes, n, MSG_NOSIGNAL), (ssize_t)n);
@@ -185,10 +190,7 @@ void sftest_send_hello(sftest_client_t *client, const Sfproto__Hello *hello)
   int fds[3] = {pair[1], sftest_region(SFSHM_REGION_INBOX, SFTEST_INBOX_BYTES),
                 sftest_region(SFSHM_REGION_COUNTERS, sizeof(sfshm_counters_t))};
   ck_assert_int_eq(sfproto_conn_create(pair[0], &client->alerts), SF_OK);
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message.hello = (Sfproto__Hello *)(uintptr_t)hello;
-  sftest_send(client, &message, fds, 3);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_HELLO, (Sfproto__Hello *)(uintptr_t)hello, fds, 3);
   for (int i = 0; i < 3; i++)
     close(fds[i]);
 }
@@ -237,10 +239,7 @@ void sftest_tool(sftest_daemon_t *daemon, sftest_client_t *client)
   Sfproto__Hello hello = SFPROTO__HELLO__INIT;
   hello.role = SFPROTO__HELLO__ROLE__TOOL;
   sftest_connect(daemon, client);
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message.hello = &hello;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_HELLO, &hello, NULL, 0);
   sfproto_incoming_t incoming;
   sftest_expect(client, SFPROTO__MESSAGE__BODY_WELCOME, &incoming);
   ck_assert_uint_eq(incoming.message->welcome->job_id, 0);
@@ -251,10 +250,7 @@ void sftest_tool(sftest_daemon_t *daemon, sftest_client_t *client)
 void sftest_send_goodbye(sftest_client_t *client)
 {
   Sfproto__Goodbye goodbye = SFPROTO__GOODBYE__INIT;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
-  message.goodbye = &goodbye;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GOODBYE, &goodbye, NULL, 0);
 }
 
 void sftest_send_group_create(sftest_client_t *client, const int32_t ranks[], int32_t nranks, int32_t tag)
@@ -263,20 +259,14 @@ void sftest_send_group_create(sftest_client_t *client, const int32_t ranks[], in
   create.ranks = (int32_t *)(uintptr_t)ranks;
   create.n_ranks = (size_t)nranks;
   create.tag = tag;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_CREATE;
-  message.group_create = &create;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GROUP_CREATE, &create, NULL, 0);
 }
 
 void sftest_send_graph_destroy(sftest_client_t *client, uint64_t graph)
 {
   Sfproto__GraphDestroy destroy = SFPROTO__GRAPH_DESTROY__INIT;
   destroy.graph = graph;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_DESTROY;
-  message.graph_destroy = &destroy;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GRAPH_DESTROY, &destroy, NULL, 0);
 }
 
 /* ---- Expectations ---- */

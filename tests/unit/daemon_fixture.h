@@ -3,9 +3,6 @@
 #ifndef SFTEST_DAEMON_FIXTURE_H
 #define SFTEST_DAEMON_FIXTURE_H
 
-#include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "daemon/base/options.h"
@@ -13,6 +10,7 @@
 #include "proto/conn.h"
 #include "shm/region/region.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/runner.h"
 
 typedef struct sftest_daemon {
   uv_loop_t loop;
@@ -56,6 +54,10 @@ void sftest_drop(sftest_client_t *client);
 /* A message whose request is the client's next; the body is the caller's to set. */
 Sfproto__Message sftest_message(sftest_client_t *client);
 void sftest_send(sftest_client_t *client, const Sfproto__Message *message, const int fds[], int nfds);
+
+/* Both, with that body. */
+void sftest_send_body(sftest_client_t *client, Sfproto__Message__BodyCase body_case, const void *body, const int fds[],
+                      int nfds);
 
 /* What is no message. */
 void sftest_send_bytes(sftest_client_t *client, const void *bytes, size_t n);

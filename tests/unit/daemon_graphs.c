@@ -1,10 +1,6 @@
 /* Setting up graphs by hand. */
 #include "tests/unit/daemon_graphs.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #define NLEAVES 1000
 
 Sfproto__SetupError sftest_setup_error(sf_status_t status, int32_t rank, int64_t leaf, const char *detail)
@@ -122,10 +118,7 @@ void sftest_send_lanes(sftest_client_t *client, uint64_t graph, const int32_t ra
   commit.lanes = pointers;
   commit.n_lanes = (size_t)n;
   commit.error = error;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_COMMIT;
-  message.graph_commit = &commit;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GRAPH_COMMIT, &commit, NULL, 0);
 }
 
 void sftest_expect_ready(sftest_client_t *client, uint64_t graph, int32_t own, const int32_t ranks[], int32_t n,

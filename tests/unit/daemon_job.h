@@ -3,8 +3,6 @@
 #ifndef SFTEST_DAEMON_JOB_H
 #define SFTEST_DAEMON_JOB_H
 
-#include <check.h>
-
 #include "tests/unit/daemon_fixture.h"
 
 #define SFTEST_JOB_MAX 4

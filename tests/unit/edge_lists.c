@@ -1,9 +1,6 @@
 /* Random edges and lists of them: see edge_lists.h. */
 #include "tests/unit/edge_lists.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/unit/descriptors.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/seed.h"

@@ -2,11 +2,8 @@
 #ifndef SFTEST_EDGE_LISTS_H
 #define SFTEST_EDGE_LISTS_H
 
-#include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "client/plan/edge_list.h"
+#include "tests/unit/runner.h"
 
 /* ---- Input ---- */
 

@@ -2,9 +2,7 @@
 #ifndef SFTEST_EXPECT_H
 #define SFTEST_EXPECT_H
 
-#include <check.h>
-#include <stdbool.h>
-#include <string.h>
+#include "tests/unit/runner.h"
 
 /* For inner loops, where each ck_assert would write to the pipe that Check listens to. */
 static inline void sftest_must(bool condition, const char *what)

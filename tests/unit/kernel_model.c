@@ -4,7 +4,6 @@
 #include "tests/unit/seed.h"
 
 #include <math.h>
-#include <string.h>
 
 static uint64_t state; /* of the random numbers; set at the start of each test */
 

@@ -4,9 +4,6 @@
 
 #include "shm/region/region.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/runner.h"
 
 #define MAX_BYTES ((uint64_t)1 << 30)

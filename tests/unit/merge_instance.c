@@ -1,10 +1,6 @@
 /* Random instances: see merge_instance.h. */
 #include "tests/unit/merge_instance.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/seed.h"
 

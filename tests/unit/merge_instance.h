@@ -2,10 +2,8 @@
 #ifndef SFTEST_MERGE_INSTANCE_H
 #define SFTEST_MERGE_INSTANCE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "shm/trunk/merge/merge.h"
+#include "tests/unit/runner.h"
 
 /* Begins with SF_TEST_SEED, or another seed every time. */
 void sftest_merge_start(unsigned salt);

@@ -1,7 +1,6 @@
 /* Printing given answers: see sfctl_print.h. */
 #include "tests/unit/sfctl_print.h"
 
-#include "tests/unit/runner.h"
 #include "tools/sfctl/print/print.h"
 
 #define MAN_PAGE "docs/man/sfctl.1"

@@ -2,10 +2,9 @@
 #ifndef SFTEST_SFCTL_PRINT_H
 #define SFTEST_SFCTL_PRINT_H
 
-#include <stdbool.h>
-
 #include "proto/report/list.h"
 #include "proto/sf_control.pb-c.h"
+#include "tests/unit/runner.h"
 
 /* The answer, and the list of it alone. */
 extern Sfproto__Message message;

@@ -12,7 +12,6 @@
 #include "shm/base/error.h"
 #include "tests/unit/hang.h"
 #include "tests/unit/machine_clock.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define MAX_CHUNK 300000

@@ -3,11 +3,10 @@
 #ifndef SFTEST_TCP_CLUSTER_H
 #define SFTEST_TCP_CLUSTER_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <uv.h>
 
 #include "daemon/net/fabric/tcp/tcp.h"
+#include "tests/unit/runner.h"
 
 #define TCP_NODES 4
 #define TCP_PIECES 3000

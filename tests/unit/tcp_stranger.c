@@ -5,8 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "tests/unit/runner.h"
-
 static int the_stranger;
 
 static bool is_thrown_out(void)

@@ -2,8 +2,6 @@
 #ifndef SFTEST_TCP_STRANGER_H
 #define SFTEST_TCP_STRANGER_H
 
-#include <stddef.h>
-
 #include "daemon/net/fabric/tcp/auth.h"
 #include "tests/unit/tcp_cluster.h"
 

@@ -3,10 +3,6 @@
 #ifndef SFTEST_FABRIC_INTERNAL_H
 #define SFTEST_FABRIC_INTERNAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "tests/common/fabric/loop.h"
 #include "tests/common/fabric/pipe.h"
 
 typedef enum sftest_fabric_state {

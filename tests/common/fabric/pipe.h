@@ -2,9 +2,6 @@
 #ifndef SFTEST_FABRIC_PIPE_H
 #define SFTEST_FABRIC_PIPE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "tests/common/fabric/loop.h"

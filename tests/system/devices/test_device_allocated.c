@@ -3,7 +3,6 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define UNITS 100
 
@@ -50,7 +49,7 @@ static void exchange_allocated(sftest_rank_t *self, sf_context_t *context, int r
   SFTEST_OK(self, sf_free(context, leaves));
 }
 
-static int use_allocated(sftest_rank_t *self)
+static void use_allocated(sftest_rank_t *self)
 {
   void *memory = NULL, *other = NULL;
   sf_region_t *region = NULL;
@@ -72,11 +71,10 @@ static int use_allocated(sftest_rank_t *self)
   SFTEST_OK(self, sf_alloc_on_device(context, 0, 100, &other));
   SFTEST_OK(self, sf_free(context, memory));
   SFTEST_OK(self, sf_finalize(context)); /* with some of it left */
-  return 0;
 }
 
 /* Such memory is limited for each job, by what it takes. */
-static int meet_quota(sftest_rank_t *self)
+static void meet_quota(sftest_rank_t *self)
 {
   void *memory = NULL, *other = NULL;
   sf_context_t *context = sftest_join(self);
@@ -93,11 +91,10 @@ static int meet_quota(sftest_rank_t *self)
   SFTEST_OK(self, sf_alloc_on_device(context, last, 2 << 20, &other));
   SFTEST_OK(self, sf_free(context, other));
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
 /* Whole blocks, which are as large as the driver says, or 2 MiB: who opens the memory sees nobody else's. */
-static int take_blocks(sftest_rank_t *self)
+static void take_blocks(sftest_rank_t *self)
 {
   static const size_t wanted_bytes[] = {1, 2 << 20, (2 << 20) + 1};
   const size_t block = *(size_t *)self->argument;
@@ -110,11 +107,10 @@ static int take_blocks(sftest_rank_t *self)
   }
   SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, SIZE_MAX, &memory), SF_ERR_NOMEM);
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
 /* Rank 1 dies; what it had allocated, and rank 0 has open, stays until rank 0 lets it go. */
-static int outlive_owner(sftest_rank_t *self)
+static void outlive_owner(sftest_rank_t *self)
 {
   double leaves[UNITS];
   void *roots = NULL;
@@ -131,42 +127,17 @@ static int outlive_owner(sftest_rank_t *self)
   (void)sf_graph_destroy(graph);
   SFTEST_OK(self, sf_free(context, roots));
   (void)sf_finalize(context);
-  return 0;
 }
 
 /* ---- Failures of the driver -------------------------------------------------------------------------------------- */
 
-static int find_no_room(sftest_rank_t *self)
-{
-  void *memory = NULL;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_NOMEM);
-  SFTEST_DETAIL(self, "CUDA: 12345 bytes of a device's memory: out of memory");
-  SFTEST_REQUIRE(self, memory == NULL);
-  SFTEST_OK(self, sf_alloc_on_device(context, 0, 12345, &memory));
-  SFTEST_OK(self, sf_free(context, memory));
-  SFTEST_OK(self, sf_finalize(context));
-  return 0;
-}
-
-static int find_no_devices(sftest_rank_t *self)
-{
-  void *memory = NULL;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_UNSUPPORTED);
-  SFTEST_DETAIL(self, "no CUDA-capable device");
-  SFTEST_OK(self, sf_finalize(context));
-  return 0;
-}
-
 /* Memory that others can't open is staged. */
-static int share_nothing(sftest_rank_t *self)
+static void share_nothing(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   for (int round = 0; round < 2; round++)
     exchange_allocated(self, context, round);
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
@@ -216,14 +187,25 @@ SFTEST(test_owner_dies)
   sftest_node_stop(&node);
 }
 
-SFTEST_FOR(test_no_room, sftest_device_can_fail() ? 1 : 0)
+SFTEST_JOB(test_no_room, sftest_device_can_fail() ? 1 : 0, run_allocating(1, ranks, NULL, "cuMemCreate:1"))
 {
-  run_allocating(1, find_no_room, NULL, "cuMemCreate:1");
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_NOMEM);
+  SFTEST_DETAIL(self, "CUDA: 12345 bytes of a device's memory: out of memory");
+  SFTEST_REQUIRE(self, memory == NULL);
+  SFTEST_OK(self, sf_alloc_on_device(context, 0, 12345, &memory));
+  SFTEST_OK(self, sf_free(context, memory));
+  SFTEST_OK(self, sf_finalize(context));
 }
 
-SFTEST_FOR(test_no_devices, sftest_device_can_fail() ? 1 : 0)
+SFTEST_JOB(test_no_devices, sftest_device_can_fail() ? 1 : 0, run_allocating(1, ranks, NULL, "cuInit:1"))
 {
-  run_allocating(1, find_no_devices, NULL, "cuInit:1");
+  void *memory = NULL;
+  sf_context_t *context = sftest_join(self);
+  SFTEST_EXPECT(self, sf_alloc_on_device(context, 0, 12345, &memory), SF_ERR_UNSUPPORTED);
+  SFTEST_DETAIL(self, "no CUDA-capable device");
+  SFTEST_OK(self, sf_finalize(context));
 }
 
 SFTEST_FOR(test_daemon_without, sftest_device_can_fail() ? 1 : 0)

@@ -4,7 +4,6 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/descriptors.h"
-#include "tests/unit/runner.h"
 
 #define UNITS 100
 
@@ -59,7 +58,7 @@ static long resident_kib(void)
 
 /* SFTEST_CYCLES: how many, by hand. What is kept after some of them is all that is ever kept: each allocation of the
  * stand-in's devices has a descriptor, also those of other processes. */
-static int cycle(sftest_rank_t *self)
+static void cycle(sftest_rank_t *self)
 {
   const char *wanted = getenv("SFTEST_CYCLES");
   int rounds = wanted != NULL ? atoi(wanted) : 90, descriptors = 0;
@@ -81,7 +80,6 @@ static int cycle(sftest_rank_t *self)
     printf("rank %d: %d cycles, %d descriptors, %ld KiB resident; after 30 cycles %d and %ld\n", self->rank, rounds,
            sftest_count_fds(), resident_kib(), descriptors, kib);
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
 /* ---- Ways -------------------------------------------------------------------------------------------------------- */
@@ -118,7 +116,51 @@ static const way_t ways[] = {
      ALLOCATED}, /* the owner's kernel brings it to the host, and the reader's from there */
 };
 
-static int go_one_way(sftest_rank_t *self)
+/* ---- The end of memory, and of ranks ----------------------------------------------------------------------------- */
+
+/* Rank 0 dies while it has rank 1's memory open: nobody waits for it. */
+static void outlive_holder(sftest_rank_t *self)
+{
+  double leaves[UNITS];
+  sf_context_t *context = sftest_join(self);
+  sf_graph_t *graph;
+  sf_region_t *region = NULL;
+  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
+  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
+  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  sf_status_t status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
+  if (self->rank == 0)
+    raise(SIGKILL);
+  SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_RANK_FAILED); /* it may die before rank 1 is done */
+  SFTEST_OK(self, sf_unregister(region));
+  (void)sf_graph_destroy(graph);
+  (void)sf_finalize(context);
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+SFTEST(test_cycles)
+{
+  sftest_node_t node;
+  sftest_job_t job;
+  sftest_node_start(&node, NULL);
+  sftest_job_start(&job, &node, 2, cycle, NULL);
+  sftest_job_wait(&job);
+  sftest_job_expect_all(&job);
+  sftest_node_stop(&node);
+}
+
+/* Where a driver lets nobody open others' memory, values are staged; nobody has to ask for it. */
+SFTEST_JOB(test_refused, sftest_device_can_fail() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
+{
+  setenv("SFTEST_CUDA_FAIL", self->rank == 0 ? "cuIpcOpenMemHandle:1" : "cuIpcGetMemHandle:1", 1);
+  sf_context_t *context = sftest_join(self);
+  for (int round = 0; round < 10; round++)
+    exchange_once(self, context, round, true);
+  SFTEST_OK(self, sf_finalize(context));
+}
+
+SFTEST_JOB(test_ways, sizeof ways / sizeof ways[0], sftest_run_alone(2, ranks, (void *)(uintptr_t)&ways[_i]))
 {
   const way_t *way = self->argument;
   double values[UNITS];
@@ -158,11 +200,10 @@ static int go_one_way(sftest_rank_t *self)
     sftest_device_free_virtual(roots);
   sftest_device_free(leaves);
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
 /* Ranks differ: what the one does not let others read is copied, and the other one's is read. */
-static int go_both_ways(sftest_rank_t *self)
+SFTEST_JOB(test_both_ways, 1, sftest_run_alone(2, ranks, NULL))
 {
   double leaves[UNITS];
   sf_context_t *context = sftest_join(self);
@@ -180,24 +221,10 @@ static int go_both_ways(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
-
-/* Where a driver lets nobody open others' memory, values are staged; nobody has to ask for it. */
-static int be_refused(sftest_rank_t *self)
-{
-  setenv("SFTEST_CUDA_FAIL", self->rank == 0 ? "cuIpcOpenMemHandle:1" : "cuIpcGetMemHandle:1", 1);
-  sf_context_t *context = sftest_join(self);
-  for (int round = 0; round < 10; round++)
-    exchange_once(self, context, round, true);
-  SFTEST_OK(self, sf_finalize(context));
-  return 0;
-}
-
-/* ---- The end of memory, and of ranks ----------------------------------------------------------------------------- */
 
 /* Rank 0 frees its memory too early, which rank 1 has open: each call says so, and rank 1 comes to no harm. */
-static int free_too_early(sftest_rank_t *self)
+SFTEST_JOB(test_freed_too_early, sftest_device_can_fail() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
 {
   double leaves[UNITS];
   sf_context_t *context = sftest_join(self);
@@ -223,60 +250,6 @@ static int free_too_early(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
-}
-
-/* Rank 0 dies while it has rank 1's memory open: nobody waits for it. */
-static int outlive_holder(sftest_rank_t *self)
-{
-  double leaves[UNITS];
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph;
-  sf_region_t *region = NULL;
-  void *device = sftest_device_is_there() ? sftest_device_alloc(0, sizeof leaves) : NULL;
-  SFTEST_OK(self, sf_register(context, device, sizeof leaves, SF_MEMORY_CUDA, &region));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  sf_status_t status = sf_bcast(graph, SF_DOUBLE, device, leaves, SF_REPLACE);
-  if (self->rank == 0)
-    raise(SIGKILL);
-  SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_RANK_FAILED); /* it may die before rank 1 is done */
-  SFTEST_OK(self, sf_unregister(region));
-  (void)sf_graph_destroy(graph);
-  (void)sf_finalize(context);
-  return 0;
-}
-
-/* ---- Tests ------------------------------------------------------------------------------------------------------- */
-
-SFTEST(test_cycles)
-{
-  sftest_node_t node;
-  sftest_job_t job;
-  sftest_node_start(&node, NULL);
-  sftest_job_start(&job, &node, 2, cycle, NULL);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
-  sftest_node_stop(&node);
-}
-
-SFTEST_FOR(test_refused, sftest_device_can_fail() ? 1 : 0)
-{
-  sftest_run_alone(2, be_refused, NULL);
-}
-
-SFTEST_FOR(test_ways, sizeof ways / sizeof ways[0])
-{
-  sftest_run_alone(2, go_one_way, (void *)(uintptr_t)&ways[_i]);
-}
-
-SFTEST(test_both_ways)
-{
-  sftest_run_alone(2, go_both_ways, NULL);
-}
-
-SFTEST_FOR(test_freed_too_early, sftest_device_can_fail() ? 1 : 0)
-{
-  sftest_run_alone(2, free_too_early, NULL);
 }
 
 SFTEST(test_holder_dies)

@@ -3,14 +3,13 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define UNITS 100
 #define SCATTERED 20
 
-/* ---- Registering ------------------------------------------------------------------------------------------------- */
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-static int register_without_driver(sftest_rank_t *self)
+SFTEST_JOB(test_without_driver, 1, sftest_run_alone(1, ranks, NULL))
 {
   static double memory[UNITS];
   sf_region_t *region = NULL;
@@ -22,10 +21,9 @@ static int register_without_driver(sftest_rank_t *self)
   SFTEST_OK(self, sf_register(context, memory, sizeof memory, SF_MEMORY_DETECT, &region));
   SFTEST_OK(self, sf_unregister(region));
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
 }
 
-static int register_badly(sftest_rank_t *self)
+SFTEST_JOB(test_register, sftest_device_is_there() ? 1 : 0, sftest_run_alone(1, ranks, NULL))
 {
   static double memory[UNITS];
   sf_region_t *region = NULL, *other = NULL;
@@ -45,11 +43,11 @@ static int register_badly(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   SFTEST_OK(self, sf_finalize(context)); /* with a region left */
   sftest_device_free(device);
-  return 0;
 }
 
 /* No kernel could use it. */
-static int register_of_another_context(sftest_rank_t *self)
+SFTEST_JOB(test_another_context, (sftest_device_is_there() && sftest_device_can_fail()) ? 1 : 0,
+           sftest_run_alone(1, ranks, NULL))
 {
   double values[UNITS] = {0};
   sf_region_t *region = NULL;
@@ -60,13 +58,10 @@ static int register_of_another_context(sftest_rank_t *self)
   SFTEST_DETAIL(self, "in a context that is not the primary one of device 0");
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
 
-/* ---- Operations -------------------------------------------------------------------------------------------------- */
-
 /* A device's data must be registered, and must not end before the last vertex. */
-static int use_badly(sftest_rank_t *self)
+SFTEST_JOB(test_use, sftest_device_is_there() ? 1 : 0, sftest_run_alone(1, ranks, NULL))
 {
   double leaves[UNITS];
   sf_context_t *context = sftest_join(self);
@@ -82,11 +77,11 @@ static int use_badly(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
 
 /* A kernel that fails on one rank fails the graph on all. */
-static int fail_in_kernels(sftest_rank_t *self)
+SFTEST_JOB(test_kernels_fail, (sftest_device_is_there() && sftest_device_can_fail()) ? 1 : 0,
+           sftest_run_alone(3, ranks, NULL))
 {
   double leaves[UNITS];
   sf_context_t *context = sftest_join(self);
@@ -106,11 +101,10 @@ static int fail_in_kernels(sftest_rank_t *self)
   (void)sf_graph_destroy(graph);
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
 
 /* Kernels can't use one rank's buffer, which is told before anybody else is; with another one all goes on. */
-static int use_misaligned(sftest_rank_t *self)
+SFTEST_JOB(test_misaligned, sftest_device_is_there() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
 {
   sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
@@ -141,11 +135,11 @@ static int use_misaligned(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
 
 /* One rank's device has no memory for a graph's indices: that graph fails, and others do not. */
-static int be_short_of_memory(sftest_rank_t *self)
+SFTEST_JOB(test_no_memory, (sftest_device_is_there() && sftest_device_can_fail()) ? 1 : 0,
+           sftest_run_alone(2, ranks, NULL))
 {
   sf_context_t *context = sftest_join(self);
   sf_region_t *region = NULL;
@@ -177,11 +171,10 @@ static int be_short_of_memory(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
 }
 
 /* Graphs come and go, their lists of indices at the same addresses: each operation goes by those of its own graph. */
-static int follow_each_other(sftest_rank_t *self)
+SFTEST_JOB(test_one_after_the_other, sftest_device_is_there() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
 {
   double roots[UNITS], leaves[SCATTERED];
   int32_t ranks[SCATTERED];
@@ -210,12 +203,9 @@ static int follow_each_other(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   sftest_leave(self, context);
   sftest_device_free(device);
-  return 0;
 }
 
-/* ---- sfctl ------------------------------------------------------------------------------------------------------- */
-
-static int be_looked_at(sftest_rank_t *self)
+SFTEST_JOB(test_sfctl, sftest_device_is_there() ? 1 : 0, sftest_run_alone(1, ranks, NULL))
 {
   sf_region_t *region = NULL;
   sf_context_t *context = sftest_join(self);
@@ -230,54 +220,6 @@ static int be_looked_at(sftest_rank_t *self)
   SFTEST_REQUIRE(self, strstr(sftest_sfctl_out, "device") != NULL && strstr(sftest_sfctl_out, "staged") != NULL);
   SFTEST_OK(self, sf_finalize(context));
   sftest_device_free(device);
-  return 0;
-}
-
-/* ---- Tests ------------------------------------------------------------------------------------------------------- */
-
-SFTEST(test_without_driver)
-{
-  sftest_run_alone(1, register_without_driver, NULL);
-}
-
-SFTEST_IF(test_register, sftest_device_is_there())
-{
-  sftest_run_alone(1, register_badly, NULL);
-}
-
-SFTEST_IF(test_another_context, sftest_device_is_there() && sftest_device_can_fail())
-{
-  sftest_run_alone(1, register_of_another_context, NULL);
-}
-
-SFTEST_IF(test_use, sftest_device_is_there())
-{
-  sftest_run_alone(1, use_badly, NULL);
-}
-
-SFTEST_IF(test_kernels_fail, sftest_device_is_there() && sftest_device_can_fail())
-{
-  sftest_run_alone(3, fail_in_kernels, NULL);
-}
-
-SFTEST_IF(test_misaligned, sftest_device_is_there())
-{
-  sftest_run_alone(2, use_misaligned, NULL);
-}
-
-SFTEST_IF(test_no_memory, sftest_device_is_there() && sftest_device_can_fail())
-{
-  sftest_run_alone(2, be_short_of_memory, NULL);
-}
-
-SFTEST_IF(test_one_after_the_other, sftest_device_is_there())
-{
-  sftest_run_alone(2, follow_each_other, NULL);
-}
-
-SFTEST_IF(test_sfctl, sftest_device_is_there())
-{
-  sftest_run_alone(1, be_looked_at, NULL);
 }
 
 SFTEST_DEVICE_MAIN(false);

@@ -2,12 +2,11 @@
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/grid/scene.h"
-#include "tests/unit/runner.h"
 
 #define JOBS 4
 #define GRIDS 5 /* of a job */
 
-static int check_grids(sftest_rank_t *self)
+static void check_grids(sftest_rank_t *self)
 {
   const uint64_t *seed = self->argument;
   SFTEST_REQUIRE(self, sftest_device_is_there());
@@ -15,7 +14,6 @@ static int check_grids(sftest_rank_t *self)
   for (uint64_t i = 0; i < GRIDS; i++)
     sftest_grid_check(self, context, *seed + i, true);
   sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_CASE(sftest_cluster_for_case(tests, 2));
@@ -32,7 +30,7 @@ SFTEST(test_grids)
   }
 }
 
-static int name_bad_devices(sftest_rank_t *self)
+static void name_bad_devices(sftest_rank_t *self)
 {
   const int32_t none = 99;
   sf_grid_options_t options = {.ndims = 1, .points = {100}, .radius = {{1, 1}}, .devices = &none};
@@ -44,7 +42,6 @@ static int name_bad_devices(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_grid_create(sf_group_world(context), &options, &grid), SF_ERR_ARG);
   SFTEST_DETAIL(self, "no device 99");
   sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(test_bad_devices)
@@ -90,7 +87,7 @@ static void halves_free(sftest_rank_t *self, sf_context_t *context, halves_t *ha
 }
 
 /* The first operation needs host memory only and begins; the second one finds that a buffer is not registered. */
-static int begin_in_part(sftest_rank_t *self)
+static void begin_in_part(sftest_rank_t *self)
 {
   SFTEST_REQUIRE(self, sftest_device_is_there());
   sf_context_t *context = sftest_join(self);
@@ -104,10 +101,9 @@ static int begin_in_part(sftest_rank_t *self)
   SFTEST_OK(self, sf_grid_exchange(halves.exchange)); /* nothing was in flight */
   halves_free(self, context, &halves);
   sftest_leave(self, context);
-  return 0;
 }
 
-static int destroy_in_flight(sftest_rank_t *self)
+static void destroy_in_flight(sftest_rank_t *self)
 {
   SFTEST_REQUIRE(self, sftest_device_is_there());
   sf_context_t *context = sftest_join(self);
@@ -122,10 +118,9 @@ static int destroy_in_flight(sftest_rank_t *self)
   SFTEST_OK(self, sf_grid_exchange(halves.exchange));
   halves_free(self, context, &halves);
   sftest_leave(self, context);
-  return 0;
 }
 
-static int (*const misuses[])(sftest_rank_t *) = {begin_in_part, destroy_in_flight};
+static const sftest_rank_fn_t misuses[] = {begin_in_part, destroy_in_flight};
 
 SFTEST_FOR(test_misuse, 2)
 {

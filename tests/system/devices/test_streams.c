@@ -6,7 +6,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/operation.h"
 #include "tests/system/mpi_cluster.h"
-#include "tests/unit/runner.h"
 
 #define JOBS 4
 #define JOBS_OVER_NODES 3
@@ -201,7 +200,7 @@ static void play_scene(scene_t *scene)
 
 static uint64_t seed;
 
-static int be_random(sftest_rank_t *self)
+static void be_random(sftest_rank_t *self)
 {
   scene_t scene = {.self = self, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
   if (sftest_below(&scene.own, 3) == 0)
@@ -211,7 +210,6 @@ static int be_random(sftest_rank_t *self)
   for (int i = 0; i < sftest_scale(SCENES); i++)
     play_scene(&scene);
   SFTEST_OK(self, sf_finalize(scene.context));
-  return 0;
 }
 
 /* Without a driver in the daemon, and with one: there are slots on devices then. */

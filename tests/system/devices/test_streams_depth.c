@@ -3,7 +3,6 @@
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define CALLS 600
 #define STREAMS 12 /* more than a device has queues unless it is told so */
@@ -26,7 +25,7 @@ static void be_behind(sftest_rank_t *self, ahead_t *ahead)
     raise(SIGKILL);
 }
 
-static int run_ahead(sftest_rank_t *self)
+static void run_ahead(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   ahead_t *ahead = self->argument;
@@ -43,7 +42,6 @@ static int run_ahead(sftest_rank_t *self)
   if (status == SF_OK)
     sftest_device_ring_wait(&ring);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(test_ahead, 2)
@@ -81,7 +79,7 @@ static void expect_parts(sftest_device_ring_t *ring, double *parts)
   ring->leaves = leaves;
 }
 
-static int cross(sftest_rank_t *self)
+static void cross(sftest_rank_t *self)
 {
   static const size_t parts_bytes = STREAMS * SFTEST_DEVICE_RING_UNITS * sizeof(double);
   sftest_device_ring_t ring;
@@ -116,7 +114,6 @@ static int cross(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   sftest_device_free(parts);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(test_crossing, 2)

@@ -4,7 +4,6 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
@@ -38,7 +37,7 @@ static void fill_flight(sftest_rank_t *self, sftest_device_ring_t *ring)
   SFTEST_OK(self, sf_type_destroy(block));
 }
 
-static int be_refused(sftest_rank_t *self)
+SFTEST_JOB(test_refusals, sftest_device_is_there() ? 1 : 0, sftest_run_alone(3, ranks, NULL))
 {
   sftest_device_ring_t ring;
   const sf_op_t *op;
@@ -77,16 +76,10 @@ static int be_refused(sftest_rank_t *self)
   SFTEST_OK(self, sf_op_destroy(op));
   sftest_device_ring_free(&ring);
   sftest_device_stream_free(other);
-  return 0;
-}
-
-SFTEST_IF(test_refusals, sftest_device_is_there())
-{
-  sftest_run_alone(3, be_refused, NULL);
 }
 
 /* A graph is not destroyed while operations on streams of its multi-graph's multi-graph have not been ended. */
-static int be_kept(sftest_rank_t *self)
+SFTEST_JOB(test_kept, sftest_device_is_there() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
 {
   sftest_device_ring_t ring;
   sf_graph_t *multi;
@@ -102,12 +95,6 @@ static int be_kept(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(ring.graph));
   ring.graph = NULL;
   sftest_device_ring_free(&ring);
-  return 0;
-}
-
-SFTEST_IF(test_kept, sftest_device_is_there())
-{
-  sftest_run_alone(2, be_kept, NULL);
 }
 
 /* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
@@ -153,7 +140,7 @@ static void differ_in_size(sftest_device_ring_t *ring, difference_t *difference)
   SFTEST_DETAIL(ring->self, "called bcast(float, replace)");
 }
 
-static int differ(sftest_rank_t *self)
+static void differ(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   difference_t *difference = self->argument;
@@ -163,7 +150,6 @@ static int differ(sftest_rank_t *self)
   else
     differ_in_size(&ring, difference);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(test_differing, sftest_device_is_there() ? DIFFERINGS : 0)
@@ -181,7 +167,7 @@ typedef struct mixed {
   int32_t odd;
 } mixed_t;
 
-static int mix_up(sftest_rank_t *self)
+static void mix_up(sftest_rank_t *self)
 {
   const mixed_t *mixed = self->argument;
   sftest_device_ring_t ring;
@@ -194,7 +180,6 @@ static int mix_up(sftest_rank_t *self)
   SFTEST_DETAIL(self, "called bcast(double, replace)");
   SFTEST_DETAIL(self, "called what makes the graph ready for streams");
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(test_mixed, sftest_device_is_there() ? 6 : 0)
@@ -212,7 +197,8 @@ SFTEST_FOR(test_mixed, sftest_device_is_there() ? 6 : 0)
 }
 
 /* One rank can't pin its memory: all learn it, and it can be tried again. */
-static int fail_to_pin(sftest_rank_t *self)
+SFTEST_JOB(test_no_pinning, (sftest_device_is_there() && sftest_device_can_fail()) ? 1 : 0,
+           sftest_run_alone(3, ranks, NULL))
 {
   sftest_device_ring_t ring;
   if (self->rank == 1)
@@ -222,16 +208,10 @@ static int fail_to_pin(sftest_rank_t *self)
   SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   sftest_device_ring_wait(&ring);
   sftest_device_ring_free(&ring);
-  return 0;
-}
-
-SFTEST_IF(test_no_pinning, sftest_device_is_there() && sftest_device_can_fail())
-{
-  sftest_run_alone(3, fail_to_pin, NULL);
 }
 
 /* Ranks without a driver: the text says what is missing. */
-static int lack_driver(sftest_rank_t *self)
+SFTEST_JOB(test_no_driver, 1, sftest_run_alone(2, ranks, NULL))
 {
   double values[UNITS] = {0};
   sf_graph_t *graph;
@@ -243,12 +223,6 @@ static int lack_driver(sftest_rank_t *self)
   SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_SUM));
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_finalize(context));
-  return 0;
-}
-
-SFTEST(test_no_driver)
-{
-  sftest_run_alone(2, lack_driver, NULL);
 }
 
 SFTEST_DEVICE_MAIN(false);

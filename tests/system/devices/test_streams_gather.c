@@ -8,7 +8,6 @@
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define JOBS 3
 #define SCENES 4
@@ -136,7 +135,7 @@ static void play(scene_t *scene)
   }
 }
 
-static int be_random(sftest_rank_t *self)
+SFTEST_JOB(test_random, 2, sftest_loop_jobs(1 + _i, JOBS, ranks, &seed))
 {
   scene_t scene = {.self = self, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
   SFTEST_REQUIRE(self, sftest_device_is_there());
@@ -154,18 +153,12 @@ static int be_random(sftest_rank_t *self)
   }
   sftest_device_stream_free(scene.stream);
   sftest_leave(self, scene.context);
-  return 0;
-}
-
-SFTEST_FOR(test_random, 2)
-{
-  sftest_loop_jobs(1 + _i, JOBS, be_random, &seed);
 }
 
 /* ---- Ranks that differ ------------------------------------------------------------------------------------------- */
 
 /* Of two nodes, one gathers and the other scatters: all are told, of the graph itself. */
-static int differ(sftest_rank_t *self)
+static void differ(sftest_rank_t *self)
 {
   double values[100] = {0};
   sf_graph_t *graph;
@@ -186,7 +179,6 @@ static int differ(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   sftest_device_stream_free(stream);
-  return 0;
 }
 
 SFTEST(test_differing)

@@ -7,13 +7,12 @@
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define UNITS SFTEST_DEVICE_RING_UNITS
 
 /* ---- Many graphs ------------------------------------------------------------------------------------------------- */
 
-static int make_and_free(sftest_rank_t *self)
+static void make_and_free(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sf_graph_t *graph;
@@ -33,7 +32,6 @@ static int make_and_free(sftest_rank_t *self)
   sftest_await(counted, 2); /* the memory of a rank that leaves counts no longer */
   sftest_device_stream_finish(ring.stream);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 /* Also with slots on devices. */
@@ -47,7 +45,7 @@ SFTEST_FOR(test_many, 2)
 }
 
 /* Rank 1 goes on with a graph that rank 0 has destroyed: the areas of the next one are others. */
-static int go_on_alone(sftest_rank_t *self)
+static void go_on_alone(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sf_graph_t *first, *second;
@@ -80,7 +78,6 @@ static int go_on_alone(sftest_rank_t *self)
   if (self->rank == 1)
     raise(SIGKILL); /* its first graph can't be ended any more */
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(test_gone_graph, 2)
@@ -146,14 +143,13 @@ static void play_fate(sftest_device_ring_t *ring, plot_t *plot)
     sftest_sleep_ms(1);
 }
 
-static int meet_fate(sftest_rank_t *self)
+static void meet_fate(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   plot_t *plot = self->argument;
   sftest_device_ring_begin(self, plot->memops, plot->fate == KERNEL_FAILS, &ring);
   play_fate(&ring, plot);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 /* on_device: ranks share memory of devices, so that slots are there. */
@@ -201,7 +197,7 @@ static void die(int number)
 
 /* Rank 1 has rank 0's roots open, which the driver closes only when the stream has come to its end, and that waits for
  * rank 0. */
-static int hold_open(sftest_rank_t *self)
+static void hold_open(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   holding_t *holding = self->argument;
@@ -222,7 +218,6 @@ static int hold_open(sftest_rank_t *self)
   holding->waiting = 1;
   SFTEST_EXPECT(self, sf_streams_wait(ring.graph), SF_ERR_RANK_FAILED);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 /* Rank 0's second thread waits for rank 1 to close memory, which is done only when rank 1's stream has come to its end.
@@ -235,7 +230,7 @@ static void *unregister(void *argument)
   return NULL;
 }
 
-static int go_on_meanwhile(sftest_rank_t *self)
+static void go_on_meanwhile(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   pthread_t thread;
@@ -269,7 +264,6 @@ static int go_on_meanwhile(sftest_rank_t *self)
   SFTEST_OK(self, sf_unregister(region));
   sftest_device_free(other);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(test_going_on)

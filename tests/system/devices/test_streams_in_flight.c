@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
-#include "tests/unit/runner.h"
 
 #define ROUNDS 6
 #define IN_FLIGHT SF_STREAMS_IN_FLIGHT
@@ -48,7 +47,7 @@ static void play_round(sftest_rank_t *self, sf_graph_t *graph, size_t bytes, int
   SFTEST_OK(self, sf_type_destroy(type));
 }
 
-static int play(sftest_rank_t *self)
+static void play(sftest_rank_t *self)
 {
   int32_t other = 1 - self->rank;
   int64_t root = 0;
@@ -62,7 +61,6 @@ static int play(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   sftest_device_stream_free(stream);
-  return 0;
 }
 
 SFTEST(test_all_in_flight)

@@ -1,8 +1,6 @@
 /* How many kernels operations on streams take, on a stand-in for the driver: one for all neighbours that a rank sends
  * to and one for all that it gets something from, however many there are, with the bits of an ordinary operation. */
 #include "tests/system/fake_device.h"
-#include "tests/system/harness.h"
-#include "tests/unit/runner.h"
 
 #define FEW 5
 #define MANY 15  /* more than one kernel takes: two sets each */
@@ -94,7 +92,7 @@ static void compare(const scene_t *scene)
 }
 
 /* Kernels that each operation takes, to pack and to unpack. */
-static int count(sftest_rank_t *self)
+static void count(sftest_rank_t *self)
 {
   const sf_op_t *const ops[] = {SF_SUM, SF_REPLACE, SF_PROD};
   int64_t sends = 1, receives = self->size > FEW ? 2 : 1;
@@ -108,7 +106,6 @@ static int count(sftest_rank_t *self)
     compare(&scene);
   }
   destroy(&scene);
-  return 0;
 }
 
 SFTEST_FOR(test_few, sftest_device_can_fail() ? 1 : 0)

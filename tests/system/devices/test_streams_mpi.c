@@ -4,7 +4,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define RANKS 4
@@ -146,7 +145,7 @@ static const way_t ways[] = {
 };
 #define WAYS (int)(sizeof ways / sizeof ways[0])
 
-static int go_one_way(sftest_rank_t *self)
+static void go_one_way(sftest_rank_t *self)
 {
   const way_t *way = self->argument;
   scene_t scene;
@@ -156,7 +155,6 @@ static int go_one_way(sftest_rank_t *self)
   operate(&scene, true, SF_DOUBLE, UNITS, way->on_host);
   operate(&scene, false, SF_DOUBLE, UNITS, way->on_host);
   free_scene(&scene);
-  return 0;
 }
 
 static void run_over(const sftest_node_t nodes[], sftest_rank_fn_t run_rank, const void *argument)
@@ -184,7 +182,7 @@ SFTEST_IF(test_ways, sftest_mpi_cluster_lacks() == NULL)
 
 /* ---- Data of the host, and other units --------------------------------------------------------------------------- */
 
-static int mix(sftest_rank_t *self)
+static void mix(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
@@ -194,10 +192,9 @@ static int mix(sftest_rank_t *self)
   operate(&scene, true, SF_DOUBLE, UNITS, ALL);
   operate(&scene, false, SF_DOUBLE, UNITS, ALL);
   free_scene(&scene);
-  return 0;
 }
 
-static int be_small_or_wide(sftest_rank_t *self)
+static void be_small_or_wide(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
@@ -205,7 +202,6 @@ static int be_small_or_wide(sftest_rank_t *self)
   operate(&scene, true, SF_INT8, UNITS / 8, 0);           /* in all a small message */
   operate(&scene, true, SF_DOUBLE_COMPLEX, 2 * UNITS, 0); /* larger than the first */
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST_IF(test_mixed, sftest_mpi_cluster_lacks() == NULL)
@@ -223,7 +219,7 @@ SFTEST_IF(test_mixed, sftest_mpi_cluster_lacks() == NULL)
 #define WITHIN_US 5000
 
 /* Until something fails; what is called good is good. */
-static int go_on(sftest_rank_t *self)
+static void go_on(sftest_rank_t *self)
 {
   scene_t scene;
   sf_status_t status = SF_OK;
@@ -248,16 +244,14 @@ static int go_on(sftest_rank_t *self)
   }
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || status == SF_ERR_DAEMON_LOST);
   free_scene(&scene);
-  return 0;
 }
 
-static int work(sftest_rank_t *self)
+static void work(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
   operate(&scene, true, SF_DOUBLE, UNITS, 0);
   free_scene(&scene);
-  return 0;
 }
 
 /* One rank, some time after round n / 2 of it. */
@@ -308,7 +302,7 @@ SFTEST_FOR(test_daemon_dies, sftest_mpi_cluster_lacks() == NULL ? NODES : 0)
 /* ---- Several graphs ---------------------------------------------------------------------------------------------- */
 
 /* From device to device in turns. */
-static int take_turns(sftest_rank_t *self)
+static void take_turns(sftest_rank_t *self)
 {
   scene_t scenes[3];
   make_scene(self, 0, &scenes[0]);
@@ -322,7 +316,6 @@ static int take_turns(sftest_rank_t *self)
   clear_scene(&scenes[2]);
   clear_scene(&scenes[1]);
   free_scene(&scenes[0]);
-  return 0;
 }
 
 SFTEST_IF(test_graphs, sftest_mpi_cluster_lacks() == NULL)

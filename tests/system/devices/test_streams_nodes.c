@@ -6,7 +6,6 @@
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define UNITS SFTEST_DEVICE_RING_UNITS
@@ -116,7 +115,7 @@ static void be_villain(const sftest_device_ring_t *ring, plot_t *plot)
     expect_end(ring, plot);
 }
 
-static int meet_fate(sftest_rank_t *self)
+static void meet_fate(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   plot_t *plot = self->argument;
@@ -130,7 +129,6 @@ static int meet_fate(sftest_rank_t *self)
   else
     wait_on_stream(&ring, plot);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 static void run_fate(fate_t fate, bool memops)
@@ -167,7 +165,7 @@ SFTEST_FOR(test_fates, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS)
 
 /* Leaves become roots, by the stream, so that values go round the ring; hosts look now and then. Whatever dies: what is
  * called good is good. */
-static int go_round(sftest_rank_t *self)
+static void go_round(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sf_status_t status = SF_OK;
@@ -194,7 +192,6 @@ static int go_round(sftest_rank_t *self)
   }
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || status == SF_ERR_DAEMON_LOST);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(test_any_moment)
@@ -255,7 +252,7 @@ SFTEST_FOR(test_held, sftest_device_can_fail() ? 1 : 0)
 /* ---- Nobody sends ------------------------------------------------------------------------------------------------ */
 
 /* The owner of all roots wants contributions, the owner of all leaves values: neither sends, and both are asked. */
-static int wait_in_vain(sftest_rank_t *self)
+static void wait_in_vain(sftest_rank_t *self)
 {
   double values[UNITS] = {0};
   int32_t ranks[UNITS] = {0}, indices[UNITS];
@@ -281,7 +278,6 @@ static int wait_in_vain(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   sftest_device_stream_free(stream);
-  return 0;
 }
 
 SFTEST(test_nobody_sends)
@@ -341,7 +337,7 @@ static void refuse_multi(const sftest_device_ring_t *ring, const vain_t *vain, d
   SFTEST_OK(ring->self, sf_graph_destroy(ring->graph));
 }
 
-static int wait_on_kin(sftest_rank_t *self)
+static void wait_on_kin(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   double slots[UNITS];
@@ -359,7 +355,6 @@ static int wait_on_kin(sftest_rank_t *self)
   if (self->rank != 0 || vain->wait != FINALIZE)
     ring.graph = NULL;
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(test_kin)

@@ -4,7 +4,6 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define GRAPHS 5
@@ -42,7 +41,7 @@ static void expect_on_device(const sftest_device_ring_t *ring)
                                  sftest_sfctl_pair_is(socket, rank, before, "streams", "device"));
 }
 
-static int share(sftest_rank_t *self)
+static void share(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sf_graph_t *graphs[GRAPHS];
@@ -60,7 +59,6 @@ static int share(sftest_rank_t *self)
   operate(&ring, &graphs[GRAPHS - 1], 1, 0); /* nobody leaves before */
   ring.graph = graphs[GRAPHS - 1];
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 /* The job may have one block of the driver's for each rank. */

@@ -8,7 +8,6 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 #include "tests/unit/descriptors.h"
-#include "tests/unit/runner.h"
 
 #define UNITS 100
 #define WIDE 100 /* doubles of a larger unit */
@@ -142,7 +141,7 @@ static const way_t ways[] = {
 #define WAYS (int)(sizeof ways / sizeof ways[0])
 #define WAYS_OF_ALL (WAYS - 3)
 
-static int go_one_way(sftest_rank_t *self)
+static void go_one_way(sftest_rank_t *self)
 {
   const way_t *way = self->argument;
   scene_t scene;
@@ -154,7 +153,6 @@ static int go_one_way(sftest_rank_t *self)
   expect_slots(&scene, way->name[self->rank == 1 && way->name[1] != NULL]);
   operate(&scene, true, false, 0); /* nobody leaves before */
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST_FOR(test_ways, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL)
@@ -167,7 +165,7 @@ SFTEST_FOR(test_ways, sftest_device_can_fail() ? WAYS : WAYS_OF_ALL)
 }
 
 /* The daemon has no driver, and needs none. */
-static int go_without(sftest_rank_t *self)
+SFTEST_JOB(test_without, sftest_device_can_fail() ? 1 : 0, sftest_run_alone(2, ranks, NULL))
 {
   scene_t scene;
   make_scene(self, 0, &scene);
@@ -175,19 +173,13 @@ static int go_without(sftest_rank_t *self)
   expect_slots(&scene, "device");
   operate(&scene, true, false, 0);
   free_scene(&scene);
-  return 0;
-}
-
-SFTEST_FOR(test_without, sftest_device_can_fail() ? 1 : 0)
-{
-  sftest_run_alone(2, go_without, NULL);
 }
 
 /* ---- Data of the host, and larger units -------------------------------------------------------------------------- */
 
 /* Once there are slots on devices all pass through them; those that are made for larger units depend on where the data
  * are by then. */
-static int mix(sftest_rank_t *self)
+static void mix(sftest_rank_t *self)
 {
   unsigned then_on_host = *(unsigned *)self->argument;
   scene_t scene;
@@ -201,7 +193,6 @@ static int mix(sftest_rank_t *self)
   for (unsigned i = 0; i < 2 * (ALL_ON_HOST + 1); i++)
     operate(&scene, i % 2 == 0, i % 4 < 2, i / 2);
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST_FOR(test_mixed, 2)
@@ -212,7 +203,7 @@ SFTEST_FOR(test_mixed, 2)
 }
 
 /* From pinned slots to those on the device. */
-static int move_over(sftest_rank_t *self)
+static void move_over(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, self->rank, &scene);
@@ -224,7 +215,6 @@ static int move_over(sftest_rank_t *self)
   expect_slots(&scene, "peer");
   operate(&scene, false, false, SENDS_FROM_HOST);
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST(test_moved)
@@ -238,7 +228,7 @@ SFTEST(test_moved)
 /* Graphs whose slots take all that the job may have, one after the other, each with larger ones after a while.
  * Each allocation of the stand-in's devices has a descriptor, also those of other processes. SFTEST_CYCLES: how many,
  * by hand. */
-static int cycle(sftest_rank_t *self)
+static void cycle(sftest_rank_t *self)
 {
   const char *wanted = getenv("SFTEST_CYCLES");
   int rounds = wanted != NULL ? atoi(wanted) : 20, descriptors = 0;
@@ -263,7 +253,6 @@ static int cycle(sftest_rank_t *self)
     printf("rank %d: %d cycles, %d descriptors and %lld allocations, as after the first two\n", self->rank, rounds,
            descriptors, (long long)live);
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST(test_cycles)
@@ -290,7 +279,7 @@ static void die(int number)
 
 /* Wherever rank 0 is at that moment: making a graph or slots, larger ones, in the middle of messages, or at the end.
  * The others go on until they are told. */
-static int meet_death(sftest_rank_t *self)
+static void meet_death(sftest_rank_t *self)
 {
   sf_status_t status = SF_OK;
   scene_t scene;
@@ -312,7 +301,6 @@ static int meet_death(sftest_rank_t *self)
   }
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   (void)leave(&scene);
-  return 0;
 }
 
 /* The daemon frees all that ranks had of it, whoever has died. */
@@ -345,7 +333,7 @@ typedef struct chain {
 } chain_t;
 
 /* The first end begins with a larger unit only when the other end has done so and has gone on. */
-static int grow_in_a_chain(sftest_rank_t *self)
+static void grow_in_a_chain(sftest_rank_t *self)
 {
   chain_t *chain = self->argument;
   scene_t scene;
@@ -371,7 +359,6 @@ static int grow_in_a_chain(sftest_rank_t *self)
   SFTEST_OK(self, sf_streams_wait(graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
   free_scene(&scene);
-  return 0;
 }
 
 SFTEST_FOR(test_chain, 4)

@@ -6,7 +6,6 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/trace_rules.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 2
 #define UNITS SFTEST_DEVICE_RING_UNITS
@@ -66,7 +65,7 @@ static void expect_within(const char *work, const char *operation)
 /* ---- On streams -------------------------------------------------------------------------------------------------- */
 
 /* The host waits for nothing before the end. */
-static int use_streams(sftest_rank_t *self)
+static void use_streams(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sftest_device_ring_make(self, &ring);
@@ -74,7 +73,6 @@ static int use_streams(sftest_rank_t *self)
     SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   sftest_device_ring_wait(&ring);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 /* By pinned slots, and by those on the device. */
@@ -95,7 +93,7 @@ SFTEST_FOR(streams, 2)
 }
 
 /* Host functions in the place of kernels, and edges within the rank. */
-static int use_both(sftest_rank_t *self)
+static void use_both(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   double leaves[UNITS];
@@ -107,7 +105,6 @@ static int use_both(sftest_rank_t *self)
   for (int i = 0; i < UNITS; i++)
     SFTEST_REQUIRE(self, leaves[i] == i);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(within_a_rank)
@@ -121,7 +118,7 @@ SFTEST(within_a_rank)
 }
 
 /* Rank 0 gives all before rank 1 gives anything, so that its stream waits. */
-static int queue_many(sftest_rank_t *self)
+static void queue_many(sftest_rank_t *self)
 {
   _Atomic bool *all_given = self->argument;
   sftest_device_ring_t ring;
@@ -134,7 +131,6 @@ static int queue_many(sftest_rank_t *self)
   *all_given = true;
   sftest_device_ring_wait(&ring);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(more_than_are_watched)
@@ -149,7 +145,7 @@ SFTEST(more_than_are_watched)
 
 /* ---- Ordinary operations ----------------------------------------------------------------------------------------- */
 
-static int use_memory(sftest_rank_t *self)
+static void use_memory(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   setenv("SF_DEVICE_SHARE", "off", 1);
@@ -158,17 +154,15 @@ static int use_memory(sftest_rank_t *self)
     SFTEST_OK(self, sf_bcast(ring.graph, SF_DOUBLE, ring.roots, ring.leaves, SF_REPLACE));
   sftest_device_ring_expect(&ring);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
-static int read_each_other(sftest_rank_t *self)
+static void read_each_other(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sftest_device_ring_make(self, &ring);
   for (int i = 0; i < CALLS; i++)
     SFTEST_OK(self, sf_reduce(ring.graph, SF_DOUBLE, ring.leaves, ring.roots, SF_SUM));
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST(by_way_of_the_host)
@@ -195,7 +189,7 @@ SFTEST(within_a_device)
 
 /* ---- Failure ----------------------------------------------------------------------------------------------------- */
 
-static int fail_in_kernels(sftest_rank_t *self)
+static void fail_in_kernels(sftest_rank_t *self)
 {
   sftest_device_ring_t ring;
   sf_status_t status = SF_OK;
@@ -210,7 +204,6 @@ static int fail_in_kernels(sftest_rank_t *self)
     status = sf_streams_wait(ring.graph);
   SFTEST_EXPECT(self, status, SF_ERR_SYS);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 SFTEST_FOR(a_kernel_fails, sftest_device_can_fail() ? 2 : 0)

@@ -1,12 +1,6 @@
 /* A rank in chaos: see chaos.h. */
 #include "tests/system/failure/chaos.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "tests/system/model/gather.h"
 #include "tests/system/work.h"
 
@@ -310,7 +304,7 @@ static void be_looked_at(scene_t *scene)
     sftest_sleep_ms(1);
 }
 
-int sftest_live_in_chaos(sftest_rank_t *self)
+void sftest_live_in_chaos(sftest_rank_t *self)
 {
   static scene_t scene;
   sftest_chaos_t *play = self->argument;
@@ -340,5 +334,4 @@ int sftest_live_in_chaos(sftest_rank_t *self)
   sf_status_t status = sf_finalize(scene.context);
   if (play->ending != SFTEST_ENDING_ONE_DIES || scene.status != SF_OK || status != SF_OK) /* it may have left before */
     SFTEST_EXPECT(self, status, play->ending == SFTEST_ENDING_ONE_DIES ? SF_ERR_RANK_FAILED : SF_OK);
-  return 0;
 }

@@ -3,8 +3,6 @@
 #ifndef SFTEST_CHAOS_H
 #define SFTEST_CHAOS_H
 
-#include <stdatomic.h>
-
 #include "tests/system/harness.h"
 
 #define SFTEST_CHAOS_RANKS 6
@@ -25,6 +23,6 @@ typedef struct sftest_chaos {
 } sftest_chaos_t;
 
 /* The function of a rank; the job's argument is an sftest_chaos_t. */
-int sftest_live_in_chaos(sftest_rank_t *self);
+void sftest_live_in_chaos(sftest_rank_t *self);
 
 #endif

@@ -7,7 +7,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/failure/chaos.h"
 #include "tests/system/loop/cluster.h"
-#include "tests/unit/runner.h"
 
 #define BUDGET_MS 2000
 #define JOBS_OF_A_CLUSTER 50

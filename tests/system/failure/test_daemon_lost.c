@@ -3,7 +3,6 @@
 #include "tests/system/buffers.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define LARGE 200000 /* doubles */
@@ -169,7 +168,7 @@ static sf_status_t run_scene(scene_t *scene)
   }
 }
 
-static int lose_daemon(sftest_rank_t *self)
+static void lose_daemon(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   scene_t scene = {.self = self, .plan = plan};
@@ -177,7 +176,7 @@ static int lose_daemon(sftest_rank_t *self)
     plan->nready++;
     if (self->rank != 0)
       expect_lost(self, sf_init(&self->options, &scene.context));
-    return 0;
+    return;
   }
   scene.context = sftest_join(self);
   scene.world = sf_group_world(scene.context);
@@ -188,7 +187,6 @@ static int lose_daemon(sftest_rank_t *self)
   for (int i = 0; i < 2; i++)
     sftest_buffer_free(self, &scene.buffers[i]);
   SFTEST_EXPECT(self, sf_finalize(scene.context), SF_ERR_DAEMON_LOST);
-  return 0;
 }
 
 /* ---- The test ---------------------------------------------------------------------------------------------------- */
@@ -242,13 +240,12 @@ SFTEST(ordinary_end)
   sftest_shared_free(plan, sizeof *plan);
 }
 
-static int join_in_vain(sftest_rank_t *self)
+static void join_in_vain(sftest_rank_t *self)
 {
   sf_context_t *context;
   self->options.timeout_ms = 100;
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_TIMEOUT);
   SFTEST_REQUIRE(self, strstr(sf_error_detail(), "sfd has not answered within") != NULL);
-  return 0;
 }
 
 SFTEST(stopped_when_a_rank_joins)

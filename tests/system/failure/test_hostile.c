@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/hostile.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define SERVED 3         /* jobs during the assault of each kind alone */
 #define SERVED_ALL 6     /* of all together */
@@ -100,7 +99,7 @@ SFTEST(together)
 }
 
 /* What the client library never asks for: memory of a rank that is on another node. */
-static int ask_elsewhere(sftest_rank_t *self)
+static void ask_elsewhere(sftest_rank_t *self)
 {
   sf_graph_t *graph;
   Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
@@ -117,7 +116,6 @@ static int ask_elsewhere(sftest_rank_t *self)
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(elsewhere)

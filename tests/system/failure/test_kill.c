@@ -7,7 +7,6 @@
 #include "tests/system/doomed.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define LARGE 200000 /* doubles */
@@ -233,7 +232,7 @@ static void run_persistent(scene_t *scene)
 }
 
 /* Who has not finished yet may hear of it, who has need not. */
-static int run_finalize(scene_t *scene)
+static void run_finalize(scene_t *scene)
 {
   sftest_rank_t *self = scene->self;
   make_scene(scene, 10, 0);
@@ -247,11 +246,10 @@ static int run_finalize(scene_t *scene)
   sf_status_t status = sf_finalize(scene->context);
   SFTEST_REQUIRE(self, status == SF_OK || (status == SF_ERR_RANK_FAILED && self->rank % 2 == 0));
   scene->plan->nready += self->rank % 2 == 1;
-  return 0;
 }
 
 /* Rank 0 never joins (or is the victim), so that the others wait. */
-static int run_join(sftest_rank_t *self)
+static void run_join(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   sf_context_t *context = NULL;
@@ -259,16 +257,17 @@ static int run_join(sftest_rank_t *self)
   if (is_victim(self))
     plan->victim_ready = true;
   if (self->rank == 0)
-    return 0;
+    return;
   expect_failure(self, sf_init(&self->options, &context));
-  return 0;
 }
 
-static int run_step(sftest_rank_t *self)
+static void run_step(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
-  if (plan->step == STEP_JOIN)
-    return run_join(self);
+  if (plan->step == STEP_JOIN) {
+    run_join(self);
+    return;
+  }
   scene_t scene = {.self = self, .plan = plan, .context = sftest_join(self)};
   scene.world = sf_group_world(scene.context);
   sftest_at(self, "step %d, manner %d, victim %d", (int)plan->step, (int)plan->manner, plan->victim);
@@ -304,11 +303,11 @@ static int run_step(sftest_rank_t *self)
     run_persistent(&scene);
     break;
   default:
-    return run_finalize(&scene);
+    run_finalize(&scene);
+    return;
   }
   sftest_at(self, "sf_finalize after the failure");
   SFTEST_EXPECT(self, sf_finalize(scene.context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* ---- The test ---------------------------------------------------------------------------------------------------- */

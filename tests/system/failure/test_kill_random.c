@@ -2,7 +2,6 @@
  * wrong error, nothing left, and the daemon still serves. */
 #include "tests/system/doomed.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define KILLS 200
 #define RANKS_MAX 5

@@ -4,7 +4,6 @@
 #include "tests/system/buffers.h"
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
-#include "tests/unit/runner.h"
 
 #define CALLS 3      /* of the graph, until when everybody must have noticed */
 #define LATE_MS 3000 /* or soon after */
@@ -257,9 +256,8 @@ static bool is_over_nodes(const sftest_rank_t *self)
   return false;
 }
 
-static int run_plans(sftest_rank_t *self)
+SFTEST_JOINED(run_plans)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *other = make_graph(self, context, RING);
   plan_t plan = {.mismatch = self->argument};
   int nmemories = is_over_nodes(self) ? 1 : SFTEST_HOST_MEMORY_COUNT;
@@ -271,8 +269,6 @@ static int run_plans(sftest_rank_t *self)
     }
   }
   SFTEST_OK(self, sf_graph_destroy(other));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(noticed, NMISMATCHES)

@@ -16,7 +16,6 @@
 #include "shm/base/error.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define UNITS 100
@@ -105,7 +104,7 @@ static sf_status_t make_together(sf_context_t *context, sf_graph_t **graph_p)
   }
 }
 
-static int be_told(sftest_rank_t *self)
+static void be_told(sftest_rank_t *self)
 {
   sf_graph_t *whole, *graph;
   sf_context_t *context = sftest_join(self);
@@ -118,7 +117,6 @@ static int be_told(sftest_rank_t *self)
   SFTEST_DETAIL(self, "node ");
   SFTEST_OK(self, sf_graph_destroy(whole));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 SFTEST_FOR(test_told, START)
@@ -144,7 +142,7 @@ SFTEST_FOR(test_told, START)
 }
 
 /* The failure may come before the start does. */
-static int be_started(sftest_rank_t *self)
+static void be_started(sftest_rank_t *self)
 {
   sf_context_t *context;
   sf_graph_t *graph;
@@ -160,7 +158,6 @@ static int be_started(sftest_rank_t *self)
   SFTEST_DETAIL(self, "has no memory for job");
   if (status == SF_OK)
     SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* All have come; one daemon can't begin the job. */
@@ -181,19 +178,16 @@ SFTEST_BETWEEN(test_started, 1, RANKS + 1)
   sftest_shared_free(scene, sizeof *scene);
 }
 
-static int make_without_trunks(sftest_rank_t *self)
+SFTEST_JOINED(make_without_trunks)
 {
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   atomic_fetch_add(&scene->ready, 1);
   sftest_await(&scene->stage, 1);
-  SFTEST_EXPECT(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph), SF_ERR_NOMEM);
+  SFTEST_EXPECT(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph), SF_ERR_NOMEM);
   SFTEST_DETAIL(self, "sides of trunks");
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, UNITS);
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, world, graph, UNITS);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* All ranks have said their edges, and one node can't make its part of the graph: over three nodes, where nothing is
@@ -218,7 +212,7 @@ SFTEST_FOR(test_trunks, RANKS + 2)
 
 /* All leaves are on roots of rank 1, which finds out who has them, and waits for the others at that; none waits for it.
  * Having failed it destroys the graph. */
-static int lack_request(sftest_rank_t *self)
+SFTEST_JOINED(lack_request)
 {
   static const int32_t owner = 1;
   static const int64_t first = 0;
@@ -226,8 +220,7 @@ static int lack_request(sftest_rank_t *self)
   double roots[1] = {0}, leaves[1] = {0};
   sf_graph_t *graph;
   sf_graph_ranks_t ranks;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, !lacks, NULL, &owner, &first, 0, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, !lacks, NULL, &owner, &first, 0, &graph));
   if (lacks)
     requests_left = *(const int *)self->argument;
   sf_status_t status = sf_graph_leaf_ranks(graph, &ranks);
@@ -236,8 +229,6 @@ static int lack_request(sftest_rank_t *self)
   SFTEST_EXPECT(self, status, SF_ERR_NOMEM);
   SFTEST_DETAIL(self, "request");
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(test_leaf_ranks, 4)

@@ -7,9 +7,7 @@
 #include <sys/syscall.h>
 
 #include "tests/system/cluster.h"
-#include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 /* ---- Answers that can't be taken --------------------------------------------------------------------------------- */
 
@@ -30,7 +28,7 @@ static void leave_no_descriptor(sftest_rank_t *self, struct rlimit *before)
 }
 
 /* Rank 1 can't take the memory of rank 2: it fails for all, and no call of it waits for what will not come. */
-static int starve_rank_1(sftest_rank_t *self)
+SFTEST_JOB(answer_not_taken, 1, sftest_run_alone(3, ranks, NULL))
 {
   sf_context_t *context = sftest_join(self);
   sf_graph_t *first = NULL, *second = NULL;
@@ -57,12 +55,6 @@ static int starve_rank_1(sftest_rank_t *self)
   if (starved)
     SFTEST_EXPECT(self, sf_bcast(first, SF_DOUBLE, &root, &leaf, SF_REPLACE), expected);
   SFTEST_EXPECT(self, sf_finalize(context), expected);
-  return 0;
-}
-
-SFTEST(answer_not_taken)
-{
-  sftest_run_alone(3, starve_rank_1, NULL);
 }
 
 /* ---- Requests that can't be sent --------------------------------------------------------------------------------- */
@@ -124,7 +116,7 @@ typedef struct unsent {
 } unsent_t;
 
 /* Whatever rank 1 can't say: nobody waits for it. */
-static int lose_request(sftest_rank_t *self)
+static void lose_request(sftest_rank_t *self)
 {
   unsent_t *unsent = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -145,7 +137,6 @@ static int lose_request(sftest_rank_t *self)
   }
   good_messages = -1;
   (void)sf_finalize(context);
-  return 0;
 }
 
 SFTEST_FOR(request_not_sent, 2)
@@ -161,10 +152,8 @@ SFTEST_FOR(request_not_sent, 2)
 }
 
 /* Rank 1 can't say that it has destroyed a graph. It does so when it can: then nothing of the graph is left. */
-static int lose_destruction(sftest_rank_t *self)
+SFTEST_JOINED_JOB(destruction_not_sent, 1, sftest_run_alone(2, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *first, *second;
   double root = 0, leaf;
   SFTEST_OK(self, make_one_leaf(world, (self->rank + 1) % 2, &first));
@@ -178,13 +167,6 @@ static int lose_destruction(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_bcast(second, SF_DOUBLE, &root, &leaf, SF_REPLACE)); /* nobody leaves before */
   SFTEST_OK(self, sf_graph_destroy(second));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(destruction_not_sent)
-{
-  sftest_run_alone(2, lose_destruction, NULL);
 }
 
 /* ---- Alerts that can't be taken ---------------------------------------------------------------------------------- */
@@ -204,7 +186,7 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 /* Rank 1 can't hear that nobody uses the graph any more, or of whatever comes: it fails for all, while the others wait
  * for it. */
-static int lose_alert(sftest_rank_t *self)
+SFTEST_JOB(alert_not_taken, 1, sftest_run_alone(3, ranks, NULL))
 {
   sf_context_t *context = sftest_join(self);
   sf_group_t *world = sf_group_world(context), *group, *alone;
@@ -229,12 +211,6 @@ static int lose_alert(sftest_rank_t *self)
   }
   SFTEST_DETAIL(self, "cannot read from the control connection");
   (void)sf_finalize(context);
-  return 0;
-}
-
-SFTEST(alert_not_taken)
-{
-  sftest_run_alone(3, lose_alert, NULL);
 }
 
 /* ---- Daemons without descriptors --------------------------------------------------------------------------------- */
@@ -344,11 +320,9 @@ static void limit_daemon(sftest_rank_t *self, bool on, struct rlimit *before)
 
 /* When daemon 0 finds that it can't, that of rank 1 has told its ranks that the graph is there. That graph alone fails,
  * for both ranks. */
-static int lack_map(sftest_rank_t *self)
+SFTEST_JOINED(lack_map)
 {
   const bool *part = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *whole, *bad, *good;
   struct rlimit before;
   int64_t *leaves = calloc(NVALUES, sizeof *leaves);
@@ -367,8 +341,6 @@ static int lack_map(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(good));
   SFTEST_OK(self, sf_graph_destroy(whole));
   free(leaves);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FIXTURE(start_two, stop);
@@ -381,10 +353,8 @@ SFTEST_FOR(map_not_made, 2)
 }
 
 /* Rank 1 has a descriptor for its edge list, and none to send it: that is everybody's error, and all goes on. */
-static int lack_descriptor(sftest_rank_t *self)
+SFTEST_JOINED(lack_descriptor)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *graph;
   struct rlimit before, one;
   SFTEST_REQUIRE(self, getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -397,8 +367,6 @@ static int lack_descriptor(sftest_rank_t *self)
   SFTEST_OK(self, make_scattered(self, world, 0, &graph));
   check_scattered(self, graph, 0, 1);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(list_not_sent)

@@ -3,7 +3,6 @@
  * test_daemon_lost.c, test_nodes_kill.c. */
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define ROUNDS 5
@@ -20,7 +19,7 @@ typedef struct plan {
   _Atomic int64_t death_ms; /* 0: alive */
 } plan_t;
 
-static int hear_of_death(sftest_rank_t *self)
+static void hear_of_death(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   double roots[10] = {0}, leaves[10];
@@ -45,7 +44,6 @@ static int hear_of_death(sftest_rank_t *self)
   int64_t took_ms = sftest_machine_ms() - plan->death_ms;
   sftest_require(self, took_ms < sftest_limit_ms(SOON_MS), __FILE__, __LINE__, "victim %d: noticed after %lld ms",
                  plan->victim, (long long)took_ms);
-  return 0;
 }
 
 SFTEST_FIXTURE(sftest_machine_watch, NULL);

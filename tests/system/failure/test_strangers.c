@@ -8,7 +8,6 @@
 #include "proto/address.h"
 #include "tests/system/hostile.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define MAX_CLIENTS "--max-clients=256"
 #define HELD 400 /* by each process: more than that */
@@ -30,26 +29,23 @@ static void become_nobody(sftest_rank_t *self)
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 100000, 0, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 100000);
+  SFTEST_OK(self, sftest_ring_create(world, 100000, 0, &graph));
+  sftest_ring_expect_working(self, world, graph, 100000);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
-static int work_as_nobody(sftest_rank_t *self)
+static void work_as_nobody(sftest_rank_t *self)
 {
   become_nobody(self);
-  return work(self);
+  work(self);
 }
 
 /* ---- Strangers --------------------------------------------------------------------------------------------------- */
 
-static int hold_connections(sftest_rank_t *self)
+static void hold_connections(sftest_rank_t *self)
 {
   sftest_assault_t *assault = self->argument;
   int held[HELD];
@@ -65,13 +61,6 @@ static int hold_connections(sftest_rank_t *self)
     if (sfproto_connect(self->options.socket_path, &held[i]) == SF_OK)
       assault->attempts++;
   }
-  return 0;
-}
-
-static int hold_connections_as_nobody(sftest_rank_t *self)
-{
-  become_nobody(self);
-  return hold_connections(self);
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
@@ -115,9 +104,10 @@ SFTEST_BETWEEN(of_the_same_user, 1, 4)
   resist(_i, hold_connections, work);
 }
 
-SFTEST_IF(of_another_user, getuid() == 0)
+SFTEST_JOB(of_another_user, getuid() == 0 ? 1 : 0, resist(2, ranks, work))
 {
-  resist(2, hold_connections_as_nobody, work);
+  become_nobody(self);
+  hold_connections(self);
 }
 
 SFTEST_IF(of_root, getuid() == 0)

@@ -1,9 +1,6 @@
 /* Random grids: see scene.h. */
 #include "tests/system/grid/scene.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/fake_device.h"
 
 #define MAX_OWN 4

@@ -2,9 +2,6 @@
 #ifndef SFTEST_GRID_SCENE_H
 #define SFTEST_GRID_SCENE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tests/system/harness.h"
 
 /* Makes a random grid, exchanges fields and computes steps of a stencil, on all ranks of the job. seed: the same on all

@@ -1,19 +1,15 @@
 /* Grids on 1 to 8 ranks of 1 to 3 nodes, compared with serial computations; arguments that make no sense. */
 #include "tests/system/cluster.h"
 #include "tests/system/grid/scene.h"
-#include "tests/unit/runner.h"
 
 #define JOBS 6
 #define GRIDS 8 /* of a job */
 
-static int check_grids(sftest_rank_t *self)
+SFTEST_JOINED(check_grids)
 {
   const uint64_t *seed = self->argument;
-  sf_context_t *context = sftest_join(self);
   for (uint64_t i = 0; i < GRIDS; i++)
     sftest_grid_check(self, context, *seed + i, false);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_CASE(sftest_cluster_for_case(tests, 3));
@@ -43,10 +39,9 @@ static void expect_bad(sftest_rank_t *self, sf_group_t *group, const sf_grid_opt
   SFTEST_REQUIRE(self, grid == NULL);
 }
 
-static int pass_bad_options(sftest_rank_t *self)
+SFTEST_JOINED(pass_bad_options)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context);
+  sf_group_t *group = world;
   sf_grid_options_t options = good;
   int last = self->rank == self->size - 1; /* the only one with an error, which all learn of */
 #define WITH(field, value, detail)                                                                                     \
@@ -75,14 +70,11 @@ static int pass_bad_options(sftest_rank_t *self)
   options = good;
   options.periodic[0] = last;
   expect_bad(self, group, &options, SF_ERR_MISMATCH, "periodic along axis 0 is 1, on rank 0 it is 0");
-  sftest_leave(self, context);
-  return 0;
 }
 
-static int pass_bad_arguments(sftest_rank_t *self)
+SFTEST_JOINED(pass_bad_arguments)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context);
+  sf_group_t *group = world;
   sf_grid_t *grid = NULL;
   SFTEST_EXPECT(self, sf_grid_create(NULL, &good, &grid), SF_ERR_ARG);
   SFTEST_OK(self, sf_grid_create(group, &good, &grid));
@@ -101,8 +93,6 @@ static int pass_bad_arguments(sftest_rank_t *self)
   SFTEST_OK(self, sf_grid_destroy(grid));
   SFTEST_OK(self, sf_grid_destroy(NULL));
   SFTEST_OK(self, sf_grid_exchange_destroy(NULL));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(test_bad_options)
@@ -120,23 +110,20 @@ SFTEST(test_bad_arguments)
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
 
 /* The graph of a grid serves for other operations: contributions in halos are added to the points. */
-static int add_halos(sftest_rank_t *self)
+SFTEST_JOINED(add_halos)
 {
-  sf_context_t *context = sftest_join(self);
   sf_grid_options_t options = {.ndims = 1, .points = {4 * self->size}, .periodic = {true}, .radius = {{1, 2}}};
   sf_grid_t *grid;
   sf_grid_subdomain_t sub;
   sf_graph_t *graph;
   int32_t values[7] = {1, 0, 0, 0, 0, 2, 3}, expected[4] = {2, 3, 0, 1};
-  SFTEST_OK(self, sf_grid_create(sf_group_world(context), &options, &grid));
+  SFTEST_OK(self, sf_grid_create(world, &options, &grid));
   SFTEST_OK(self, sf_grid_subdomain(grid, 0, &sub));
   SFTEST_REQUIRE(self, sub.origin == 1 && sub.extent[0] == 4 && sub.inner_begin[0] == 1 && sub.inner_end[0] == 2);
   SFTEST_OK(self, sf_grid_graph(grid, 0, 0, &graph));
   SFTEST_OK(self, sf_reduce(graph, SF_INT32, values, values, SF_SUM));
   SFTEST_REQUIRE(self, memcmp(values + 1, expected, sizeof expected) == 0);
   SFTEST_OK(self, sf_grid_destroy(grid));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(test_reduce)

@@ -5,9 +5,6 @@
 #ifndef SFTEST_LOOP_CHAOS_H
 #define SFTEST_LOOP_CHAOS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tests/system/loop/cluster.h"
 
 /* Has sends from node a to node b gather, or go. */

@@ -1,18 +1,11 @@
 /* Daemons over the loop fabric: see loop_cluster.h. */
 #include "tests/system/loop/cluster.h"
 
-#include <check.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <uv.h>
 
 #include "daemon/base/copy_costs.h"
 #include "daemon/base/log.h"

@@ -3,9 +3,6 @@
 #ifndef SFTEST_LOOP_CLUSTER_H
 #define SFTEST_LOOP_CLUSTER_H
 
-#include <stdatomic.h>
-#include <stdint.h>
-
 #include "tests/system/harness.h"
 
 #define SFTEST_LOOP_NODES 4 /* as a rule, and */

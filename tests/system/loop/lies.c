@@ -1,9 +1,6 @@
 /* Lies between daemons: see loop_lies.h. */
 #include "tests/system/loop/lies.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/job.h"
 #include "daemon/net/channel.h"

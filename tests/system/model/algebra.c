@@ -1,9 +1,6 @@
 /* Forests as plain lists: see model_algebra.h. */
 #include "tests/system/model/algebra.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void sftest_forest_init(sftest_forest_t *forest, int32_t size)
 {
   *forest = (sftest_forest_t){.size = size};

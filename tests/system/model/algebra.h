@@ -3,9 +3,6 @@
 #ifndef SFTEST_MODEL_ALGEBRA_H
 #define SFTEST_MODEL_ALGEBRA_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tests/system/model/graph.h"
 
 typedef struct sftest_forest {

@@ -3,9 +3,6 @@
 #ifndef SFTEST_MODEL_ARRAY_H
 #define SFTEST_MODEL_ARRAY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <sf/sf.h>
 
 #include "tests/system/model/units.h"

@@ -1,9 +1,6 @@
 /* Exchanges of blocks: see blocks.h. */
 #include "tests/system/model/blocks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define GUARD 16 /* bytes behind each leaf's room that stay as they are */
 #define UNTOUCHED 0x5a
 

@@ -1,9 +1,6 @@
 /* The serial model of gather, scatter and fetch_op: see model_gather.h. */
 #include "tests/system/model/gather.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void sftest_slots_number(sftest_slots_t *model)
 {
   const sftest_graph_t *graph = &model->graph;

@@ -3,7 +3,6 @@
 #ifndef SFTEST_MODEL_GATHER_H
 #define SFTEST_MODEL_GATHER_H
 
-#include "tests/system/harness.h"
 #include "tests/system/model/graph.h"
 
 typedef enum sftest_kind { KIND_GATHER, KIND_SCATTER, KIND_FETCH, KIND_REDUCE, KIND_BCAST, KIND_COUNT } sftest_kind_t;

@@ -1,9 +1,6 @@
 /* Random graphs: see graph.h. */
 #include "tests/system/model/graph.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- Making ------------------------------------------------------------------------------------------------------ */
 
 /* Boxes: rows of so many vertices, planes of so many rows. */

@@ -2,9 +2,6 @@
 #ifndef SFTEST_MODEL_GRAPH_H
 #define SFTEST_MODEL_GRAPH_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "tests/system/harness.h"
 #include "tests/system/model/units.h"
 

@@ -1,9 +1,6 @@
 /* The serial model of bcast and reduce: see operation.h. */
 #include "tests/system/model/operation.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static void value_at(const sftest_operation_t *operation, sftest_side_t side, int32_t rank, int64_t vertex, void *value)
 {
   uint64_t side_seed = sftest_hash2(operation->seed, (uint64_t)rank * 2 + (side == SFTEST_LEAVES));

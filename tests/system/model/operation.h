@@ -3,7 +3,6 @@
 #define SFTEST_MODEL_OPERATION_H
 
 #include "tests/system/model/graph.h"
-#include "tests/system/model/units.h"
 
 /* What an operation is done with. The value of a vertex is a function of the seed, the side, the rank and its number.
  */

@@ -3,9 +3,7 @@
 #ifndef SFTEST_MODEL_UNITS_H
 #define SFTEST_MODEL_UNITS_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <sf/sf.h>
 

@@ -9,7 +9,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES SFTEST_NODES_MAX
 #define MANY_JOBS 64
@@ -18,15 +17,12 @@
 
 static sftest_cluster_t cluster;
 
-static int join_and_work(sftest_rank_t *self)
+SFTEST_JOINED(join_and_work)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sftest_ring_create(world, 10, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, world, graph, 10);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Starts jobs of two ranks until so many of them have their coordinator on the node. */
@@ -157,20 +153,17 @@ typedef struct shared {
   _Atomic int go;
 } shared_t;
 
-static int work_without_coordinator(sftest_rank_t *self)
+SFTEST_JOINED(work_without_coordinator)
 {
   shared_t *shared = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 10, SF_GRAPH_DEFAULT, &graph));
   atomic_fetch_add(&shared->ready, 1);
   while (atomic_load(&shared->go) == 0)
     sftest_sleep_ms(1);
   for (int i = 0; i < 20; i++)
-    sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+    sftest_ring_expect_working(self, world, graph, 10);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(a_job_outlives_its_coordinator)
@@ -206,7 +199,7 @@ typedef struct again {
   _Atomic int go;
 } again_t;
 
-static int take_part(sftest_rank_t *self, int32_t rank, bool waits)
+static void take_part(sftest_rank_t *self, int32_t rank, bool waits)
 {
   again_t *again = self->argument;
   sf_graph_t *graph;
@@ -222,17 +215,16 @@ static int take_part(sftest_rank_t *self, int32_t rank, bool waits)
     sftest_await(&again->go, 2 - rank);
   }
   sftest_leave(self, context);
-  return 0;
 }
 
-static int wait_for_word(sftest_rank_t *self)
+static void wait_for_word(sftest_rank_t *self)
 {
-  return take_part(self, self->rank, true);
+  take_part(self, self->rank, true);
 }
 
-static int work_in_turn(sftest_rank_t *self)
+static void work_in_turn(sftest_rank_t *self)
 {
-  return take_part(self, self->rank, false);
+  take_part(self, self->rank, false);
 }
 
 /* A rank that comes where the job is over by now is not taken for one of those that run. */
@@ -264,11 +256,10 @@ SFTEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
   sftest_shared_free(again, sizeof *again);
 }
 
-static int join_again_and_again(sftest_rank_t *self)
+static void join_again_and_again(sftest_rank_t *self)
 {
   for (int i = 0; i < 20; i++)
     join_and_work(self);
-  return 0;
 }
 
 /* The same name each time, while others are still leaving. */

@@ -3,7 +3,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 typedef struct hold {
   char name[48];
@@ -19,7 +18,7 @@ static void name_job(hold_t *hold, int32_t coordinator, int32_t nnodes)
 }
 
 /* Goes on for a while when the link is cut, and ends well. */
-static int work_on(sftest_rank_t *self)
+static void work_on(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
   sf_graph_t *graph, *other;
@@ -34,7 +33,6 @@ static int work_on(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(other));
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
-  return 0;
 }
 
 /* The coordinator has no ranks of the job, and loses one of its nodes. */
@@ -57,7 +55,7 @@ SFTEST_FOR(a_job_outlives_links_of_its_coordinator, 2)
   sftest_shared_free(hold, sizeof *hold);
 }
 
-static int wait_in_vain(sftest_rank_t *self)
+static void wait_in_vain(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
   sf_graph_t *graph;
@@ -73,7 +71,6 @@ static int wait_in_vain(sftest_rank_t *self)
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* Two nodes lose each other, and what they say does not come to a third one, which hears of it from the fourth. */
@@ -102,7 +99,7 @@ SFTEST_FOR(who_hears_of_a_loss_passes_it_on, 4)
   sftest_shared_free(hold, sizeof *hold);
 }
 
-static int join_late(sftest_rank_t *self)
+static void join_late(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
   self->options.job = hold->name;
@@ -113,7 +110,6 @@ static int join_late(sftest_rank_t *self)
   sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
-  return 0;
 }
 
 /* Node 2 is the coordinator of a job that has ranks on nodes 0, which is the next coordinator, and 1. */
@@ -183,7 +179,7 @@ SFTEST(the_first_node_starts_those_that_lose_the_coordinator)
   end_loop(&loop, hold);
 }
 
-static int fail_to_start(sftest_rank_t *self)
+static void fail_to_start(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
   sf_context_t *context;
@@ -192,13 +188,12 @@ static int fail_to_start(sftest_rank_t *self)
   if (self->rank == 1) {
     SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
     SFTEST_DETAIL(self, "node 1, which has ranks of job");
-    return 0;
+    return;
   }
   context = sftest_join(self);
   atomic_fetch_add(&hold->ready, 1);
   SFTEST_EXPECT(self, sftest_ring_create(sf_group_world(context), 10, SF_GRAPH_DEFAULT, &graph), SF_ERR_RANK_FAILED);
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* The first node has started its part, and loses the second one, to which the start has not come: both ranks are told.
@@ -215,14 +210,13 @@ SFTEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
   end_loop(&loop, hold);
 }
 
-static int fail_to_join(sftest_rank_t *self)
+static void fail_to_join(sftest_rank_t *self)
 {
   hold_t *hold = self->argument;
   sf_context_t *context;
   self->options.job = hold->name;
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, "node 0 is lost");
-  return 0;
 }
 
 /* The coordinator loses the first node, which has not heard of the start: all ranks are told. */

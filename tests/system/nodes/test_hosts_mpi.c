@@ -4,7 +4,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define RANKS 4
@@ -147,14 +146,13 @@ static void play_rounds(scene_t *scene, unsigned on_host)
     play_round(scene, on_host);
 }
 
-static int go_one_way(sftest_rank_t *self)
+static void go_one_way(sftest_rank_t *self)
 {
   const way_t *way = ((shared_t *)self->argument)->way;
   scene_t scene;
   make_scene(self, way->first + self->rank / 2 % way->devices, &scene);
   play_rounds(&scene, way->on_host);
   free_scene(&scene);
-  return 0;
 }
 
 static void run(const sftest_node_t nodes[], const int32_t places_of[], int32_t size, sftest_rank_fn_t run_rank,
@@ -190,7 +188,7 @@ static void go_all_ways(const sftest_node_t nodes[])
 /* ---- Data of the host, and other units --------------------------------------------------------------------------- */
 
 /* Wherever the data of each rank are, and with short and long units. */
-static int mix(sftest_rank_t *self)
+static void mix(sftest_rank_t *self)
 {
   scene_t scene;
   make_scene(self, 0, &scene);
@@ -199,13 +197,12 @@ static int mix(sftest_rank_t *self)
   operate(&scene, true, SF_INT8, UNITS / 8, 0);
   operate(&scene, true, SF_DOUBLE_COMPLEX, 2 * UNITS, 0);
   free_scene(&scene);
-  return 0;
 }
 
 /* ---- Workers of the daemons -------------------------------------------------------------------------------------- */
 
 /* Payload for memory of sf_alloc arrives while the ranks are not there, between operations with data on devices. */
-static int leave_to_workers(sftest_rank_t *self)
+static void leave_to_workers(sftest_rank_t *self)
 {
   scene_t scene;
   void *leaves;
@@ -225,13 +222,12 @@ static int leave_to_workers(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_free(scene.context, leaves));
   free_scene(&scene);
-  return 0;
 }
 
 /* ---- Kernels that fail ------------------------------------------------------------------------------------------- */
 
 /* A kernel fails on one rank: all are told, by the driver's words. */
-static int fail_in_kernels(sftest_rank_t *self)
+static void fail_in_kernels(sftest_rank_t *self)
 {
   scene_t scene;
   sf_status_t status = SF_OK;
@@ -245,7 +241,6 @@ static int fail_in_kernels(sftest_rank_t *self)
   SFTEST_EXPECT(self, status, SF_ERR_SYS);
   SFTEST_DETAIL(self, "CUDA_ERROR_LAUNCH_FAILED");
   free_scene(&scene);
-  return 0;
 }
 
 /* ---- Whoever dies ------------------------------------------------------------------------------------------------ */
@@ -254,7 +249,7 @@ static int fail_in_kernels(sftest_rank_t *self)
 #define WITHIN_US 20000
 
 /* Until something fails; what is called good is good. */
-static int go_on(sftest_rank_t *self)
+static void go_on(sftest_rank_t *self)
 {
   scene_t scene;
   sf_status_t status = SF_OK;
@@ -273,7 +268,6 @@ static int go_on(sftest_rank_t *self)
   }
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || status == SF_ERR_DAEMON_LOST);
   free_scene(&scene);
-  return 0;
 }
 
 /* One rank, at some time. */

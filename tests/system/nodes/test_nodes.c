@@ -5,7 +5,6 @@
 #include "tests/system/model/operation.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static sftest_cluster_t cluster;
 
@@ -67,7 +66,7 @@ typedef struct exchange {
   uint32_t flags;
 } exchange_t;
 
-static int exchange_all(sftest_rank_t *self)
+static void exchange_all(sftest_rank_t *self)
 {
   const exchange_t *exchange = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -89,7 +88,6 @@ static int exchange_all(sftest_rank_t *self)
   sftest_leave(self, context);
   free(roots);
   free(leaves);
-  return 0;
 }
 
 /* What each of the calls has sent between nodes. */
@@ -130,7 +128,7 @@ SFTEST(counts)
 #define FAR (INT64_C(5) << 32)
 
 /* Roots above 2^32: of the array only the end is memory, as only there are roots that have leaves. */
-static int use_far_roots(sftest_rank_t *self)
+static void use_far_roots(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
@@ -149,7 +147,6 @@ static int use_far_roots(sftest_rank_t *self)
   sftest_leave(self, context);
   free(leaves);
   free(near);
-  return 0;
 }
 
 SFTEST(far_roots)
@@ -176,7 +173,7 @@ static uint64_t hash_bytes(const char *bytes, int64_t n)
 }
 
 /* One reduce of floating-point numbers without the flag: compared with nothing here. */
-static int sum_freely(sftest_rank_t *self)
+static void sum_freely(sftest_rank_t *self)
 {
   results_t *results = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -201,7 +198,6 @@ static int sum_freely(sftest_rank_t *self)
   sftest_leave(self, context);
   free(roots);
   free(leaves);
-  return 0;
 }
 
 SFTEST_FIXTURE(start_four, stop);
@@ -234,9 +230,8 @@ SFTEST(repeats)
 /* ---- Shared roots ------------------------------------------------------------------------------------------------ */
 
 /* All leaves of all ranks are on root 0 of rank 1: the highest (rank, leaf) wins a replace. */
-static int replace_shared(sftest_rank_t *self)
+SFTEST_JOINED(replace_shared)
 {
-  sf_context_t *context = sftest_join(self);
   int32_t ranks[3] = {1, 1, 1};
   int64_t zeros[3] = {0, 0, 0}, leaves_at[3] = {2, 0, 1};
   for (uint32_t flags = 0; flags <= SF_GRAPH_REPRODUCIBLE; flags += SF_GRAPH_REPRODUCIBLE) {
@@ -245,14 +240,12 @@ static int replace_shared(sftest_rank_t *self)
       int64_t nleaves = self->rank <= highest ? 3 : 0;
       int64_t roots[1] = {-1}, leaves[3] = {10 * self->rank, 10 * self->rank + 1, 10 * self->rank + 2};
       sftest_at(self, "flags %u, highest rank %d", flags, highest);
-      SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, nleaves, leaves_at, ranks, zeros, flags, &graph));
+      SFTEST_OK(self, sf_graph_create(world, 1, nleaves, leaves_at, ranks, zeros, flags, &graph));
       SFTEST_OK(self, sf_reduce(graph, SF_INT64, leaves, roots, SF_REPLACE));
       SFTEST_REQUIRE(self, roots[0] == (self->rank == 1 ? 10 * highest + 2 : -1));
       SFTEST_OK(self, sf_graph_destroy(graph));
     }
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(replaces)

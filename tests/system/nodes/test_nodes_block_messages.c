@@ -5,7 +5,6 @@
 #include "tests/system/model/algebra.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static sftest_cluster_t cluster;
 
@@ -34,19 +33,18 @@ typedef struct counted {
   size_t first_bytes; /* of rank 0, in all calls but the first and the last */
 } counted_t;
 
-static int send_to_all(sftest_rank_t *self)
+SFTEST_JOINED(send_to_all)
 {
   const counted_t *counted = self->argument;
   sftest_forest_t forest;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   sftest_forest_init(&forest, self->size);
   for (int32_t r = 0; r < self->size; r++) {
     forest.nroots[r] = 1;
     for (int32_t s = 0; s < self->size; s++)
       sftest_forest_add(&forest, r, s, s, 0);
   }
-  sftest_forest_create(self, &forest, sf_group_world(context), &graph);
+  sftest_forest_create(self, &forest, world, &graph);
   char *root = calloc(1, counted->first_bytes + 8), *leaves = calloc((size_t)self->size, counted->first_bytes + 8);
   sf_block_t *rooms = calloc((size_t)self->size, sizeof *rooms);
   size_t *bytes = calloc((size_t)self->size, sizeof *bytes);
@@ -69,8 +67,6 @@ static int send_to_all(sftest_rank_t *self)
   free(bytes);
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_forest_free(&forest);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Bytes of a message of n blocks. */
@@ -110,7 +106,7 @@ SFTEST(counts)
 
 /* Rank 0 has one block, for rank 1, that is short and then long; rank 1 has many short ones for rank 0. Slots for as
  * many long ones would take more memory than there is. */
-static int send_unevenly(sftest_rank_t *self)
+static void send_unevenly(sftest_rank_t *self)
 {
   sf_graph_t *graph;
   sf_context_t *context = sftest_join(self);
@@ -147,7 +143,6 @@ static int send_unevenly(sftest_rank_t *self)
   free(out);
   free(in);
   free(bytes);
-  return 0;
 }
 
 SFTEST(uneven_sides)
@@ -165,7 +160,7 @@ typedef struct request {
   _Atomic int answered;
 } request_t;
 
-static int ask_wrongly(sftest_rank_t *self)
+static void ask_wrongly(sftest_rank_t *self)
 {
   request_t *request = self->argument;
   sf_graph_t *graph;
@@ -188,7 +183,6 @@ static int ask_wrongly(sftest_rank_t *self)
   }
   sftest_await(&request->answered, 1);
   (void)sf_finalize(context); /* the daemon has lost rank 0 */
-  return 0;
 }
 
 SFTEST_FOR(wrong_requests, 3)

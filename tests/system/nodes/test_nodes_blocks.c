@@ -10,7 +10,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/model/blocks.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static sftest_cluster_t cluster;
 
@@ -57,7 +56,7 @@ static void make_some(sftest_blocks_t all[], int n, uint64_t call, uint64_t *own
     sftest_blocks_end(&all[i]);
 }
 
-static int play_randomly(sftest_rank_t *self)
+static void play_randomly(sftest_rank_t *self)
 {
   const play_t *play = self->argument;
   sftest_forest_t forest;
@@ -81,7 +80,6 @@ static int play_randomly(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   sftest_forest_free(&forest);
-  return 0;
 }
 
 static void play_over_nodes(int graphs, int64_t vertices, size_t longest)
@@ -141,9 +139,8 @@ static sf_graph_t *connect_all(sftest_rank_t *self, sf_context_t *context)
   return graph;
 }
 
-static int call_something_else(sftest_rank_t *self)
+SFTEST_JOINED(call_something_else)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = connect_all(self, context);
   double roots[1] = {0}, leaves[FAILING_SIZE];
   sf_status_t status = exchange_until(self, graph, 5, 100);
@@ -155,8 +152,6 @@ static int call_something_else(sftest_rank_t *self)
   SFTEST_DETAIL(self, "exchange");
   SFTEST_DETAIL(self, "bcast(");
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(mismatch)
@@ -169,9 +164,8 @@ SFTEST(mismatch)
 #define TOO_MUCH (((size_t)1 << 38) + 4096)
 
 /* A message that no slot can hold: all get the error, nobody hangs. */
-static int send_too_much(sftest_rank_t *self)
+SFTEST_JOINED(send_too_much)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = connect_all(self, context);
   sf_block_t root = {NULL, TOO_MUCH}, leaves[FAILING_SIZE] = {{NULL, 0}};
   root.data = mmap(NULL, TOO_MUCH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -185,8 +179,6 @@ static int send_too_much(sftest_rank_t *self)
   SFTEST_EXPECT(self, status, SF_ERR_LIMIT);
   SFTEST_DETAIL(self, "units of 274877906944 bytes exceed 1099511627776 bytes");
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(too_much)
@@ -245,7 +237,7 @@ static void write_flows(const sf_graph_t *graph, uint64_t *random)
 }
 
 /* Rank 3 dies, perhaps after it has written nonsense for a while; all others get an error. */
-static int survive(sftest_rank_t *self)
+static void survive(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -269,7 +261,6 @@ static int survive(sftest_rank_t *self)
     status = exchange_until(self, graph, 100, 5000);
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED || scene->writes);
   (void)sf_finalize(context);
-  return 0;
 }
 
 static void run_scene(bool writes)

@@ -4,7 +4,6 @@
 
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define LIMIT_MS 10000
 #define ROUNDS 40
@@ -49,7 +48,7 @@ static int core_of(pid_t pid)
 }
 
 /* Both ranks call at least a thousand operations. By its value rank 0 says which is the last but one. */
-static int pass_values(sftest_rank_t *self)
+static void pass_values(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   cpu_set_t set = set_of(cores[self->rank]);
@@ -67,7 +66,6 @@ static int pass_values(sftest_rank_t *self)
     SFTEST_OK(self, sf_bcast(graph, SF_INT32, root, leaf, SF_REPLACE));
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
-  return 0;
 }
 
 /* Milliseconds until the process runs on the core. */

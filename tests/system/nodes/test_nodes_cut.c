@@ -5,7 +5,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/machine_clock.h"
-#include "tests/unit/runner.h"
 
 #define HOSTS 3
 #define ROUNDS 1
@@ -46,7 +45,7 @@ static sf_status_t exchange(plan_t *plan, sf_graph_t *graph)
   return status;
 }
 
-static int live(sftest_rank_t *self)
+static void live(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   sf_graph_t *graph = NULL;
@@ -61,7 +60,6 @@ static int live(sftest_rank_t *self)
     ;
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* Somebody on each side of the cut. */
@@ -73,7 +71,7 @@ static void choose_places(int32_t places[], int32_t size, int32_t victim, uint64
 }
 
 /* Not all have noticed yet that the channels that they had are lost: so a job may still fail. */
-static int try_to_work(sftest_rank_t *self)
+static void try_to_work(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   sf_context_t *context = NULL;
@@ -87,7 +85,6 @@ static int try_to_work(sftest_rank_t *self)
   plan->nfailed += status != SF_OK;
   SFTEST_OK(self, sf_graph_destroy(graph));
   plan->nfailed += context != NULL && sf_finalize(context) != SF_OK;
-  return 0;
 }
 
 static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
@@ -145,13 +142,12 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
 }
 
 /* Exchanges until the last step, which rank 0 chooses so that nobody has come to it yet. */
-static int live_on(sftest_rank_t *self)
+SFTEST_JOINED(live_on)
 {
   plan_t *plan = self->argument;
   sf_graph_t *graph = NULL;
-  sf_context_t *context = sftest_join(self);
   double *roots = calloc((size_t)plan->values, sizeof *roots), *leaves = calloc((size_t)plan->values, sizeof *leaves);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), plan->values, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, plan->values, SF_GRAPH_DEFAULT, &graph));
   for (int64_t i = 0; plan->last_step == 0 || i < plan->last_step; i++) {
     SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
     if (self->rank == 0 && plan->mended && plan->last_step == 0)
@@ -163,8 +159,6 @@ static int live_on(sftest_rank_t *self)
   free(roots);
   free(leaves);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* A link that is cut for a while. Whether it was: the machine may have made it longer than is survived. */

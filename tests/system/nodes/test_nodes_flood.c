@@ -5,7 +5,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 3
 #define STALLED 1
@@ -37,23 +36,20 @@ typedef struct shared {
   _Atomic int ready, go;
 } shared_t;
 
-static int work_before_and_after(sftest_rank_t *self)
+SFTEST_JOINED(work_before_and_after)
 {
   shared_t *shared = self->argument;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), N, SF_GRAPH_DEFAULT, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, N);
+  SFTEST_OK(self, sftest_ring_create(world, N, SF_GRAPH_DEFAULT, &graph));
+  sftest_ring_expect_working(self, world, graph, N);
   atomic_fetch_add(&shared->ready, 1);
   sftest_await(&shared->go, 1);
-  sftest_ring_expect_working(self, sf_group_world(context), graph, N);
+  sftest_ring_expect_working(self, world, graph, N);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Jobs of further ranks: those of the stalled node are refused, others wait in vain. */
-static int be_refused(sftest_rank_t *self)
+static void be_refused(sftest_rank_t *self)
 {
   int nrefused = 0;
   for (int i = 0; i < NAMES && nrefused < 2; i++) {
@@ -74,7 +70,6 @@ static int be_refused(sftest_rank_t *self)
   }
   SFTEST_REQUIRE(self, nrefused == 2);
   sftest_leave(self, sftest_join(self)); /* one rank: no other node has to know */
-  return 0;
 }
 
 SFTEST(joining_without_end)

@@ -2,7 +2,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define N 100
@@ -53,7 +52,7 @@ static sf_status_t try_next(sf_context_t *context)
   return status;
 }
 
-static int go_on(sftest_rank_t *self)
+static void go_on(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_graph_t *first;
@@ -69,7 +68,6 @@ static int go_on(sftest_rank_t *self)
   atomic_fetch_add(&scene->over, 1);
   sftest_await(&scene->over, self->size); /* that nobody hears first of ranks that have left */
   (void)sf_finalize(context);
-  return 0;
 }
 
 /* Over two nodes, and over three. */

@@ -6,7 +6,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define ROUNDS 30
 #define ROUNDS_LOOP 10

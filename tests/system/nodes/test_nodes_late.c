@@ -3,7 +3,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 3
 #define COORDINATOR 1
@@ -30,7 +29,7 @@ static void take_job(sftest_rank_t *self)
   self->options.job = scene->name;
 }
 
-static int be_told(sftest_rank_t *self)
+static void be_told(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = NULL;
@@ -40,14 +39,12 @@ static int be_told(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, "node 0 is lost");
   scene->told++;
-  return 0;
 }
 
-static int join(sftest_rank_t *self)
+static void join(sftest_rank_t *self)
 {
   take_job(self);
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 /* Until the coordinator has heard of the first two ranks. */

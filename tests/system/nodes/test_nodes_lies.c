@@ -5,7 +5,6 @@
 #include "tests/system/loop/forge.h"
 #include "tests/system/loop/lies.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES SFTEST_LIED_SIZE
 #define LIMIT_MS 30000
@@ -60,7 +59,7 @@ static void order(sftest_lie_t lie, int32_t from, int32_t to)
 }
 
 /* Until the lie has its end, if it has one; the test kills who waits for ever. */
-static int be_lied_about(sftest_rank_t *self)
+static void be_lied_about(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   double roots[N] = {0}, leaves[N];
@@ -83,7 +82,6 @@ static int be_lied_about(sftest_rank_t *self)
       SFTEST_DETAIL(self, scene->lied->text);
   }
   (void)sf_finalize(context);
-  return 0;
 }
 
 static void start_job(sftest_job_t *job, scene_t *scene)

@@ -9,7 +9,6 @@
 #include "shm/base/error.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 #include "tools/sfctl/connection.h"
 
 #define GRAPHS 8
@@ -69,13 +68,12 @@ static void end_play(play_t *play)
 
 /* ---- Gathering --------------------------------------------------------------------------------------------------- */
 
-static int start_eight(sftest_rank_t *self)
+SFTEST_JOINED(start_eight)
 {
   shared_t *shared = self->argument;
   static double root[GRAPHS][VALUES], leaf[GRAPHS][VALUES];
   sf_graph_t *graphs[GRAPHS];
   sf_request_t *requests[GRAPHS];
-  sf_context_t *context = sftest_join(self);
   for (int g = 0; g < GRAPHS; g++) {
     SFTEST_OK(self, make_graph(context, VALUES, &graphs[g]));
     SFTEST_OK(self, sf_bcast_init(graphs[g], SF_DOUBLE, root[g], leaf[g], SF_REPLACE, &requests[g]));
@@ -102,8 +100,6 @@ static int start_eight(sftest_rank_t *self)
     SFTEST_OK(self, sf_request_free(&requests[g]));
     SFTEST_OK(self, sf_graph_destroy(graphs[g]));
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(messages_gather_while_a_send_is_held)
@@ -127,11 +123,10 @@ SFTEST(messages_gather_while_a_send_is_held)
 
 /* Rank 0 asks what the other node called, again and again, as none does that waits for a message; rank 1 sees the last
  * question. */
-static int ask_without_end(sftest_rank_t *self)
+SFTEST_JOINED(ask_without_end)
 {
   shared_t *shared = self->argument;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, make_graph(context, VALUES, &graph));
   const sfc_trunk_t *trunk = graph->lanes[0].trunk;
   SFTEST_REQUIRE(self, trunk != NULL);
@@ -150,8 +145,6 @@ static int ask_without_end(sftest_rank_t *self)
   while (self->rank == 1 && atomic_load(&trunk->as_leaf.flow->awaited) < QUESTIONS)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* The channel is that of all jobs, and ends when too much waits for it. */
@@ -218,7 +211,7 @@ SFTEST(questions_of_tools_do_not_gather)
 /* ---- Daemons that had no core ------------------------------------------------------------------------------------ */
 
 /* Rank 1 takes part in a group, and leaves. */
-static int take_part(sftest_rank_t *self)
+static void take_part(sftest_rank_t *self)
 {
   static const int32_t ranks[] = {2, 1, 0};
   shared_t *shared = self->argument;
@@ -230,7 +223,6 @@ static int take_part(sftest_rank_t *self)
   SFTEST_OK(self, sf_group_destroy(group));
   sftest_leave(self, context);
   atomic_fetch_add(&shared->ready, 1);
-  return 0;
 }
 
 /* The process that will do it. */
@@ -262,16 +254,13 @@ SFTEST(news_that_came_during_a_pause)
 
 /* ---- Slow and broken streams ------------------------------------------------------------------------------------- */
 
-static int exchange_much(sftest_rank_t *self)
+SFTEST_JOINED(exchange_much)
 {
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 20000, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 20000, SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < 10; i++)
-    sftest_ring_expect_working(self, sf_group_world(context), graph, 20000);
+    sftest_ring_expect_working(self, world, graph, 20000);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(slow_streams_in_pieces, 3)
@@ -286,7 +275,7 @@ SFTEST_FOR(slow_streams_in_pieces, 3)
 }
 
 /* Exchanges until something is lost, of which every rank hears. */
-static int exchange_until_lost(sftest_rank_t *self)
+static void exchange_until_lost(sftest_rank_t *self)
 {
   shared_t *shared = self->argument;
   double root[VALUES] = {0}, leaf[VALUES];
@@ -303,7 +292,6 @@ static int exchange_until_lost(sftest_rank_t *self)
   SFTEST_DETAIL(self, "node");
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 /* SFTEST_ROUNDS says how many. */
@@ -330,7 +318,7 @@ SFTEST(cut_links)
 }
 
 /* More than daemons can tell each other where they are. */
-static int be_too_many(sftest_rank_t *self)
+static void be_too_many(sftest_rank_t *self)
 {
   sf_context_t *context;
   sf_init_options_t options = self->options;
@@ -339,7 +327,6 @@ static int be_too_many(sftest_rank_t *self)
   SFTEST_DETAIL(self, "has 1048576 ranks");
   SFTEST_DETAIL(self, "3 nodes");
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 SFTEST(too_many_ranks)

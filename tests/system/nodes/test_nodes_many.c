@@ -3,7 +3,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static sftest_cluster_t cluster;
 
@@ -104,7 +103,7 @@ static void check_flight(sftest_rank_t *self, const flight_t *flight, int start)
     }
 }
 
-static int fly(sftest_rank_t *self)
+static void fly(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   flight_t *flight = calloc(1, sizeof *flight);
@@ -125,7 +124,6 @@ static int fly(sftest_rank_t *self)
   }
   sftest_leave(self, context);
   free(flight);
-  return 0;
 }
 
 SFTEST(many_in_flight)
@@ -164,12 +162,12 @@ SFTEST(jobs_at_once)
 }
 
 /* Ranks come one after the other, in an order that the seed says, with seconds between first and last. */
-static int come_late(sftest_rank_t *self)
+static void come_late(sftest_rank_t *self)
 {
   const uint64_t *seed = self->argument;
   sftest_at(self, "not yet sf_init");
   sftest_sleep_ms((int64_t)(sftest_hash2(*seed, (uint64_t)self->rank) % 2000));
-  return fly(self);
+  fly(self);
 }
 
 SFTEST(any_order)

@@ -2,7 +2,6 @@
  * no edge, or far from where others wait. Everybody gets the error at this call or the next one. What test_mismatch
  * tries on one node it tries over nodes too. */
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 6
 #define LATE_MS 5000
@@ -69,10 +68,9 @@ static bool is_odd(const plan_t *plan, int32_t rank)
 }
 
 /* Who is not concerned may call it a few times before word has come. */
-static int call_wrongly(sftest_rank_t *self)
+SFTEST_JOINED(call_wrongly)
 {
   const plan_t *plan = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = make_graph(self, context, plan->shape), *other = make_graph(self, context, RING);
   bool odd = is_odd(plan, self->rank);
   const call_t *call = &plan->mismatch->calls[odd && !plan->once];
@@ -101,8 +99,6 @@ static int call_wrongly(sftest_rank_t *self)
   SFTEST_OK(self, do_call(other, &plan->mismatch->calls[0]));
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_graph_destroy(other));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(noticed, (int)NMISMATCHES)

@@ -6,7 +6,6 @@
 #include "client/graph/graph.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NAN_RANKS 4
 #define NAN_LEAVES 2 /* of each rank but the first, on every root */
@@ -66,22 +65,19 @@ static void expect_nans(sftest_rank_t *self, sf_graph_t *graph, bool max, bool p
   }
 }
 
-static int reduce_nans(sftest_rank_t *self)
+SFTEST_JOINED(reduce_nans)
 {
   static int32_t ranks[NAN_ROOTS * NAN_LEAVES];
   static int64_t indices[NAN_ROOTS * NAN_LEAVES];
   bool root = self->rank == 0;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   for (int64_t i = 0; i < NAN_ROOTS * NAN_LEAVES; i++)
     indices[i] = i / NAN_LEAVES;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), root ? NAN_ROOTS : 0, root ? 0 : NAN_ROOTS * NAN_LEAVES,
-                                  NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, root ? NAN_ROOTS : 0, root ? 0 : NAN_ROOTS * NAN_LEAVES, NULL, ranks, indices,
+                                  SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < 4; i++)
     expect_nans(self, graph, i % 2 == 0, i / 2 == 1);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* As on one node, which is the first case. */

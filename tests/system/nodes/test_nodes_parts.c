@@ -4,7 +4,6 @@
 #include "client/graph/graph.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define LEAVES 30011 /* of each rank; a prime number */
@@ -135,16 +134,14 @@ static void expect_field_sums(sftest_rank_t *self, sf_graph_t *graph, form_t for
   SFTEST_REQUIRE(self, memcmp(roots, sums, sizeof sums) == 0);
 }
 
-static int operate(sftest_rank_t *self)
+SFTEST_JOINED(operate)
 {
   static edges_t edges;
-  sf_context_t *context = sftest_join(self);
   for (form_t form = 0; form < FORMS; form++) {
     sf_graph_t *graph;
     sftest_at(self, "form %d", (int)form);
     find_edges(form, self->rank, &edges);
-    SFTEST_OK(self, sf_graph_create(sf_group_world(context), ROOTS, LEAVES, NULL, edges.rank, edges.root,
-                                    SF_GRAPH_DEFAULT, &graph));
+    SFTEST_OK(self, sf_graph_create(world, ROOTS, LEAVES, NULL, edges.rank, edges.root, SF_GRAPH_DEFAULT, &graph));
     for (int round = 1; round <= ROUNDS; round++) {
       expect_bcasts(self, graph, &edges, round);
       expect_sums(self, graph, form, round);
@@ -153,8 +150,6 @@ static int operate(sftest_rank_t *self)
     }
     SFTEST_OK(self, sf_graph_destroy(graph));
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* One member of each node, two, and three beside one. */

@@ -6,7 +6,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define JOBS 6           /* so that coordinators are in several places */
@@ -14,7 +13,7 @@
 
 static sftest_cluster_t cluster;
 
-static int expect_refusal(sftest_rank_t *self)
+static void expect_refusal(sftest_rank_t *self)
 {
   sf_context_t *context = NULL;
   self->options.timeout_ms = TIMEOUT_MS;
@@ -22,7 +21,6 @@ static int expect_refusal(sftest_rank_t *self)
   if (status != SF_ERR_ARG)
     SFTEST_EXPECT(self, status, SF_ERR_PERM);
   SFTEST_DETAIL(self, self->argument);
-  return 0;
 }
 
 /* Of jobs on the first node and the last one, which differs. */
@@ -110,19 +108,18 @@ SFTEST(clusters_that_differ)
 }
 
 /* Rank 1 needs the job's coordinator, which is node 0. */
-static int expect_other_version(sftest_rank_t *self)
+static void expect_other_version(sftest_rank_t *self)
 {
   char name[32];
   sf_context_t *context = NULL;
   if (self->rank == 0)
-    return 0;
+    return;
   for (int i = 0; i == 0 || sftest_coordinator_of(name, NODES) != 0; i++)
     snprintf(name, sizeof name, "version-%d", i);
   self->options.job = name;
   self->options.timeout_ms = TIMEOUT_MS;
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_VERSION);
   SFTEST_DETAIL(self, "of one version");
-  return 0;
 }
 
 /* Over a fabric that does not tell other nodes what a connection is for. Node 1 hears of the coordinator's version

@@ -1,6 +1,5 @@
 /* Jobs that are started again under the same name while nodes have yet to hear how the one before ended. */
 #include "tests/system/loop/cluster.h"
-#include "tests/unit/runner.h"
 
 #define NODES 3
 #define COORDINATOR 2 /* node */
@@ -41,7 +40,7 @@ static sf_status_t work(sf_context_t *context)
   return status != SF_OK ? status : leaf == right ? sf_graph_destroy(graph) : SF_ERR_INTERNAL;
 }
 
-static int take_part(sftest_rank_t *self)
+static void take_part(sftest_rank_t *self)
 {
   part_t *part = self->argument;
   sf_context_t *context;
@@ -59,7 +58,6 @@ static int take_part(sftest_rank_t *self)
   if (status != SF_OK)
     snprintf(self->note, SFTEST_NOTE_BYTES, "%s", sf_error_detail());
   atomic_store(&part->told->status, status);
-  return 0;
 }
 
 /* What was on its way has come, but for what is held up. */

@@ -8,7 +8,6 @@
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
 #include "tests/system/mpi_cluster.h"
-#include "tests/unit/runner.h"
 
 #define JOBS 2
 #define MPI_JOBS 1
@@ -238,7 +237,7 @@ static void play_scene(scene_t *scene)
   sftest_slots_free(&scene->model);
 }
 
-static int be_random(sftest_rank_t *self)
+static void be_random(sftest_rank_t *self)
 {
   scene_t *scene = malloc(sizeof *scene);
   *scene = (scene_t){.self = self, .random = seed, .own = sftest_hash2(seed, (uint64_t)self->rank)};
@@ -248,7 +247,6 @@ static int be_random(sftest_rank_t *self)
     play_scene(scene);
   sftest_leave(self, scene->context);
   free(scene);
-  return 0;
 }
 
 static void run_job(const sftest_node_t nodes[], int32_t nnodes, uint64_t job_seed)

@@ -4,7 +4,6 @@
 
 #include "client/onesided/array.h"
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define KILLS 100 /* on one node, on two and on three; SFTEST_ROUNDS: another number */
@@ -164,9 +163,8 @@ static void refuse_long_elements(sftest_rank_t *self, sf_context_t *context)
   SFTEST_OK(self, sf_array_destroy(array));
 }
 
-static int make_errors(sftest_rank_t *self)
+SFTEST_JOINED(make_errors)
 {
-  sf_context_t *context = sftest_join(self);
   sftest_at(self, "arguments");
   refuse_arguments(self, context);
   sftest_at(self, "operations");
@@ -174,8 +172,6 @@ static int make_errors(sftest_rank_t *self)
   refuse_long_elements(self, context);
   sftest_at(self, "mismatches");
   refuse_mismatches(self, context);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_BETWEEN(errors, 1, 3)
@@ -194,10 +190,9 @@ SFTEST_BETWEEN(errors, 1, 3)
 #define SEGMENTS 5 /* of a rank, its inbox included */
 
 /* A rank that has no segment left fails the creation for all. Arrays that are not destroyed end with the job. */
-static int use_up_segments(sftest_rank_t *self)
+SFTEST_JOINED(use_up_segments)
 {
   const creation_t creation = {.unit = SF_DOUBLE, .ndims = 2, .extent = {40, 50}};
-  sf_context_t *context = sftest_join(self);
   sf_array_t *arrays[SEGMENTS], *more = NULL;
   void *memory;
   int n = SEGMENTS - 2;
@@ -210,8 +205,6 @@ static int use_up_segments(sftest_rank_t *self)
   SFTEST_OK(self, sf_array_destroy(arrays[0]));
   SFTEST_OK(self, create(context, &creation, &more));
   SFTEST_OK(self, sf_array_sync(more));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(limits)
@@ -267,7 +260,7 @@ static sf_status_t do_something(sf_array_t *array, sf_array_t *counter, uint64_t
   }
 }
 
-static int live_and_die(sftest_rank_t *self)
+static void live_and_die(sftest_rank_t *self)
 {
   const doom_t *doom = self->argument;
   const int64_t extent[] = {60, 70}, one = 1;
@@ -276,8 +269,8 @@ static int live_and_die(sftest_rank_t *self)
   sf_array_t *array = NULL, *counter = NULL;
   uint64_t random = sftest_hash2(doom->seed, (uint64_t)self->rank);
   pthread_t thread;
-  if (self->rank == doom->victim && pthread_create(&thread, NULL, end_it, (void *)(uintptr_t)doom) != 0)
-    return 1;
+  if (self->rank == doom->victim)
+    SFTEST_REQUIRE(self, pthread_create(&thread, NULL, end_it, (void *)(uintptr_t)doom) == 0);
   sf_array_distribution_t cyclic = {.block = {1, 1}};
   sf_status_t status = sf_array_create(sf_group_world(context), SF_DOUBLE, 2, extent, &cyclic, &array);
   if (status == SF_OK)
@@ -292,7 +285,6 @@ static int live_and_die(sftest_rank_t *self)
   if (array != NULL)
     SFTEST_EXPECT(self, sf_array_destroy(array), SF_ERR_RANK_FAILED);
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 static int choose_rounds(void)
@@ -326,7 +318,7 @@ SFTEST_BETWEEN(kills, 1, 4)
 }
 
 /* Rank 1 is killed while it holds the locks of its part: the others, which wait for a lock, get the failure. */
-static int hold_locks_and_die(sftest_rank_t *self)
+static void hold_locks_and_die(sftest_rank_t *self)
 {
   const creation_t creation = {.unit = SF_DOUBLE, .ndims = 1, .extent = {RANKS * 1000}};
   const int64_t lo = 900, extent = 1000;
@@ -347,7 +339,6 @@ static int hold_locks_and_die(sftest_rank_t *self)
   SFTEST_DETAIL(self, "rank 1");
   SFTEST_EXPECT(self, sf_array_destroy(array), SF_ERR_RANK_FAILED);
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 SFTEST(killed_holder)

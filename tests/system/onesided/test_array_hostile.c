@@ -2,7 +2,6 @@
  * job on the same nodes gets right results meanwhile, and the daemons hold nothing of it afterwards. */
 #include "client/onesided/window.h"
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define N 600
@@ -126,7 +125,7 @@ static void await_answers(const attacker_t *attacker)
       sftest_sleep_ms(1);
 }
 
-static int attack(sftest_rank_t *self)
+static void attack(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   const int64_t extent[] = {N, N};
@@ -152,21 +151,19 @@ static int attack(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_array_destroy(attacker->array), SF_ERR_PROTO);
   sftest_leave(self, context);
   free(attacker);
-  return 0;
 }
 
 /* ---- The others -------------------------------------------------------------------------------------------------- */
 
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
   scene_t *scene = self->argument;
   const int64_t extent[] = {N, N}, one = 1, zero = 0;
   static int64_t sent[N * N], got[N * N];
   int64_t rounds = 0, previous;
-  sf_context_t *context = sftest_join(self);
   sf_array_t *array, *counter;
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 2, extent, NULL, &array));
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 1, &one, NULL, &counter));
+  SFTEST_OK(self, sf_array_create(world, SF_INT64, 2, extent, NULL, &array));
+  SFTEST_OK(self, sf_array_create(world, SF_INT64, 1, &one, NULL, &counter));
   uint64_t random = sftest_hash2(scene->seed, 100 + (uint64_t)self->rank);
   for (; !scene->over || rounds == 0; rounds++) {
     int64_t lo[] = {self->rank * (N / NODES), sftest_below(&random, N / 2)}; /* rows of its own, anywhere */
@@ -182,7 +179,7 @@ static int work(sftest_rank_t *self)
   int64_t mine[] = {rounds}, at[] = {self->rank}, all[NODES];
   sf_array_t *counts;
   const int64_t two = NODES;
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 1, &two, NULL, &counts));
+  SFTEST_OK(self, sf_array_create(world, SF_INT64, 1, &two, NULL, &counts));
   SFTEST_OK(self, sf_array_put(counts, at, &one, mine, NULL));
   SFTEST_OK(self, sf_array_sync(counts));
   SFTEST_OK(self, sf_array_get(counts, &zero, &two, all, NULL));
@@ -191,8 +188,6 @@ static int work(sftest_rank_t *self)
   SFTEST_OK(self, sf_array_destroy(counts));
   SFTEST_OK(self, sf_array_destroy(counter));
   SFTEST_OK(self, sf_array_destroy(array));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(nonsense)

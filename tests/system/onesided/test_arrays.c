@@ -5,7 +5,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/array.h"
 #include "tests/system/mpi_cluster.h"
-#include "tests/unit/runner.h"
 
 #define CASES 10 /* of one job */
 #define ROUNDS 5
@@ -323,10 +322,9 @@ static void run_case(scene_t *scene)
   sftest_array_free(&scene->array);
 }
 
-static int run_cases(sftest_rank_t *self)
+SFTEST_JOINED(run_cases)
 {
   uint64_t seed = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
   scene_t *scene = malloc(sizeof *scene);
   for (int i = 0; i < CASES; i++) {
     scene->self = self;
@@ -335,8 +333,6 @@ static int run_cases(sftest_rank_t *self)
     run_case(scene);
   }
   free(scene);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */

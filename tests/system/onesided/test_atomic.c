@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS_MAX 8
 #define TICKETS 150
@@ -151,9 +150,8 @@ static void try_ops(sftest_rank_t *self, sf_context_t *context)
   }
 }
 
-static int use_atomics(sftest_rank_t *self)
+SFTEST_JOINED(use_atomics)
 {
-  sf_context_t *context = sftest_join(self);
   sftest_at(self, "tickets");
   draw_tickets(self, context, SF_INT32);
   draw_tickets(self, context, SF_UINT64);
@@ -164,8 +162,6 @@ static int use_atomics(sftest_rank_t *self)
   take_turns(self, context);
   sftest_at(self, "ops");
   try_ops(self, context);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
@@ -197,12 +193,11 @@ static void *work(void *argument)
   return NULL;
 }
 
-static int use_threads(sftest_rank_t *self)
+SFTEST_JOINED(use_threads)
 {
   const int64_t shared = 0, one = 1;
   int64_t value;
   worker_t workers[THREADS];
-  sf_context_t *context = sftest_join(self);
   sf_array_t *array = make_line(self, context, SF_INT64, 1 + (int64_t)self->size * THREADS);
   for (int32_t i = 0; i < THREADS; i++) {
     workers[i] = (worker_t){.self = self, .array = array, .number = i};
@@ -214,8 +209,6 @@ static int use_threads(sftest_rank_t *self)
   SFTEST_OK(self, sf_array_get(array, &shared, &one, &value, NULL));
   SFTEST_REQUIRE(self, value == (int64_t)self->size * THREADS * CALLS);
   SFTEST_OK(self, sf_array_destroy(array));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Much at a time ---------------------------------------------------------------------------------------------- */
@@ -274,13 +267,12 @@ static void move_long_list(sftest_rank_t *self, sf_array_t *array, int64_t first
   free(values);
 }
 
-static int move_much(sftest_rank_t *self)
+SFTEST_JOINED(move_much)
 {
-  sf_context_t *context = sftest_join(self);
   sf_array_t *array;
   const int64_t extent[] = {ROWS, COLUMNS}, one[] = {1, 1};
   sf_array_distribution_t cyclic = {.block = {3, 50}};
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_DOUBLE, 2, extent, &cyclic, &array));
+  SFTEST_OK(self, sf_array_create(world, SF_DOUBLE, 2, extent, &cyclic, &array));
   int64_t first = ROWS * self->rank / self->size, n = ROWS * (self->rank + 1) / self->size - first;
   double *rows = malloc((size_t)(n * COLUMNS) * sizeof *rows);
   for (int64_t i = 0; i < n * COLUMNS; i++)
@@ -310,8 +302,6 @@ static int move_much(sftest_rank_t *self)
   }
   free(rows);
   SFTEST_OK(self, sf_array_destroy(array));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
  * metrics; and whom requests wait for that a daemon does not answer. */
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 
@@ -12,16 +11,15 @@ typedef struct scene {
 } scene_t;
 
 /* Ranks 0 and 1 are on node 0. Each owns 10 rows. */
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
   scene_t *scene = self->argument;
   const int64_t extent[] = {40, 6}, row[] = {1, 6}, one[] = {1, 1};
   int64_t own[] = {10 * self->rank, 0}, other[] = {10 * (self->rank ^ 1), 0}, far[] = {10 * (self->rank ^ 2), 0};
   const sf_array_distribution_t distribution = {.grid = {4, 1}, .block = {0, 2}};
   double values[6] = {0};
-  sf_context_t *context = sftest_join(self);
   sf_array_t *array;
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_DOUBLE, 2, extent, &distribution, &array));
+  SFTEST_OK(self, sf_array_create(world, SF_DOUBLE, 2, extent, &distribution, &array));
   SFTEST_OK(self, sf_array_put(array, own, row, values, NULL));
   SFTEST_OK(self, sf_array_get(array, other, one, values, NULL));
   for (int i = 0; i < 3; i++)
@@ -37,8 +35,6 @@ static int work(sftest_rank_t *self)
   while (!scene->over)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_array_destroy(array));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* After the operations of the ranks. */

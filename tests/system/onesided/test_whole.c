@@ -2,7 +2,6 @@
  * same or with different distributions. */
 #include "tests/system/cluster.h"
 #include "tests/system/model/array.h"
-#include "tests/unit/runner.h"
 
 #define CASES 8 /* of one job */
 #define STEPS 8
@@ -169,10 +168,9 @@ static void run_case(scene_t *scene)
   }
 }
 
-static int run_cases(sftest_rank_t *self)
+SFTEST_JOINED(run_cases)
 {
   uint64_t seed = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
   scene_t *scene = malloc(sizeof *scene);
   for (int i = 0; i < CASES; i++) {
     scene->self = self;
@@ -181,8 +179,6 @@ static int run_cases(sftest_rank_t *self)
     run_case(scene);
   }
   free(scene);
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void run_jobs(int32_t nnodes, int jobs)

@@ -1,9 +1,6 @@
 /* Random cases: see property_case.h. */
 #include "tests/system/operations/property_case.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ---- Choosing ---------------------------------------------------------------------------------------------------- */
 
 /* One value, few, many, and now and then more than a cell holds. */

@@ -3,7 +3,6 @@
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define NEIGHBOURS_MAX 12
@@ -65,125 +64,17 @@ static int occurrence(const int32_t list[], int32_t i)
   return n;
 }
 
-static int run_neighbours(sftest_rank_t *self)
-{
-  sf_graph_t *graph;
-  sf_block_t root[NEIGHBOURS_MAX], leaf[NEIGHBOURS_MAX];
-  int32_t values[NEIGHBOURS_MAX], found[NEIGHBOURS_MAX];
-  size_t bytes[NEIGHBOURS_MAX];
-  sf_context_t *context = sftest_join(self);
-  lists_t lists = choose_lists(self->rank);
-  SFTEST_OK(self, sf_exchange_graph_create(sf_group_world(context), lists.nsources, lists.sources, lists.ndests,
-                                           lists.dests, SF_GRAPH_DEFAULT, &graph));
-  for (int32_t j = 0; j < lists.ndests; j++) {
-    values[j] = self->rank * 1000 + lists.dests[j] * 100 + occurrence(lists.dests, j);
-    root[j] = (sf_block_t){&values[j], sizeof values[j]};
-  }
-  for (int32_t i = 0; i < lists.nsources; i++)
-    leaf[i] = (sf_block_t){&found[i], sizeof found[i]};
-  SFTEST_OK(self, sf_exchange(graph, root, leaf, bytes));
-  for (int32_t i = 0; i < lists.nsources; i++) {
-    SFTEST_REQUIRE(self, bytes[i] == sizeof found[i]);
-    SFTEST_REQUIRE(self, found[i] == lists.sources[i] * 1000 + self->rank * 100 + occurrence(lists.sources, i));
-  }
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-static int run_wrong_lists(sftest_rank_t *self)
-{
-  sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
-  const int32_t others[] = {(self->rank + 1) % RANKS, (self->rank + 1) % RANKS}, strange[] = {0, RANKS};
-  lists_t lists = choose_lists(self->rank);
-  if (self->rank == 1) /* expects one block fewer from rank 0, which has rank 1 once among its dests */
-    lists.sources[0] = lists.sources[1] = 1;
-  SFTEST_EXPECT(self,
-                sf_exchange_graph_create(world, lists.nsources, lists.sources, lists.ndests, lists.dests,
-                                         SF_GRAPH_DEFAULT, &graph),
-                SF_ERR_MISMATCH);
-  SFTEST_DETAIL(self, "rank 1 has rank 0 0 times among its sources, which has rank 1 1 times among its dests");
-  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 2 ? 2 : 0, others, 0, &graph),
-                SF_ERR_MISMATCH);
-  SFTEST_DETAIL(self, "rank 3 has rank 2 0 times among its sources, which has rank 3 2 times among its dests");
-  SFTEST_EXPECT(self, sf_exchange_graph_create(world, self->rank == 3 ? 2 : 0, strange, 0, NULL, 0, &graph),
-                SF_ERR_RANGE);
-  SFTEST_DETAIL(self, "sources[1] is rank 4 of a group of 4");
-  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 0 ? 2 : 0, strange, 0, &graph),
-                SF_ERR_RANGE);
-  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 0 ? 1 : 0, NULL, 0, &graph), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange_graph_create(world, -1, NULL, 0, NULL, 0, &graph), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange_graph_create(NULL, 0, NULL, 0, NULL, 0, &graph), SF_ERR_ARG);
-  SFTEST_OK(self, sf_exchange_graph_create(world, 0, NULL, 0, NULL, 0, &graph));
-  SFTEST_OK(self, sf_exchange(graph, NULL, NULL, NULL));
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-/* ---- Arguments --------------------------------------------------------------------------------------------------- */
-
-static int run_arguments(sftest_rank_t *self)
-{
-  sf_graph_t *graph;
-  sf_request_t *request = NULL, *bcast;
-  char data[8] = "", room[8];
-  size_t bytes;
-  int64_t number = 0;
-  sf_block_t root = {data, sizeof data}, leaf = {room, sizeof room}, nothing = {NULL, 3};
-  sf_block_t huge = {data, ((size_t)1 << 40) + 1};
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
-  SFTEST_EXPECT(self, sf_exchange(NULL, &root, &leaf, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange(graph, NULL, &leaf, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange(graph, &root, NULL, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange(graph, &nothing, &leaf, NULL), SF_ERR_ARG);
-  SFTEST_DETAIL(self, "root 0: data is NULL, but there are 3 bytes");
-  SFTEST_EXPECT(self, sf_exchange(graph, &huge, &leaf, NULL), SF_ERR_LIMIT);
-  SFTEST_EXPECT(self, sf_exchange_begin(graph, &root, &leaf, NULL, NULL), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange_probe(NULL, &bytes), SF_ERR_ARG);
-  SFTEST_OK(self, sf_bcast_init(graph, SF_INT64, &number, &number, SF_REPLACE, &bcast));
-  SFTEST_EXPECT(self, sf_exchange_probe(bcast, &bytes), SF_ERR_ARG);
-  SFTEST_EXPECT(self, sf_exchange_receive(bcast, &leaf), SF_ERR_ARG);
-  SFTEST_OK(self, sf_request_free(&bcast));
-  SFTEST_OK(self, sf_exchange_init(graph, &root, NULL, NULL, &request));
-  SFTEST_EXPECT(self, sf_exchange_probe(request, &bytes), SF_ERR_STATE);
-  for (int i = 0; i < 3; i++) { /* without memory every time */
-    root.bytes = (size_t)(self->rank + i);
-    SFTEST_OK(self, sf_start(request));
-    SFTEST_EXPECT(self, sf_exchange_probe(request, NULL), SF_ERR_ARG);
-    SFTEST_OK(self, sf_exchange_probe(request, &bytes));
-    SFTEST_REQUIRE(self, bytes == (size_t)((self->rank + 1) % self->size + i));
-    SFTEST_EXPECT(self, sf_wait(&request), SF_ERR_STATE);
-    SFTEST_OK(self, sf_exchange_receive(request, &leaf));
-    SFTEST_OK(self, sf_wait(&request));
-  }
-  SFTEST_OK(self, sf_request_free(&request));
-  leaf.data = NULL; /* no room, whatever the size says */
-  root.bytes = 5;
-  SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, &bytes), SF_ERR_RANGE);
-  SFTEST_DETAIL(self, "leaf 0: 5 bytes arrived, but there is room for 0");
-  SFTEST_REQUIRE(self, bytes == 5);
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 1);
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
 /* ---- Ahead of the reader ----------------------------------------------------------------------------------------- */
 
 /* Rank 0 begins operations, and waits for rank 1 elsewhere, which ends them meanwhile. */
-static int run_ahead(sftest_rank_t *self)
+SFTEST_JOINED(run_ahead)
 {
   scene_t *scene = self->argument;
   sf_graph_t *graph;
   sf_request_t *requests[16];
   char *from[16], *to[16];
   sf_block_t root[16], leaf[16];
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 1, SF_GRAPH_DEFAULT, &graph));
   for (int32_t i = 0; scene->unreadable && i < graph->nlanes; i++)
     graph->lanes[i].peer_can_read = false;
   for (int i = 0; i < scene->ahead; i++) { /* large and small ones in turn */
@@ -214,33 +105,12 @@ static int run_ahead(sftest_rank_t *self)
     free(to[i]);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Failure ----------------------------------------------------------------------------------------------------- */
 
-static int run_mismatch(sftest_rank_t *self)
-{
-  sf_graph_t *graph;
-  int64_t number = 0, copy;
-  sf_block_t root = {&number, sizeof number}, leaf = {&copy, sizeof copy};
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, SF_GRAPH_DEFAULT, &graph));
-  if (self->rank == 1)
-    SFTEST_EXPECT(self, sf_bcast(graph, SF_INT64, &number, &copy, SF_REPLACE), SF_ERR_MISMATCH);
-  else
-    SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, NULL), SF_ERR_MISMATCH);
-  SFTEST_DETAIL(self, "exchange");
-  SFTEST_DETAIL(self, "bcast(int64, replace)");
-  SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, NULL), SF_ERR_MISMATCH);
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
 /* Rank 1 dies; the others wait in all ways. */
-static int run_death(sftest_rank_t *self)
+static void run_death(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_graph_t *graph;
@@ -265,24 +135,103 @@ static int run_death(sftest_rank_t *self)
   (void)sf_finalize(context);
   free(data);
   free(room);
-  return 0;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-SFTEST(test_neighbours)
+SFTEST_JOINED_JOB(test_neighbours, 1, sftest_run_alone(RANKS, ranks, NULL))
 {
-  sftest_run_alone(RANKS, run_neighbours, NULL);
+  sf_graph_t *graph;
+  sf_block_t root[NEIGHBOURS_MAX], leaf[NEIGHBOURS_MAX];
+  int32_t values[NEIGHBOURS_MAX], found[NEIGHBOURS_MAX];
+  size_t bytes[NEIGHBOURS_MAX];
+  lists_t lists = choose_lists(self->rank);
+  SFTEST_OK(self, sf_exchange_graph_create(world, lists.nsources, lists.sources, lists.ndests, lists.dests,
+                                           SF_GRAPH_DEFAULT, &graph));
+  for (int32_t j = 0; j < lists.ndests; j++) {
+    values[j] = self->rank * 1000 + lists.dests[j] * 100 + occurrence(lists.dests, j);
+    root[j] = (sf_block_t){&values[j], sizeof values[j]};
+  }
+  for (int32_t i = 0; i < lists.nsources; i++)
+    leaf[i] = (sf_block_t){&found[i], sizeof found[i]};
+  SFTEST_OK(self, sf_exchange(graph, root, leaf, bytes));
+  for (int32_t i = 0; i < lists.nsources; i++) {
+    SFTEST_REQUIRE(self, bytes[i] == sizeof found[i]);
+    SFTEST_REQUIRE(self, found[i] == lists.sources[i] * 1000 + self->rank * 100 + occurrence(lists.sources, i));
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
-SFTEST(test_wrong_lists)
+SFTEST_JOINED_JOB(test_wrong_lists, 1, sftest_run_alone(RANKS, ranks, NULL))
 {
-  sftest_run_alone(RANKS, run_wrong_lists, NULL);
+  sf_graph_t *graph;
+  const int32_t others[] = {(self->rank + 1) % RANKS, (self->rank + 1) % RANKS}, strange[] = {0, RANKS};
+  lists_t lists = choose_lists(self->rank);
+  if (self->rank == 1) /* expects one block fewer from rank 0, which has rank 1 once among its dests */
+    lists.sources[0] = lists.sources[1] = 1;
+  SFTEST_EXPECT(self,
+                sf_exchange_graph_create(world, lists.nsources, lists.sources, lists.ndests, lists.dests,
+                                         SF_GRAPH_DEFAULT, &graph),
+                SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "rank 1 has rank 0 0 times among its sources, which has rank 1 1 times among its dests");
+  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 2 ? 2 : 0, others, 0, &graph),
+                SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "rank 3 has rank 2 0 times among its sources, which has rank 3 2 times among its dests");
+  SFTEST_EXPECT(self, sf_exchange_graph_create(world, self->rank == 3 ? 2 : 0, strange, 0, NULL, 0, &graph),
+                SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "sources[1] is rank 4 of a group of 4");
+  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 0 ? 2 : 0, strange, 0, &graph),
+                SF_ERR_RANGE);
+  SFTEST_EXPECT(self, sf_exchange_graph_create(world, 0, NULL, self->rank == 0 ? 1 : 0, NULL, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange_graph_create(world, -1, NULL, 0, NULL, 0, &graph), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange_graph_create(NULL, 0, NULL, 0, NULL, 0, &graph), SF_ERR_ARG);
+  SFTEST_OK(self, sf_exchange_graph_create(world, 0, NULL, 0, NULL, 0, &graph));
+  SFTEST_OK(self, sf_exchange(graph, NULL, NULL, NULL));
+  SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
-SFTEST(test_arguments)
+SFTEST_JOINED_JOB(test_arguments, 1, sftest_run_alone(3, ranks, NULL))
 {
-  sftest_run_alone(3, run_arguments, NULL);
+  sf_graph_t *graph;
+  sf_request_t *request = NULL, *bcast;
+  char data[8] = "", room[8];
+  size_t bytes;
+  int64_t number = 0;
+  sf_block_t root = {data, sizeof data}, leaf = {room, sizeof room}, nothing = {NULL, 3};
+  sf_block_t huge = {data, ((size_t)1 << 40) + 1};
+  SFTEST_OK(self, sftest_ring_create(world, 1, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_EXPECT(self, sf_exchange(NULL, &root, &leaf, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange(graph, NULL, &leaf, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange(graph, &root, NULL, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange(graph, &nothing, &leaf, NULL), SF_ERR_ARG);
+  SFTEST_DETAIL(self, "root 0: data is NULL, but there are 3 bytes");
+  SFTEST_EXPECT(self, sf_exchange(graph, &huge, &leaf, NULL), SF_ERR_LIMIT);
+  SFTEST_EXPECT(self, sf_exchange_begin(graph, &root, &leaf, NULL, NULL), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange_probe(NULL, &bytes), SF_ERR_ARG);
+  SFTEST_OK(self, sf_bcast_init(graph, SF_INT64, &number, &number, SF_REPLACE, &bcast));
+  SFTEST_EXPECT(self, sf_exchange_probe(bcast, &bytes), SF_ERR_ARG);
+  SFTEST_EXPECT(self, sf_exchange_receive(bcast, &leaf), SF_ERR_ARG);
+  SFTEST_OK(self, sf_request_free(&bcast));
+  SFTEST_OK(self, sf_exchange_init(graph, &root, NULL, NULL, &request));
+  SFTEST_EXPECT(self, sf_exchange_probe(request, &bytes), SF_ERR_STATE);
+  for (int i = 0; i < 3; i++) { /* without memory every time */
+    root.bytes = (size_t)(self->rank + i);
+    SFTEST_OK(self, sf_start(request));
+    SFTEST_EXPECT(self, sf_exchange_probe(request, NULL), SF_ERR_ARG);
+    SFTEST_OK(self, sf_exchange_probe(request, &bytes));
+    SFTEST_REQUIRE(self, bytes == (size_t)((self->rank + 1) % self->size + i));
+    SFTEST_EXPECT(self, sf_wait(&request), SF_ERR_STATE);
+    SFTEST_OK(self, sf_exchange_receive(request, &leaf));
+    SFTEST_OK(self, sf_wait(&request));
+  }
+  SFTEST_OK(self, sf_request_free(&request));
+  leaf.data = NULL; /* no room, whatever the size says */
+  root.bytes = 5;
+  SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, &bytes), SF_ERR_RANGE);
+  SFTEST_DETAIL(self, "leaf 0: 5 bytes arrived, but there is room for 0");
+  SFTEST_REQUIRE(self, bytes == 5);
+  sftest_ring_expect_working(self, world, graph, 1);
+  SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
 /* By all ways: in slots, in cells and beyond them, in place; more than the peer may be sent eagerly otherwise. */
@@ -297,9 +246,20 @@ SFTEST_FOR(test_ahead, 8)
   sftest_shared_free(scene, sizeof *scene);
 }
 
-SFTEST(test_mismatch)
+SFTEST_JOINED_JOB(test_mismatch, 1, sftest_run_alone(2, ranks, NULL))
 {
-  sftest_run_alone(2, run_mismatch, NULL);
+  sf_graph_t *graph;
+  int64_t number = 0, copy;
+  sf_block_t root = {&number, sizeof number}, leaf = {&copy, sizeof copy};
+  SFTEST_OK(self, sftest_ring_create(world, 1, SF_GRAPH_DEFAULT, &graph));
+  if (self->rank == 1)
+    SFTEST_EXPECT(self, sf_bcast(graph, SF_INT64, &number, &copy, SF_REPLACE), SF_ERR_MISMATCH);
+  else
+    SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, NULL), SF_ERR_MISMATCH);
+  SFTEST_DETAIL(self, "exchange");
+  SFTEST_DETAIL(self, "bcast(int64, replace)");
+  SFTEST_EXPECT(self, sf_exchange(graph, &root, &leaf, NULL), SF_ERR_MISMATCH);
+  SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
 SFTEST(test_death)

@@ -4,7 +4,6 @@
  * room for a block. */
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS_MAX 5
 #define ROOTS_MAX 24
@@ -285,7 +284,7 @@ static void run_batch(world_t *world, flight_t flights[], int batch)
   }
 }
 
-static int run_rank(sftest_rank_t *self)
+static void run_rank(sftest_rank_t *self)
 {
   world_t *world = calloc(1, sizeof *world);
   flight_t *flights = calloc(FLYING, sizeof *flights);
@@ -306,7 +305,6 @@ static int run_rank(sftest_rank_t *self)
   sftest_leave(self, world->context);
   free(flights);
   free(world);
-  return 0;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */

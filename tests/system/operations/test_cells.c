@@ -1,7 +1,6 @@
 /* Lanes whose cells grow when they have been used for a while: what is in pieces then comes together all the same, also
  * values larger than a cell, wherever in an operation the lane has been used for long enough. */
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define VERTICES 3
@@ -51,14 +50,11 @@ static void work_with(sftest_rank_t *self, sf_context_t *context, int64_t count,
   free(sums);
 }
 
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
-  sf_context_t *context = sftest_join(self);
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     for (int small = 0; small < SMALL; small++)
       work_with(self, context, counts[i], small);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_BETWEEN(cells_grow_between_operations, 2, RANKS + 1)
@@ -71,21 +67,18 @@ SFTEST_BETWEEN(cells_grow_between_operations, 2, RANKS + 1)
 #define GRAPHS 16 /* their first cells fit into an inbox of one segment, larger ones of all do not */
 #define USES 40
 
-static int work_in_one_segment(sftest_rank_t *self)
+SFTEST_JOINED(work_in_one_segment)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graphs[GRAPHS];
   for (int i = 0; i < GRAPHS; i++)
-    SFTEST_OK(self, sftest_ring_create(sf_group_world(context), LARGE, SF_GRAPH_DEFAULT, &graphs[i]));
+    SFTEST_OK(self, sftest_ring_create(world, LARGE, SF_GRAPH_DEFAULT, &graphs[i]));
   for (int use = 0; use < USES; use++)
     for (int i = 0; i < GRAPHS; i++) {
       sftest_at(self, "use %d of graph %d", use, i);
-      sftest_ring_expect_working(self, sf_group_world(context), graphs[i], LARGE);
+      sftest_ring_expect_working(self, world, graphs[i], LARGE);
     }
   for (int i = 0; i < GRAPHS; i++)
     SFTEST_OK(self, sf_graph_destroy(graphs[i]));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_BETWEEN(cells_stay_without_memory, 2, RANKS + 1)

@@ -2,7 +2,6 @@
  * that the other one needs to end the operation must be in its hands when begin returns. On one node and on two. */
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 2
 #define ROUNDS 3
@@ -62,22 +61,6 @@ static void cross(sftest_rank_t *self, scene_t *scene, sf_graph_t *graph, const 
   free(to);
 }
 
-static int cross_all(sftest_rank_t *self)
-{
-  scene_t *scene = self->argument;
-  sf_graph_t *graph;
-  const sf_type_t *type;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), scene->n, SF_GRAPH_DEFAULT, &graph));
-  SFTEST_OK(self, sf_type_create_block(scene->count, SF_DOUBLE, &type));
-  for (int round = 0; round < 2 * ROUNDS; round++)
-    cross(self, scene, graph, type, round);
-  SFTEST_OK(self, sf_type_destroy(type));
-  SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
 /* ---- One sends --------------------------------------------------------------------------------------------------- */
 
 static void bcast(sftest_rank_t *self, sf_graph_t *graph, int64_t n, double *values, double value)
@@ -96,9 +79,53 @@ static void together(const sftest_rank_t *self, scene_t *scene, int ended)
   sftest_await(&scene->ended, ended);
 }
 
+/* ---- Large ones and small ones in turn --------------------------------------------------------------------------- */
+
+#define MIXED 300   /* operations */
+#define LARGE 30000 /* doubles */
+
+/* Units of so many doubles: of both kinds of slots of trunks, several of each in a row. */
+static int64_t mixed_count(int i)
+{
+  return ((uint32_t)i * 2654435761u >> 16) % 5 < 2 ? LARGE : 1;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
+{
+  static const int32_t places[] = {0, 1};
+  scene_t *scene = sftest_shared(sizeof *scene);
+  scene->n = n;
+  scene->count = count;
+  scene->ahead = nodes == 1 ? AHEAD : AHEAD_OVER_NODES;
+  if (nodes == 1)
+    sftest_run_alone(RANKS, run, scene);
+  else
+    sftest_loop_run_alone(nodes, places, RANKS, run, scene);
+  sftest_shared_free(scene, sizeof *scene);
+}
+
+/* Inline, in cells, more than these hold, and units larger than a cell. */
+static const int64_t sizes[][2] = {{1, 1}, {100, 1}, {MANY, 1}, {3, 40000}};
+
+SFTEST_JOINED_JOB(test_crossing, 2 * (int)(sizeof sizes / sizeof sizes[0]),
+                  run_job(1 + _i % 2, ranks, sizes[_i / 2][0], sizes[_i / 2][1]))
+{
+  scene_t *scene = self->argument;
+  sf_graph_t *graph;
+  const sf_type_t *type;
+  SFTEST_OK(self, sftest_ring_create(world, scene->n, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_type_create_block(scene->count, SF_DOUBLE, &type));
+  for (int round = 0; round < 2 * ROUNDS; round++)
+    cross(self, scene, graph, type, round);
+  SFTEST_OK(self, sf_type_destroy(type));
+  SFTEST_OK(self, sf_graph_destroy(graph));
+}
+
 /* Rank 0 runs ahead when all has been ended, after operations of any number that rank 1 ended one by one, some of them
  * the other way: it finds the slots of all of them free. */
-static int run_ahead(sftest_rank_t *self)
+SFTEST_JOB(test_ahead, 4, run_job(1 + _i % 2, ranks, _i / 2 == 0 ? 1 : 1000, 1))
 {
   scene_t *scene = self->argument;
   bool is_root = self->rank == 0;
@@ -133,22 +160,10 @@ static int run_ahead(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   free(values);
-  return 0;
-}
-
-/* ---- Large ones and small ones in turn --------------------------------------------------------------------------- */
-
-#define MIXED 300   /* operations */
-#define LARGE 30000 /* doubles */
-
-/* Units of so many doubles: of both kinds of slots of trunks, several of each in a row. */
-static int64_t mixed_count(int i)
-{
-  return ((uint32_t)i * 2654435761u >> 16) % 5 < 2 ? LARGE : 1;
 }
 
 /* The slots of both are granted with the same credits; whatever the order, nobody waits for one that was not told. */
-static int run_mixed(sftest_rank_t *self)
+SFTEST_JOB(test_mixed, 1, run_job(2, ranks, 0, 0))
 {
   bool is_root = self->rank == 0;
   int32_t rank = 0;
@@ -172,39 +187,4 @@ static int run_mixed(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   free(values);
-  return 0;
-}
-
-/* ---- Tests ------------------------------------------------------------------------------------------------------- */
-
-static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
-{
-  static const int32_t places[] = {0, 1};
-  scene_t *scene = sftest_shared(sizeof *scene);
-  scene->n = n;
-  scene->count = count;
-  scene->ahead = nodes == 1 ? AHEAD : AHEAD_OVER_NODES;
-  if (nodes == 1)
-    sftest_run_alone(RANKS, run, scene);
-  else
-    sftest_loop_run_alone(nodes, places, RANKS, run, scene);
-  sftest_shared_free(scene, sizeof *scene);
-}
-
-/* Inline, in cells, more than these hold, and units larger than a cell. */
-static const int64_t sizes[][2] = {{1, 1}, {100, 1}, {MANY, 1}, {3, 40000}};
-
-SFTEST_FOR(test_crossing, 2 * (int)(sizeof sizes / sizeof sizes[0]))
-{
-  run_job(1 + _i % 2, cross_all, sizes[_i / 2][0], sizes[_i / 2][1]);
-}
-
-SFTEST_FOR(test_ahead, 4)
-{
-  run_job(1 + _i % 2, run_ahead, _i / 2 == 0 ? 1 : 1000, 1);
-}
-
-SFTEST(test_mixed)
-{
-  run_job(2, run_mixed, 0, 0);
 }

@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 6
 #define NODES 3
@@ -74,14 +73,13 @@ static void fetch(sftest_rank_t *self, const sftest_slots_t *model, sftest_unit_
 
 /* ---- All --------------------------------------------------------------------------------------------------------- */
 
-static int do_all(sftest_rank_t *self)
+SFTEST_JOINED(do_all)
 {
   uint64_t seed = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
   sftest_slots_t model = {.real = NULL};
   sftest_graph_make(&model.graph, seed, self->size, VERTICES);
   sftest_slots_number(&model);
-  SFTEST_OK(self, sftest_graph_create(&model.graph, sf_group_world(context), true, SF_GRAPH_REPRODUCIBLE, &model.real));
+  SFTEST_OK(self, sftest_graph_create(&model.graph, world, true, SF_GRAPH_REPRODUCIBLE, &model.real));
   sftest_multi_make(self, model.real);
   for (int base = 0; base < SFTEST_BASE_COUNT; base++)
     for (int op = 0; op < SFTEST_OP_COUNT; op++)
@@ -94,8 +92,6 @@ static int do_all(sftest_rank_t *self)
       }
   SFTEST_OK(self, sf_graph_destroy(model.real));
   sftest_slots_free(&model);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_CASE(sftest_cluster_for_case(tests, NODES));

@@ -6,7 +6,6 @@
 #include "client/graph/graph.h"
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define N 1000
@@ -68,11 +67,10 @@ static void take_memory(sftest_rank_t *self, sf_context_t *context, sf_graph_t *
   *n_p = n;
 }
 
-static int use_memory(sftest_rank_t *self)
+SFTEST_JOINED(use_memory)
 {
   static sf_graph_t *graphs[GRAPHS];
   int n, first = 0;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = make_graph(self, context, N);
   for (uint64_t bytes = 1 << 20; bytes <= UINT64_C(1) << 25; bytes <<= 1) {
     SFTEST_EXPECT(self, get_exchange(context, graph, bytes), SF_ERR_LIMIT);
@@ -84,11 +82,9 @@ static int use_memory(sftest_rank_t *self)
     SFTEST_REQUIRE(self, n == first); /* all has come back */
     for (int i = 0; i < n; i++)
       SFTEST_OK(self, sf_graph_destroy(graphs[i]));
-    sftest_ring_expect_working(self, sf_group_world(context), graph, N); /* of which all hear behind that */
+    sftest_ring_expect_working(self, world, graph, N); /* of which all hear behind that */
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Twice: a job's that is over counts no longer. */
@@ -107,12 +103,11 @@ typedef struct shared {
   _Atomic int full, served;
 } shared_t;
 
-static int use_descriptors(sftest_rank_t *self)
+SFTEST_JOINED(use_descriptors)
 {
   shared_t *shared = self->argument;
   sf_graph_t *graphs[SMALL_GRAPHS];
   sf_status_t status = SF_OK;
-  sf_context_t *context = sftest_join(self);
   for (int i = 0; i < SMALL_GRAPHS; i++)
     graphs[i] = make_graph(self, context, 1);
   for (int i = 0; i < SMALL_GRAPHS * CLASSES && status == SF_OK; i++)
@@ -121,8 +116,6 @@ static int use_descriptors(sftest_rank_t *self)
   SFTEST_DETAIL(self, "descriptors");
   shared->full++;
   sftest_await(&shared->served, 1);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(descriptors)

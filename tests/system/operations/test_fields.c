@@ -3,7 +3,6 @@
  * messages it takes, on one node and over several. */
 #include "tests/system/operations/fields.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS SFTEST_FIELDS_RANKS
 #define ROUNDS 3
@@ -143,26 +142,17 @@ static void exchange(sftest_rank_t *self, sf_context_t *context, sf_graph_t *gra
   }
 }
 
-static int exchange_all(sftest_rank_t *self)
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
+
+SFTEST_JOINED_JOB(payloads, 3, sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
   for (int i = 0; i < NSHAPES; i++) {
     sf_graph_t *graph;
-    SFTEST_OK(self, sftest_ring_create(sf_group_world(context), shapes[i].vertices,
-                                       i % 2 == 0 ? 0 : SF_GRAPH_REPRODUCIBLE, &graph));
+    SFTEST_OK(self, sftest_ring_create(world, shapes[i].vertices, i % 2 == 0 ? 0 : SF_GRAPH_REPRODUCIBLE, &graph));
     for (int place = 0; place < PLACE_COUNT; place++)
       exchange(self, context, graph, &shapes[i], (place_t)place);
     SFTEST_OK(self, sf_graph_destroy(graph));
   }
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_CASE(sftest_cluster_for_case(tests, 3));
-
-SFTEST_FOR(payloads, 3)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, exchange_all, NULL);
 }
 
 /* ---- Several contributions to one root --------------------------------------------------------------------------- */
@@ -170,12 +160,12 @@ SFTEST_FOR(payloads, 3)
 /* Every rank has a leaf on each root of rank 0. Over nodes, contributions of a node are combined in staging units. */
 #define SHARED 700
 
-static int share_roots(sftest_rank_t *self)
+SFTEST_JOINED_JOB(shared_roots, 3,
+                  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
   static double doubles[2][SHARED];
   static int16_t shorts[2][SHARED];
   static int8_t bytes[2][SHARED];
-  sf_context_t *context = sftest_join(self);
   int32_t owner[SHARED] = {0};
   int64_t root[SHARED];
   sf_graph_t *graph;
@@ -185,8 +175,7 @@ static int share_roots(sftest_rank_t *self)
     shorts[0][i] = 7, shorts[1][i] = (int16_t)(100 * self->rank + i);
     bytes[0][i] = 1, bytes[1][i] = (int8_t)(self->rank + i % 50);
   }
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0 ? SHARED : 0, SHARED, NULL, owner, root, 0,
-                                  &graph));
+  SFTEST_OK(self, sf_graph_create(world, self->rank == 0 ? SHARED : 0, SHARED, NULL, owner, root, 0, &graph));
   const sf_field_t fields[] = {{SF_INT8, bytes[0], bytes[1], SF_MAX},
                                {SF_DOUBLE, doubles[0], doubles[1], SF_SUM},
                                {SF_INT16, shorts[0], shorts[1], SF_REPLACE}};
@@ -197,13 +186,6 @@ static int share_roots(sftest_rank_t *self)
     SFTEST_REQUIRE(self, shorts[0][i] == 100 * (self->size - 1) + i);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(shared_roots, 3)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, share_roots, NULL);
 }
 
 /* ---- Payloads in turns ------------------------------------------------------------------------------------------- */
@@ -222,16 +204,15 @@ static void connect(const sftest_rank_t *self, int32_t rank[], int64_t root[])
   }
 }
 
-static int take_turns(sftest_rank_t *self)
+SFTEST_JOINED_JOB(turns, 3, sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
   static int32_t rank[LEAVES];
   static int64_t root[LEAVES];
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
   void *memory;
   sf_field_t fields[NTURNS];
   connect(self, rank, root);
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), ROOTS, LEAVES, NULL, rank, root, 0, &graph));
+  SFTEST_OK(self, sf_graph_create(world, ROOTS, LEAVES, NULL, rank, root, 0, &graph));
   SFTEST_OK(self, sf_alloc(context, NTURNS * (ROOTS + LEAVES) * sizeof(int64_t), &memory));
   for (int k = 0; k < NTURNS; k++) {
     int64_t *roots = (int64_t *)memory + k * (ROOTS + LEAVES), *leaves = roots + ROOTS;
@@ -250,13 +231,6 @@ static int take_turns(sftest_rank_t *self)
       SFTEST_REQUIRE(self, ((int64_t *)fields[k].rootdata)[i] == 4 * (1000000 * (10 * k + self->rank) + i));
   SFTEST_OK(self, sf_free(context, memory));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(turns, 3)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, take_turns, NULL);
 }
 
 /* ---- Requests that start together -------------------------------------------------------------------------------- */
@@ -289,14 +263,13 @@ static void check_part(sftest_rank_t *self, double roots[][5], double leaves[][5
 }
 
 /* One request after the other is refused; then all start, as one bcast and one reduce in place of seven operations. */
-static int start_together(sftest_rank_t *self)
+SFTEST_JOINED_JOB(together, 3, sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
   static double roots[PARTS + 1][5], leaves[PARTS + 1][5];
-  sf_context_t *context = sftest_join(self);
   sf_request_t *requests[PARTS];
   sf_graph_t *graph;
   sf_graph_info_t info;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 5, SF_GRAPH_TOGETHER, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 5, SF_GRAPH_TOGETHER, &graph));
   const sf_field_t two[] = {{SF_DOUBLE, roots[0], leaves[0], SF_REPLACE}, {SF_DOUBLE, roots[1], leaves[1], SF_REPLACE}};
   SFTEST_OK(self, sf_bcast_init_v(graph, 2, two, &requests[0]));
   for (int k = 1; k < PARTS; k++)
@@ -325,23 +298,15 @@ static int start_together(sftest_rank_t *self)
   for (int k = 0; k < PARTS; k++)
     SFTEST_OK(self, sf_request_free(&requests[k]));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(together, 3)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_together, NULL);
 }
 
 /* Rank 1 starts them one by one. */
-static int start_apart(sftest_rank_t *self)
+SFTEST_JOINED_JOB(apart, 3, sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
   double roots[2][5] = {{0}}, leaves[2][5];
-  sf_context_t *context = sftest_join(self);
   sf_request_t *requests[2];
   sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 5, SF_GRAPH_TOGETHER, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 5, SF_GRAPH_TOGETHER, &graph));
   for (int k = 0; k < 2; k++)
     SFTEST_OK(self, sf_bcast_init(graph, SF_DOUBLE, roots[k], leaves[k], SF_REPLACE, &requests[k]));
   sf_status_t status = SF_OK;
@@ -355,26 +320,18 @@ static int start_apart(sftest_rank_t *self)
   SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "bcast(2 fields [");
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(apart, 3)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, start_apart, NULL);
 }
 
 /* ---- Arguments --------------------------------------------------------------------------------------------------- */
 
-static int refuse(sftest_rank_t *self)
+SFTEST_JOINED_JOB(arguments, 1, sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[0], RANKS, ranks, NULL))
 {
   double roots[2][3] = {{self->rank}, {-self->rank}}, leaves[2][3];
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
   sf_request_t *request;
   const sf_type_t *huge;
   SFTEST_OK(self, sf_type_create_opaque(INT64_C(1) << 40, &huge));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 3, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 3, 0, &graph));
   const sf_field_t good[2] = {{SF_DOUBLE, roots[0], leaves[0], SF_REPLACE}, {SF_DOUBLE, roots[1], leaves[1], SF_SUM}};
   sf_field_t bad[2] = {good[0], good[1]};
   SFTEST_EXPECT(self, sf_bcast_begin_v(NULL, 2, good, &request), SF_ERR_ARG);
@@ -402,11 +359,4 @@ static int refuse(sftest_rank_t *self)
   SFTEST_REQUIRE(self, leaves[0][0] == (self->rank + 1) % self->size);
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_type_destroy(huge));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(arguments)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[0], RANKS, refuse, NULL);
 }

@@ -2,7 +2,6 @@
  * compared with one operation for each field. Fields adjoin, lie apart, or lie so far apart that lists need wide
  * indices; units and ops vary; several operations are in flight at a time. On one node and over several. */
 #include "tests/system/operations/fields.h"
-#include "tests/unit/runner.h"
 
 #define RANKS SFTEST_FIELDS_RANKS
 #define ROOTS 60
@@ -148,11 +147,13 @@ static sf_graph_t *create_graph(sftest_rank_t *self, sf_group_t *group, int64_t 
   return graph;
 }
 
-static int operate_all(sftest_rank_t *self)
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
+
+SFTEST_JOINED_JOB(test_flat, SFTEST_FIELDS_PLACINGS,
+                  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
   static const int64_t nleaves[] = {1, 9, 60, MOST};
   const sf_type_t *opaque, *block;
-  sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, sf_type_create_opaque(12, &opaque));
   SFTEST_OK(self, sf_type_create_block(3, SF_INT64, &block));
   const unit_t units[UNITS] = {{SF_DOUBLE, SF_REPLACE, 8},
@@ -163,7 +164,7 @@ static int operate_all(sftest_rank_t *self)
   for (size_t g = 0; g < 8; g++) {
     const int64_t n[2] = {ROOTS, nleaves[g / 2]};
     bool contiguous = g % 2 != 0 && n[1] <= ROOTS;
-    sf_graph_t *graph = create_graph(self, sf_group_world(context), n[1], contiguous);
+    sf_graph_t *graph = create_graph(self, world, n[1], contiguous);
     for (int u = 0; u < UNITS; u++) {
       spacing_t spacing = (spacing_t)((g + (size_t)u) % SPACINGS);
       sftest_at(self, "%lld leaves, contiguous %d, unit %d, spacing %d", (long long)n[1], contiguous, u, (int)spacing);
@@ -175,13 +176,4 @@ static int operate_all(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_type_destroy(opaque));
   SFTEST_OK(self, sf_type_destroy(block));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_CASE(sftest_cluster_for_case(tests, 3));
-
-SFTEST_FOR(test_flat, SFTEST_FIELDS_PLACINGS)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_all, NULL);
 }

@@ -1,7 +1,6 @@
 /* Operations with several fields, some of which have ops of the application: compared with one operation for each
  * field, and with a serial model; on one node and over several. */
 #include "tests/system/operations/fields.h"
-#include "tests/unit/runner.h"
 
 #define RANKS SFTEST_FIELDS_RANKS
 #define ROOTS 3000 /* of each rank: more units than the library hands to an op at once */
@@ -130,32 +129,24 @@ static void operate(sftest_rank_t *self, sf_graph_t *graph, bool bcast)
   SFTEST_OK(self, sf_type_destroy(apart.pair));
 }
 
-static int operate_both(sftest_rank_t *self)
+SFTEST_CASE(sftest_cluster_for_case(tests, 3));
+
+SFTEST_JOINED_JOB(test_ops, SFTEST_FIELDS_PLACINGS,
+                  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph = create_graph(self, sf_group_world(context), SF_GRAPH_REPRODUCIBLE);
+  sf_graph_t *graph = create_graph(self, world, SF_GRAPH_REPRODUCIBLE);
   operate(self, graph, true);
   operate(self, graph, false);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_CASE(sftest_cluster_for_case(tests, 3));
-
-SFTEST_FOR(test_ops, SFTEST_FIELDS_PLACINGS)
-{
-  sftest_cluster_run(&sftest_case_cluster, sftest_fields_placings[_i], RANKS, operate_both, NULL);
 }
 
 /* ---- Wrong calls ------------------------------------------------------------------------------------------------- */
 
 /* Many bytes at once; messages of one operation, in place of one for each field. */
-static int count_operations(sftest_rank_t *self)
+SFTEST_JOINED(count_operations)
 {
   static fields_t fields;
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  sf_graph_t *graph = create_graph(self, world, 0);
   sf_graph_info_t info;
   fields_init(self, &fields);
   SFTEST_OK(self, sf_bcast_v(graph, FIELDS, fields.list));
@@ -164,16 +155,13 @@ static int count_operations(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_op_destroy(fields.own));
   SFTEST_OK(self, sf_type_destroy(fields.pair));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* The last rank's error is that of all ranks in the first reduce, which creates the multi-graph; then only its own. */
-static int pass_bad_fields(sftest_rank_t *self)
+SFTEST_JOINED(pass_bad_fields)
 {
   static fields_t fields;
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  sf_graph_t *graph = create_graph(self, world, 0);
   bool last = self->rank == self->size - 1;
   fields_init(self, &fields);
   fields.list[3].unit = last ? NULL : fields.pair;
@@ -191,16 +179,13 @@ static int pass_bad_fields(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_op_destroy(fields.own));
   SFTEST_OK(self, sf_type_destroy(fields.pair));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* The last rank takes a predefined op for one of the fields. */
-static int mistake_op(sftest_rank_t *self)
+SFTEST_JOINED(mistake_op)
 {
   static fields_t fields;
-  sf_context_t *context = sftest_join(self);
-  sf_graph_t *graph = create_graph(self, sf_group_world(context), 0);
+  sf_graph_t *graph = create_graph(self, world, 0);
   fields_init(self, &fields);
   if (self->rank == self->size - 1)
     fields.list[3].op = SF_SUM;
@@ -212,11 +197,9 @@ static int mistake_op(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_op_destroy(fields.own));
   SFTEST_OK(self, sf_type_destroy(fields.pair));
-  sftest_leave(self, context);
-  return 0;
 }
 
-static int (*const cases[])(sftest_rank_t *) = {count_operations, pass_bad_fields, mistake_op};
+static const sftest_rank_fn_t cases[] = {count_operations, pass_bad_fields, mistake_op};
 
 SFTEST_FOR(test_calls, 3 * SFTEST_FIELDS_PLACINGS)
 {

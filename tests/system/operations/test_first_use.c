@@ -5,7 +5,6 @@
 #include "tests/system/fake_device.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define UNITS SFTEST_DEVICE_RING_UNITS
@@ -85,25 +84,22 @@ static void expect_failure(sftest_rank_t *self, sf_status_t status, int round)
   SFTEST_DETAIL(self, "bcast(");
 }
 
-static int use_host_late(sftest_rank_t *self)
+SFTEST_JOINED(use_host_late)
 {
   scene_t *scene = self->argument;
   sf_graph_t *graph, *other;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &other));
   spoil(self, graph, scene);
   for (int round = 0; round < 2; round++)
     expect_failure(self, use_host(graph, scene->use), round);
-  sftest_ring_expect_working(self, sf_group_world(context), other, UNITS);
+  sftest_ring_expect_working(self, world, other, UNITS);
   SFTEST_OK(self, use_host(other, FETCH));
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_graph_destroy(other));
-  sftest_leave(self, context);
-  return 0;
 }
 
-static int use_device_late(sftest_rank_t *self)
+static void use_device_late(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sftest_device_ring_t ring;
@@ -115,7 +111,6 @@ static int use_device_late(sftest_rank_t *self)
   for (int round = 0; round < 2; round++)
     expect_failure(self, use_device(&ring, scene->use), round);
   sftest_device_ring_free(&ring);
-  return 0;
 }
 
 static const int32_t placements[][RANKS] = {{0, 0, 0}, {0, 1, 1}, {0, 1, 0}, {0, 1, 2}};

@@ -9,7 +9,6 @@
 #include "tests/system/forms.h"
 #include "tests/system/model/gather.h"
 #include "tests/system/model/operation.h"
-#include "tests/unit/runner.h"
 
 #define GRAPHS_MAX 2
 #define ACTS_MAX 12
@@ -303,10 +302,9 @@ static void run_case(scene_t *scene)
   }
 }
 
-static int run_cases(sftest_rank_t *self)
+SFTEST_JOINED(run_cases)
 {
   uint64_t job_seed = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
   scene_t *scene = malloc(sizeof *scene);
   for (int i = 0; i < CASES; i++) {
     uint64_t seed = sftest_hash2(job_seed, (uint64_t)i);
@@ -315,8 +313,6 @@ static int run_cases(sftest_rank_t *self)
     run_case(scene);
   }
   free(scene);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
@@ -379,7 +375,7 @@ static void add_bytes(const void *in, void *inout, int64_t n, size_t unit_bytes,
 }
 
 /* Two leaves of each rank on the last root of rank 0, and one in between: what the operations need is for these. */
-static int use_few_roots(sftest_rank_t *self)
+SFTEST_JOINED(use_few_roots)
 {
   static const int32_t ranks[FEW] = {0};
   static const int64_t indices[FEW] = {MANY_ROOTS - 1, MANY_ROOTS / 2, MANY_ROOTS - 1};
@@ -388,9 +384,7 @@ static int use_few_roots(sftest_rank_t *self)
   uint8_t slots[2 * FEW * 2] = {0};
   const sf_op_t *op;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self,
-            sf_graph_create(sf_group_world(context), nroots, FEW, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, nroots, FEW, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_op_create(add_bytes, NULL, &op));
   long least = peak_kib();
   SFTEST_OK(self, sf_reduce(graph, SF_UINT8, leaves, roots, op));
@@ -405,8 +399,6 @@ static int use_few_roots(sftest_rank_t *self)
   SFTEST_OK(self, sf_op_destroy(op));
   SFTEST_OK(self, sf_graph_destroy(graph));
   free(roots);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(few_roots_of_many, 2)

@@ -3,7 +3,6 @@
  * looks at edges to see in which order they are. */
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define FEW 8
 #define MANY 64
@@ -32,14 +31,13 @@ static long own_kib(const char *field)
   return kib;
 }
 
-static int work_as_one_of_many(sftest_rank_t *self)
+SFTEST_JOINED(work_as_one_of_many)
 {
   shared_t *shared = self->argument;
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), VALUES, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, VALUES, SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < ROUNDS; i++)
-    sftest_ring_expect_working(self, sf_group_world(context), graph, VALUES);
+    sftest_ring_expect_working(self, world, graph, VALUES);
   long kib = own_kib("RssShmem");
   SFTEST_REQUIRE(self, kib >= 0);
   for (long most = shared->most_kib; kib > most && !atomic_compare_exchange_weak(&shared->most_kib, &most, kib);)
@@ -48,8 +46,6 @@ static int work_as_one_of_many(sftest_rank_t *self)
   while (atomic_load(&shared->go) == 0)
     sftest_sleep_ms(5);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 typedef struct found {
@@ -128,10 +124,9 @@ static sf_graph_t *create_star(sftest_rank_t *self, sf_context_t *context)
   return graph;
 }
 
-static int work_in_star(sftest_rank_t *self)
+SFTEST_JOINED_JOB(one_with_an_edge_to_each, 1, sftest_run_alone(STAR, ranks, NULL))
 {
   int32_t root = 7 * self->rank + 1, leaves[STAR] = {0};
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = create_star(self, context);
   SFTEST_OK(self, sf_bcast(graph, SF_INT32, &root, leaves, SF_REPLACE));
   for (int32_t r = 1; r < STAR && self->rank == 0; r++) {
@@ -141,11 +136,4 @@ static int work_in_star(sftest_rank_t *self)
   SFTEST_OK(self, sf_reduce(graph, SF_INT32, leaves, &root, SF_SUM));
   SFTEST_REQUIRE(self, root == (self->rank == 0 ? 1 : 8 * self->rank + 1));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(one_with_an_edge_to_each)
-{
-  sftest_run_alone(STAR, work_in_star, NULL);
 }

@@ -5,7 +5,6 @@
 
 #include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define NODES 3
@@ -190,13 +189,10 @@ static void run_cases(sftest_rank_t *self, sf_group_t *group, uint64_t seed, int
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
-static int mix(sftest_rank_t *self)
+SFTEST_JOINED(mix)
 {
   const uint64_t *seed = self->argument;
-  sf_context_t *context = sftest_join(self);
-  run_cases(self, sf_group_world(context), *seed, CASES);
-  sftest_leave(self, context);
-  return 0;
+  run_cases(self, world, *seed, CASES);
 }
 
 static const int32_t places[][RANKS] = {{0, 0, 1, 1}, {0, 0, 1, 2}, {1, 0, 0, 0}, {0, 1, 0, 1}};
@@ -234,10 +230,9 @@ static void *work(void *argument)
   return NULL;
 }
 
-static int mix_in_threads(sftest_rank_t *self)
+SFTEST_JOINED(mix_in_threads)
 {
   const uint64_t *seed = self->argument;
-  sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
   for (int32_t i = 0; i < THREADS; i++) {
     workers[i] = (worker_t){.self = *self, .context = context, .seed = *seed, .number = i};
@@ -246,8 +241,6 @@ static int mix_in_threads(sftest_rank_t *self)
   }
   for (int32_t i = 0; i < THREADS; i++)
     pthread_join(workers[i].thread, NULL);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(threads)
@@ -260,42 +253,35 @@ SFTEST(threads)
 /* ---- In another order -------------------------------------------------------------------------------------------- */
 
 /* Rank 1 uses the graphs in the other order, which is wrong. */
-static int use_in_another_order(sftest_rank_t *self)
+SFTEST_JOINED(use_in_another_order)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graphs[2], *multi;
   const int32_t other = 1 - self->rank;
   for (int i = 0; i < 2; i++) {
     const int64_t root = i == 0 ? 0 : 99;
-    SFTEST_OK(self,
-              sf_graph_create(sf_group_world(context), root + 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graphs[i]));
+    SFTEST_OK(self, sf_graph_create(world, root + 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graphs[i]));
   }
   SFTEST_EXPECT(self, sf_graph_multi(graphs[self->rank], &multi), SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "do all ranks use the graphs in the same order?");
   for (int i = 0; i < 2; i++)
     SFTEST_OK(self, sf_graph_destroy(graphs[i]));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Rank 1 makes another graph first. */
-static int make_in_another_order(sftest_rank_t *self)
+SFTEST_JOINED(make_in_another_order)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph, *next, *multi;
   const int32_t other = 1 - self->rank;
   const int64_t root = 0;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &other, &root, SF_GRAPH_DEFAULT, &graph));
   sf_status_t status = self->rank == 0 ? sf_graph_multi(graph, &multi) : SF_OK;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &self->rank, &root, 0, &next));
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &self->rank, &root, 0, &next));
   if (self->rank == 1)
     status = sf_graph_multi(graph, &multi);
   SFTEST_EXPECT(self, status, SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "in the same order?");
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_graph_destroy(next));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(another_order, 2)

@@ -2,9 +2,7 @@
  * graphs, and many at a time, compared with the values computed edge by edge. */
 #include "client/core/context.h"
 #include "client/graph/graph.h"
-#include "tests/system/harness.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static const char *const two_workers[] = {"--offload-workers=2", NULL};
 
@@ -147,10 +145,9 @@ static void make_again(sftest_rank_t *self, const edges_t *edges, sf_graph_t **g
   SFTEST_OK(self, sf_graph_destroy(first));
 }
 
-static int without_calls(sftest_rank_t *self)
+SFTEST_JOINED(without_calls)
 {
   scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
   edges_t edges = make_edges(scene->form, scene->n, self->rank, scene->seed);
   int64_t *source, *target, *expected = malloc((size_t)scene->n * sizeof *expected);
   size_t bytes = (size_t)scene->n * sizeof(int64_t);
@@ -158,8 +155,7 @@ static int without_calls(sftest_rank_t *self)
   sf_request_t *request;
   SFTEST_OK(self, sf_alloc(context, bytes, (void **)&source));
   SFTEST_OK(self, sf_alloc(context, bytes, (void **)&target));
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), scene->n, scene->n, edges.leaf, edges.rank, edges.root, 0,
-                                  &graph));
+  SFTEST_OK(self, sf_graph_create(world, scene->n, scene->n, edges.leaf, edges.rank, edges.root, 0, &graph));
   if (scene->again)
     make_again(self, &edges, &graph);
   model(scene->form, scene->n, scene->bcast, self->rank, scene->seed, expected);
@@ -188,8 +184,6 @@ static int without_calls(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   free_edges(&edges);
   free(expected);
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void run_without_calls(const sftest_node_t *node, form_t form, bool bcast, bool both, bool again, int64_t n)
@@ -220,18 +214,17 @@ SFTEST(owner_makes_no_call)
 /* ---- Embedded graphs ------------------------------------------------------------------------------------------- */
 
 /* An embedded graph has other edges than its parent, whose lists the daemon keeps: workers go along its own. */
-static int use_part(sftest_rank_t *self)
+SFTEST_JOINED(use_part)
 {
   enum { N = 300000 };
   scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
   edges_t edges = make_edges(SCATTERED, N, self->rank, scene->seed);
   int64_t *source, *target, *chosen = malloc(N * sizeof *chosen), nchosen = 0;
   sf_graph_t *whole, *part;
   sf_request_t *request;
   SFTEST_OK(self, sf_alloc(context, N * sizeof *source, (void **)&source));
   SFTEST_OK(self, sf_alloc(context, N * sizeof *target, (void **)&target));
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), N, N, edges.leaf, edges.rank, edges.root, 0, &whole));
+  SFTEST_OK(self, sf_graph_create(world, N, N, edges.leaf, edges.rank, edges.root, 0, &whole));
   for (int64_t leaf = 0; leaf < N; leaf++) {
     source[leaf] = value(scene->seed, self->rank, leaf);
     target[leaf] = -1;
@@ -249,8 +242,6 @@ static int use_part(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(part));
   free_edges(&edges);
   free(chosen);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(parts_have_their_own_edges)
@@ -270,15 +261,14 @@ SFTEST(parts_have_their_own_edges)
 enum { OPERATIONS = 24, ROUNDS = 6, UNITS = 20000 };
 
 /* More than there are slots in a lane, ended in any order, with pieces shared by owners and workers. */
-static int many(sftest_rank_t *self)
+SFTEST_JOINED(many)
 {
   uint64_t own = sftest_hash2(*(uint64_t *)self->argument, (uint64_t)self->rank);
-  sf_context_t *context = sftest_join(self);
   int32_t next = (self->rank + 1) % self->size;
   int64_t *source[OPERATIONS], *target[OPERATIONS];
   sf_request_t *requests[OPERATIONS];
   sf_graph_t *graph;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, 0, &graph));
   for (int i = 0; i < OPERATIONS; i++) {
     SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(int64_t), (void **)&source[i]));
     SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(int64_t), (void **)&target[i]));
@@ -302,19 +292,16 @@ static int many(sftest_rank_t *self)
     }
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Workers do not copy for operations with several fields, whose results are the same. */
-static int fields(sftest_rank_t *self)
+SFTEST_JOINED(fields)
 {
-  sf_context_t *context = sftest_join(self);
   int32_t next = (self->rank + 1) % self->size, previous = (self->rank + self->size - 1) % self->size;
   int64_t *memory;
   sf_graph_t *graph;
   sf_field_t list[2];
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, 0, &graph));
   SFTEST_OK(self, sf_alloc(context, 4 * UNITS * sizeof(int64_t), (void **)&memory));
   for (int round = 0; round < 2 * ROUNDS; round++) {
     bool bcast = round % 2 == 0;
@@ -331,8 +318,6 @@ static int fields(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_free(context, memory));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(several_fields)

@@ -5,7 +5,6 @@
 #include "client/core/context.h"
 #include "client/graph/graph.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static const char *const two_workers[] = {"--offload-workers=2", NULL};
 /* Who lies has several workers write to one place. That is only its own memory, but a race to the thread sanitizer. */
@@ -40,7 +39,7 @@ static void expect_own(sftest_rank_t *self, void *memory, size_t bytes)
   SFTEST_REQUIRE(self, *(char *)memory == 0x55 && memcmp(memory, (char *)memory + 1, bytes - 1) == 0);
 }
 
-static int until_death(sftest_rank_t *self)
+static void until_death(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -59,7 +58,6 @@ static int until_death(sftest_rank_t *self)
     status = sf_bcast(graph, SF_DOUBLE, source, target, SF_REPLACE);
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   expect_own(self, target, (size_t)HUGE_UNITS * 2 * sizeof *target);
-  return 0;
 }
 
 static void kill_one(const sftest_node_t *node, int32_t victim, int64_t delay_ms)
@@ -93,7 +91,7 @@ SFTEST(killed_while_copied)
 }
 
 /* Rank 1 calls something else while the first operation's data are on their way. */
-static int until_mismatch(sftest_rank_t *self)
+static void until_mismatch(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   double *source, *target;
@@ -111,7 +109,6 @@ static int until_mismatch(sftest_rank_t *self)
   expect_own(self, target, (size_t)HUGE_UNITS * 2 * sizeof *target);
   sf_status_t left = sf_finalize(context);
   SFTEST_REQUIRE(self, left == SF_OK);
-  return 0;
 }
 
 SFTEST(failed_while_copied)
@@ -157,15 +154,14 @@ static sfshm_ring_entry_t make_lie(sftest_rank_t *self, const sf_graph_t *graph,
 }
 
 /* Offers work that is not there, in memory that is not there, and writes into the claims meanwhile. */
-static int lie(sftest_rank_t *self)
+SFTEST_JOINED(lie)
 {
   stage_t *stage = self->argument;
   uint64_t shared = stage->seed, own = sftest_hash2(shared, (uint64_t)self->rank);
-  sf_context_t *context = sftest_join(self);
   void *memory;
   sf_graph_t *graph;
   SFTEST_OK(self, sf_alloc(context, 4 << 20, &memory));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, 0, &graph));
   for (uint64_t sequence = 1; sequence <= (uint64_t)sftest_scale(LIES); sequence++) {
     sfshm_ring_entry_t entry = make_lie(self, graph, sequence, &shared, &own);
     for (uint32_t i = 0; i < SFSHM_CLAIMS; i += 1 + (uint32_t)sftest_below(&own, 8)) {
@@ -179,8 +175,6 @@ static int lie(sftest_rank_t *self)
       sched_yield();
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(lies_do_no_harm)

@@ -3,7 +3,6 @@
  * after how many operations. Ranks that leave while others have yet to read what they sent are no error. */
 #include "tests/system/loop/cluster.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define UNITS 8
@@ -79,7 +78,7 @@ static void expect_error(sftest_rank_t *self, plan_t *plan, sf_graph_t *graph)
   SFTEST_DETAIL(self, plan->shape == ONE_WAY ? "test_one_more.c:" : "work.c:");
 }
 
-static int one_more(sftest_rank_t *self)
+static void one_more(sftest_rank_t *self)
 {
   plan_t *plan = self->argument;
   sf_graph_t *graph;
@@ -108,7 +107,6 @@ static int one_more(sftest_rank_t *self)
     sftest_await(&plan->told, __builtin_popcount(plan->more));
     sftest_leave(self, context);
   }
-  return 0;
 }
 
 static void run(sftest_loop_cluster_t *loop, const int32_t places[], plan_t *plan)
@@ -172,7 +170,7 @@ typedef struct late {
 } late_t;
 
 /* Rank 0 has the roots: it is done long before the others read. */
-static int read_late(sftest_rank_t *self)
+static void read_late(sftest_rank_t *self)
 {
   late_t *late = self->argument;
   sf_graph_t *graph;
@@ -192,7 +190,6 @@ static int read_late(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_leave(self, context);
   atomic_fetch_add(&late->gone, self->rank == 0);
-  return 0;
 }
 
 SFTEST_FOR(test_reads_late, NPLACEMENTS)

@@ -5,7 +5,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/mpi_cluster.h"
 #include "tests/system/operations/property_case.h"
-#include "tests/unit/runner.h"
 
 /* How large the cases are. */
 typedef struct sizes {
@@ -101,10 +100,9 @@ static void run_case(sftest_case_t *scene, const sizes_t *sizes)
     SFTEST_OK(scene->self, sf_group_destroy(scene->group));
 }
 
-static int run_cases(sftest_rank_t *self)
+SFTEST_JOINED(run_cases)
 {
   const sizes_t *sizes = self->argument;
-  sf_context_t *context = sftest_join(self);
   sftest_case_t *scene = malloc(sizeof *scene);
   for (int i = 0; i < sizes->ncases; i++) {
     uint64_t seed = sftest_hash2(sizes->seed, (uint64_t)i);
@@ -113,8 +111,6 @@ static int run_cases(sftest_rank_t *self)
     run_case(scene, sizes);
   }
   free(scene);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 
 #include "tests/system/buffers.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 #define THREADS 4
@@ -114,14 +113,13 @@ static void *operate(void *argument)
   return NULL;
 }
 
-static int operate_in_threads(sftest_rank_t *self)
+SFTEST_JOINED_JOB(operations, 1, sftest_run_alone(RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
   sf_graph_t *multi;
   make_workers(self, context, workers);
   for (int i = 0; i < THREADS; i++) {
-    workers[i].group = sf_group_world(context);
+    workers[i].group = world;
     SFTEST_OK(self, sftest_ring_create(workers[i].group, workers[i].n, 0, &workers[i].graph));
     SFTEST_OK(self, sf_graph_multi(workers[i].graph, &multi));
   }
@@ -129,13 +127,6 @@ static int operate_in_threads(sftest_rank_t *self)
   run_workers(workers, operate);
   for (int i = 0; i < THREADS; i++)
     SFTEST_OK(self, sf_graph_destroy(workers[i].graph));
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(operations)
-{
-  sftest_run_alone(RANKS, operate_in_threads, NULL);
 }
 
 /* ---- Set-up ------------------------------------------------------------------------------------------------------ */
@@ -160,20 +151,12 @@ static void *set_up(void *argument)
   return NULL;
 }
 
-static int set_up_in_threads(sftest_rank_t *self)
+SFTEST_JOINED_JOB(set_ups, 1, sftest_run_alone(RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
   make_workers(self, context, workers);
   sftest_at(self, "groups and graphs");
   run_workers(workers, set_up);
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(set_ups)
-{
-  sftest_run_alone(RANKS, set_up_in_threads, NULL);
 }
 
 /* ---- Several jobs in one process --------------------------------------------------------------------------------- */
@@ -206,7 +189,7 @@ static void exchange_in_both(sftest_rank_t *self, sf_context_t *const contexts[2
   }
 }
 
-static int join_two_jobs(sftest_rank_t *self)
+static void join_two_jobs(sftest_rank_t *self)
 {
   char name[64];
   sf_context_t *contexts[2] = {sftest_join(self), NULL};
@@ -226,11 +209,10 @@ static int join_two_jobs(sftest_rank_t *self)
   sftest_leave(self, contexts[0]);
   sftest_ring_expect_working(self, sf_group_world(contexts[1]), graphs[1], 1);
   sftest_leave(self, contexts[1]);
-  return 0;
 }
 
 /* One after the other in the same process, too. */
-static int join_again(sftest_rank_t *self)
+static void join_again(sftest_rank_t *self)
 {
   char name[64];
   for (int round = 0; round < sftest_scale(20); round++) {
@@ -245,7 +227,6 @@ static int join_again(sftest_rank_t *self)
     sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
     sftest_leave(self, context);
   }
-  return 0;
 }
 
 SFTEST(two_jobs)
@@ -271,7 +252,7 @@ static void *wait_for_dead(void *argument)
   return NULL;
 }
 
-static int die_while_threads_wait(sftest_rank_t *self)
+static void die_while_threads_wait(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   worker_t workers[THREADS];
@@ -286,7 +267,6 @@ static int die_while_threads_wait(sftest_rank_t *self)
   run_workers(workers, wait_for_dead);
   sf_status_t status = sf_finalize(context);
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 SFTEST(failure)

@@ -5,7 +5,6 @@
 
 #include "client/graph/graph.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 2
 #define LATE_MS 300 /* how much later rank 1 is than the first wait in vain */
@@ -52,17 +51,16 @@ static void wait_in_portions(sftest_rank_t *self, sf_request_t **request, bool p
   SFTEST_REQUIRE(self, sftest_is_sanitized() || used_ms() - start_used_ms < LATE_MS / 2);
 }
 
-static int be_patient(sftest_rank_t *self)
+SFTEST_JOINED(be_patient)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   sf_request_t *request = NULL;
   _Atomic int *tried = self->argument; /* how often rank 0 has waited in vain */
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, 1, 0, &graph));
   for (int round = 0; round < 2; round++) {
     double root = self->rank + 10 * round, leaf = -1;
     bool persistent = round == 1, done = false;
-    sftest_ring_expect_working(self, sf_group_world(context), graph, 1); /* all are here */
+    sftest_ring_expect_working(self, world, graph, 1); /* all are here */
     while (self->rank == 1 && *tried == round)
       sftest_sleep_ms(1);
     sftest_sleep_ms(self->rank == 1 ? LATE_MS : 0);
@@ -81,21 +79,18 @@ static int be_patient(sftest_rank_t *self)
     SFTEST_OK(self, sf_request_free(&request));
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* The value comes while rank 0 is elsewhere after a wait in vain: nobody says then that it still waits. */
-static int look_again(sftest_rank_t *self)
+SFTEST_JOINED(look_again)
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   sf_request_t *request = NULL;
   bool done = false;
   double root = self->rank, leaf = -1;
   _Atomic int *step = self->argument;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 1, 0, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 1);
+  SFTEST_OK(self, sftest_ring_create(world, 1, 0, &graph));
+  sftest_ring_expect_working(self, world, graph, 1);
   while (self->rank == 1 && *step == 0)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE, &request));
@@ -109,8 +104,6 @@ static int look_again(sftest_rank_t *self)
   SFTEST_OK(self, sf_wait_for(&request, INT64_C(10000000000), &done));
   SFTEST_REQUIRE(self, done && graph->counts->wait_since_ns == 0);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(is_over)

@@ -10,9 +10,7 @@
 #include <sys/wait.h>
 
 #include "proto/address.h"
-#include "tests/system/harness.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 typedef struct manager {
   sftest_node_t node;
@@ -134,10 +132,9 @@ SFTEST(tells_where_it_serves)
   expect_end();
 }
 
-static int come_and_go(sftest_rank_t *self)
+static void come_and_go(sftest_rank_t *self)
 {
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 /* Whoever comes between two daemons waits for the second one. */

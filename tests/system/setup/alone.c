@@ -1,8 +1,6 @@
 /* A rank alone: see alone.h. */
 #include "tests/system/setup/alone.h"
 
-#include "tests/unit/runner.h"
-
 static void make_graph(sftest_alone_t *alone)
 {
   int32_t ranks[SFTEST_ALONE_VALUES] = {0};
@@ -22,7 +20,7 @@ static void expect_working(sftest_alone_t *alone)
   SFTEST_REQUIRE(alone->self, memcmp(alone->roots, alone->leaves, sizeof alone->roots) == 0);
 }
 
-static int run_parts(sftest_rank_t *self)
+static void run_parts(sftest_rank_t *self)
 {
   sftest_alone_t *alone = calloc(1, sizeof *alone);
   *alone = (sftest_alone_t){.self = self, .context = sftest_join(self)};
@@ -34,7 +32,6 @@ static int run_parts(sftest_rank_t *self)
   }
   sftest_leave(self, alone->context); /* with the graph: it is freed with the context */
   free(alone);
-  return 0;
 }
 
 void sftest_alone_run(const sftest_alone_part_t parts[])

@@ -3,7 +3,6 @@
 #define SFTEST_CROSSED_EDGES_H
 
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define SFTEST_CROSSED_RANKS 3
 #define SFTEST_CROSSED_ROOTS 1000

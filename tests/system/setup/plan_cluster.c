@@ -1,9 +1,6 @@
 /* Clusters whose plans are counted: see plan_cluster.h. */
 #include "tests/system/setup/plan_cluster.h"
 
-#include <stdio.h>
-#include <string.h>
-
 sftest_cluster_t sftest_plan_cluster;
 
 void sftest_plans_on_one_node(void)

@@ -3,7 +3,6 @@
 #define SFTEST_PLAN_CLUSTER_H
 
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 extern sftest_cluster_t sftest_plan_cluster;
 

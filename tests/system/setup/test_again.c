@@ -1,10 +1,8 @@
 /* Graphs that are made again with the same edges: whether their plans are shared, whatever the ranks do differently,
  * and whether what is shared carries the right data. On one node and over several. What must not be shared:
  * test_again_bad.c. */
-#include "tests/system/cluster.h"
 #include "tests/system/model/graph.h"
 #include "tests/system/setup/plan_cluster.h"
-#include "tests/unit/runner.h"
 
 #define MODELS 3
 #define MODELS_MAX 12
@@ -119,13 +117,12 @@ static void make_models(sftest_graph_t models[], const schedule_t *schedule, int
   }
 }
 
-static int follow_schedule(sftest_rank_t *self)
+SFTEST_JOINED(follow_schedule)
 {
   const schedule_t *schedule = self->argument;
   uint64_t random = schedule->seed;
   sftest_graph_t models[MODELS_MAX];
   live_t live[LIVE] = {{0}};
-  sf_context_t *context = sftest_join(self);
   make_models(models, schedule, self->size);
   for (int step = 0; step < schedule->steps; step++) {
     live_t *slot = &live[sftest_random(&random) % LIVE];
@@ -142,8 +139,6 @@ static int follow_schedule(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(live[i].graph));
   for (int m = 0; m < schedule->nmodels; m++)
     sftest_graph_free(&models[m]);
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void run_schedule(const int32_t places[], int32_t size, schedule_t schedule, int *shared_p)
@@ -172,11 +167,9 @@ static int64_t choose(int64_t n, int64_t chosen[])
 
 /* An embedded graph, and one that is embedded in that. Each outlives its parent, whichever rank destroys what first,
  * and sends the values of the selected edges only. */
-static int embed(sftest_rank_t *self)
+SFTEST_JOINED(embed)
 {
   uint64_t random = *(const uint64_t *)self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   for (int round = 0; round < 6; round++) {
     sftest_graph_t model;
     sf_graph_t *whole, *part, *less;
@@ -207,8 +200,6 @@ static int embed(sftest_rank_t *self)
     free(chosen);
     sftest_graph_free(&model);
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,7 @@
 /* Plans that must not be shared: graphs that are bad after good ones, and plans that are no longer kept. */
-#include "tests/system/cluster.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/model/graph.h"
 #include "tests/system/setup/plan_cluster.h"
-#include "tests/unit/runner.h"
 
 /* ---- What must not be shared ------------------------------------------------------------------------------------- */
 
@@ -38,10 +36,8 @@ static void expect_bad(sftest_rank_t *self, sf_group_t *group, int64_t moved)
 }
 
 /* Good, bad and good ones take turns; nothing of one gets into another. */
-static int spoil_one(sftest_rank_t *self)
+SFTEST_JOINED(spoil_one)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *graph = NULL;
   for (int round = 0; round < 3; round++) {
     sftest_at(self, "round %d", round);
@@ -49,8 +45,6 @@ static int spoil_one(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(graph));
     expect_bad(self, world, INT64_C(1) << 40);
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_CASE(tcase_add_unchecked_fixture(tests, sftest_plans_on_one_node, sftest_plans_stop));
@@ -77,11 +71,9 @@ typedef struct shared {
 } shared_t;
 
 /* A bad graph after a good one, then another good one. */
-static int be_refused(sftest_rank_t *self)
+SFTEST_JOINED(be_refused)
 {
   shared_t *shared = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *first, *second;
   SFTEST_OK(self, make_ring(self, world, N, 0, &first));
   atomic_fetch_add(&shared->ready, 1);
@@ -93,8 +85,6 @@ static int be_refused(sftest_rank_t *self)
   SFTEST_OK(self, make_ring(self, world, N, 0, &second));
   SFTEST_OK(self, sf_graph_destroy(first));
   SFTEST_OK(self, sf_graph_destroy(second));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* What node 0 says is held: node 1 finds the graph bad and says so, which is all that node 0 needs, before it hears
@@ -119,9 +109,8 @@ SFTEST(late_refusal)
 }
 
 /* More graphs than plans are kept, on groups that come and go: the oldest are made from their edges again. */
-static int forget(sftest_rank_t *self)
+SFTEST_JOINED(forget)
 {
-  sf_context_t *context = sftest_join(self);
   const int32_t ranks[] = {2, 0, 3, 1};
   for (int round = 0; round < 3; round++) {
     sf_group_t *group;
@@ -134,8 +123,6 @@ static int forget(sftest_rank_t *self)
     }
     SFTEST_OK(self, sf_group_destroy(group));
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(forgotten_plans)

@@ -1,9 +1,5 @@
 /* Graphs made of other graphs, compared with a serial model: composition, inverse, parts, unions. What a graph is made
  * from is destroyed before the graph is looked at. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/algebra_scene.h"
 
 /* ---- Composition ------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
  * the text of views. One rank's bad input: test_algebra_errors.c. */
 #include "tests/system/cluster.h"
 #include "tests/system/model/algebra.h"
-#include "tests/unit/runner.h"
 
 static void try_extents(sftest_rank_t *self)
 {
@@ -25,10 +24,9 @@ static void try_extents(sftest_rank_t *self)
 }
 
 /* What every rank finds by itself. */
-static int try_alone(sftest_rank_t *self)
+SFTEST_JOINED(try_alone)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context), *mine;
+  sf_group_t *group = world, *mine;
   sf_graph_t *graph, *lone, *result = NULL, *graphs[2];
   sf_match_t match = {.nnames = 1};
   int32_t rank = self->rank;
@@ -59,17 +57,14 @@ static int try_alone(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(lone));
   SFTEST_OK(self, sf_group_destroy(mine));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Without memory, without a group, without a rank ------------------------------------------------------------- */
 
 /* Rank 1 has more roots than any array can be long for. That is no error of the graph, but nothing can be composed. */
-static int starve(sftest_rank_t *self)
+SFTEST_JOINED(starve)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context);
+  sf_group_t *group = world;
   sf_graph_t *graph, *huge, *result = NULL;
   int32_t ranks[] = {1, 0};
   int64_t roots[] = {0, 0}, leaves[2];
@@ -89,35 +84,29 @@ static int starve(sftest_rank_t *self)
   SFTEST_REQUIRE(self, result == NULL);
   SFTEST_OK(self, sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Rank 1 knows no such mode, and so not what the others do next, who may be on their way in either of two places. */
-static int join_without_mode(sftest_rank_t *self)
+SFTEST_JOINED(join_without_mode)
 {
   static const sf_root_mode_t modes[] = {SF_ROOTS_LOCAL, SF_ROOTS_GLOBAL};
-  sf_context_t *context = sftest_join(self);
   int32_t ranks[] = {1, 0};
   int64_t roots[] = {0, 0};
   for (int i = 0; i < 2; i++) {
     sf_graph_t *graph, *result = NULL;
     sf_root_mode_t mode = self->rank == 1 ? (sf_root_mode_t)3 : modes[i];
-    SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+    SFTEST_OK(self, sf_graph_create(world, 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
     SFTEST_EXPECT(self, sf_graph_concatenate(1, &graph, mode, NULL, &result), SF_ERR_ARG);
     SFTEST_DETAIL(self, "rank 1: ");
     SFTEST_DETAIL(self, "no mode 3");
     SFTEST_REQUIRE(self, result == NULL);
     SFTEST_OK(self, sf_graph_destroy(graph));
   }
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Graphs outlive their group, also in what is made of them. */
-static int outlive_group(sftest_rank_t *self)
+SFTEST_JOINED(outlive_group)
 {
-  sf_context_t *context = sftest_join(self);
   sf_group_t *group;
   sf_graph_t *graph, *other, *result;
   int32_t ranks[] = {2, 0, 1}, members[3] = {0, 1, 2};
@@ -137,8 +126,6 @@ static int outlive_group(sftest_rank_t *self)
   SFTEST_OK(self, sf_bcast(result, SF_INT64, roots, found, SF_REPLACE));
   SFTEST_REQUIRE(self, found[0] == 11);
   SFTEST_OK(self, sf_graph_destroy(result));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Views ------------------------------------------------------------------------------------------------------- */
@@ -175,10 +162,9 @@ static void view_in_vain(sftest_rank_t *self, sf_graph_t *graph)
   fclose(full);
 }
 
-static int view(sftest_rank_t *self)
+SFTEST_JOINED(view)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context);
+  sf_group_t *group = world;
   sftest_forest_t forest;
   sf_graph_t *graph;
   char part[100];
@@ -202,8 +188,6 @@ static int view(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
   sftest_forest_free(&forest);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- On one node and over two ------------------------------------------------------------------------------------ */

@@ -2,7 +2,6 @@
  * each rank finds by itself: test_algebra_alone.c. */
 #include "tests/system/cluster.h"
 #include "tests/system/model/algebra.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define NROOTS 6
@@ -250,10 +249,9 @@ static void make_ring(int32_t size, int64_t nroots, sftest_forest_t *ring)
   }
 }
 
-static int try_all(sftest_rank_t *self)
+SFTEST_JOINED(try_all)
 {
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *group = sf_group_world(context);
+  sf_group_t *group = world;
   sftest_forest_t ring, other;
   make_ring(RANKS, NROOTS, &ring);
   for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
@@ -274,8 +272,6 @@ static int try_all(sftest_rank_t *self)
     sftest_forest_free(&other);
   }
   sftest_forest_free(&ring);
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- On one node and over two ------------------------------------------------------------------------------------ */
@@ -292,7 +288,7 @@ SFTEST(over_nodes)
 }
 
 /* Rank 1 dies while the others make graphs, wherever they are then. */
-static int compose_until_lost(sftest_rank_t *self)
+static void compose_until_lost(sftest_rank_t *self)
 {
   sf_context_t *context = sftest_join(self);
   sf_graph_t *graph, *result = NULL;
@@ -312,7 +308,6 @@ static int compose_until_lost(sftest_rank_t *self)
   sftest_forest_free(&ring);
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 SFTEST(a_rank_dies)

@@ -1,8 +1,4 @@
 /* Graphs made of numbers, names, patterns and sections, copies and orders, compared with a serial model. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/algebra_scene.h"
 
 /* ---- Global numbers ---------------------------------------------------------------------------------------------- */

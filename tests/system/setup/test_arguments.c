@@ -2,7 +2,6 @@
  * afterwards. States: test_states.c. Errors that concern several ranks are in test_setup_errors.c and test_mismatch.c.
  */
 #include "tests/system/setup/alone.h"
-#include "tests/unit/runner.h"
 
 static void refuse_init(sftest_alone_t *scene)
 {

@@ -6,8 +6,6 @@
 #include "client/setup/lane_addresses.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/setup/crossed_edges.h"
-#include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 /* Requests to the daemon that making the graph takes, when all else is known. */
 static int count_requests(sftest_rank_t *self, sf_context_t *context, int64_t number, bool both_ways)
@@ -21,34 +19,23 @@ static int count_requests(sftest_rank_t *self, sf_context_t *context, int64_t nu
   return n;
 }
 
-static int count_rounds(sftest_rank_t *self)
+SFTEST_JOINED_JOB(one_round_if_edges_lead_both_ways, 1, sftest_run_alone(SFTEST_CROSSED_RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
   (void)count_requests(self, context, 0, true); /* maps the others' inboxes */
   SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1);
   SFTEST_REQUIRE(self, count_requests(self, context, 2, false) == 2);
   SFTEST_REQUIRE(self, count_requests(self, context, 3, true) == 1);
   SFTEST_REQUIRE(self, count_requests(self, context, 3, true) == 1); /* again */
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST(one_round_if_edges_lead_both_ways)
-{
-  sftest_run_alone(SFTEST_CROSSED_RANKS, count_rounds, NULL);
 }
 
 /* Edges to other nodes need no lanes. */
-static int count_rounds_far(sftest_rank_t *self)
+SFTEST_JOINED(count_rounds_far)
 {
   bool pair = self->places[0] == self->places[1];
-  sf_context_t *context = sftest_join(self);
   (void)count_requests(self, context, 0, true); /* opens what graphs over nodes share */
   SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1);
   SFTEST_REQUIRE(self, count_requests(self, context, 2, false) == (pair ? 2 : 1));
   SFTEST_REQUIRE(self, count_requests(self, context, 1, true) == 1); /* again */
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(one_round_over_nodes, 2)
@@ -58,10 +45,9 @@ SFTEST_FOR(one_round_over_nodes, 2)
 }
 
 /* Many graphs in a row, some of them kept for a while, by ranks that are slow now and then. */
-static int make_many(sftest_rank_t *self)
+SFTEST_JOINED(make_many)
 {
   enum { ROUNDS = 150, HELD = 5 };
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *held[HELD] = {NULL};
   uint64_t random = sftest_seed() + (uint64_t)self->rank;
   for (int64_t round = 0; round < sftest_scale(ROUNDS); round++) {
@@ -78,8 +64,6 @@ static int make_many(sftest_rank_t *self)
   for (int i = 0; i < HELD; i++)
     SFTEST_OK(self, sf_graph_destroy(held[i]));
   SFTEST_REQUIRE(self, context->loans == NULL);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(many_in_a_row)

@@ -7,8 +7,6 @@
 #include "client/setup/lane_addresses.h"
 #include "tests/system/loop/cluster.h"
 #include "tests/system/setup/crossed_edges.h"
-#include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static const char *const workers[2][2] = {{"--offload-workers=0"}, {"--offload-workers=1"}};
 
@@ -153,7 +151,7 @@ static void be_late(sftest_rank_t *self, sf_context_t *context, steps_t *steps)
     destroy_hand_made(self, &made[k]);
 }
 
-static int lend(sftest_rank_t *self)
+static void lend(sftest_rank_t *self)
 {
   steps_t *steps = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -161,7 +159,7 @@ static int lend(sftest_rank_t *self)
   if (self->rank == BY_HAND) {
     be_late(self, context, steps);
     sftest_leave(self, context);
-    return 0;
+    return;
   }
   for (int64_t k = 0; k <= LATE; k++) {
     if (k == LATE)
@@ -174,7 +172,6 @@ static int lend(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(graphs[k]));
   SFTEST_REQUIRE(self, context->loans == NULL);
   sftest_leave(self, context);
-  return 0;
 }
 
 /* Whether the daemon has workers or not: a list is in the inbox. */
@@ -207,10 +204,9 @@ static void lie(sftest_rank_t *self, sf_context_t *context, const steps_t *steps
 }
 
 /* Who reads the list finds out; the graph fails for all, also for those who had nothing to do with it. */
-static int hear_a_lie(sftest_rank_t *self)
+SFTEST_JOINED(hear_a_lie)
 {
   steps_t *steps = self->argument;
-  sf_context_t *context = sftest_join(self);
   double leaves[SFTEST_CROSSED_LEAVES];
   sf_graph_t *graph = NULL;
   if (self->rank == BY_HAND) {
@@ -228,8 +224,6 @@ static int hear_a_lie(sftest_rank_t *self)
   sftest_crossed_expect(self, graph, 1, true);
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_REQUIRE(self, context->loans == NULL && context->nexpected == 0);
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(a_lie_fails_the_graph)
@@ -260,7 +254,7 @@ static void die_at(sftest_rank_t *self, sf_context_t *context, step_t step)
   kill(getpid(), SIGKILL);
 }
 
-static int see_one_die(sftest_rank_t *self)
+static void see_one_die(sftest_rank_t *self)
 {
   const step_t *step = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -276,7 +270,6 @@ static int see_one_die(sftest_rank_t *self)
   if (graph != NULL)
     SFTEST_OK(self, sf_graph_destroy(graph));
   (void)sf_finalize(context);
-  return 0;
 }
 
 SFTEST_FOR(one_dies, STEPS)

@@ -5,7 +5,6 @@
 #include "tests/system/device_ring.h"
 #include "tests/system/fake_device.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define NODES 3
@@ -165,24 +164,37 @@ static bool is_one_node(const sftest_rank_t *self)
   return true;
 }
 
-static int call_all(sftest_rank_t *self)
+/* ---- Tests ------------------------------------------------------------------------------------------------------- */
+
+static const int32_t placements[][RANKS] = {{0, 0, 0, 0}, {0, 1, 1, 0}, {1, 0, 2, 0}, {0, 1, 2, 2}};
+#define NPLACEMENTS ((int)(sizeof placements / sizeof placements[0]))
+
+static const plan_t plans[] = {{0, 0}, {1, 1}, {2, 3}, {3, 3}};
+#define NPLANS ((int)(sizeof plans / sizeof plans[0]))
+
+static void run(int number, sftest_rank_fn_t ranks)
 {
-  sf_context_t *context = sftest_join(self);
+  plan_t plan = plans[number % NPLANS];
+  sftest_cluster_run(&sftest_case_cluster, placements[number / NPLANS], RANKS, ranks, &plan);
+}
+
+SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
+
+SFTEST_JOINED_JOB(test_host, NPLACEMENTS *NPLANS, run(_i, ranks))
+{
   SFTEST_OK(self, sf_op_create(add, NULL, &own_op));
   for (int i = 0; i < NCALLS; i++) {
     if (wrong_calls[i].local && is_one_node(self))
       continue;
-    call_wrongly(self, sf_group_world(context), &wrong_calls[i], false);
+    call_wrongly(self, world, &wrong_calls[i], false);
     if (wrong_calls[i].call != leaf_ranks)
-      call_wrongly(self, sf_group_world(context), &wrong_calls[i], true);
+      call_wrongly(self, world, &wrong_calls[i], true);
   }
   SFTEST_OK(self, sf_op_destroy(own_op));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* The first calls on streams: of the graph; of its multi-graph, which is there; and one that makes that. */
-static int call_on_streams(sftest_rank_t *self)
+SFTEST_JOB(test_streams, sftest_device_is_there() ? NPLACEMENTS *NPLANS : 0, run(_i, ranks))
 {
   sftest_device_ring_t ring;
   sf_streamed_t *streamed;
@@ -207,33 +219,6 @@ static int call_on_streams(sftest_rank_t *self)
               "fetch_op on a stream: unit is NULL");
   SFTEST_OK(self, sf_gather_on_stream(graph, SF_DOUBLE, ring.leaves, ring.roots, ring.stream));
   sftest_device_ring_free(&ring);
-  return 0;
-}
-
-/* ---- Tests ------------------------------------------------------------------------------------------------------- */
-
-static const int32_t placements[][RANKS] = {{0, 0, 0, 0}, {0, 1, 1, 0}, {1, 0, 2, 0}, {0, 1, 2, 2}};
-#define NPLACEMENTS ((int)(sizeof placements / sizeof placements[0]))
-
-static const plan_t plans[] = {{0, 0}, {1, 1}, {2, 3}, {3, 3}};
-#define NPLANS ((int)(sizeof plans / sizeof plans[0]))
-
-static void run(int number, sftest_rank_fn_t ranks)
-{
-  plan_t plan = plans[number % NPLANS];
-  sftest_cluster_run(&sftest_case_cluster, placements[number / NPLANS], RANKS, ranks, &plan);
-}
-
-SFTEST_CASE(sftest_cluster_for_case(tests, NODES));
-
-SFTEST_FOR(test_host, NPLACEMENTS *NPLANS)
-{
-  run(_i, call_all);
-}
-
-SFTEST_FOR(test_streams, sftest_device_is_there() ? NPLACEMENTS *NPLANS : 0)
-{
-  run(_i, call_on_streams);
 }
 
 SFTEST_DEVICE_MAIN(false);

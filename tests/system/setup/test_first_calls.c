@@ -2,7 +2,6 @@
  * arguments: every rank gets SF_ERR_MISMATCH, at this call or a later one, also where one of the calls first makes
  * graphs of its own. Another graph of the job goes on working. */
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define LEAVES 2
@@ -135,10 +134,9 @@ static sf_status_t perform(sf_graph_t *graph, const call_t *call, form_t form, d
   return status;
 }
 
-static int call_differently(sftest_rank_t *self)
+SFTEST_JOINED(call_differently)
 {
   const plan_t *plan = self->argument;
-  sf_context_t *context = sftest_join(self);
   int side = self->rank == plan->odd_rank ? 0 : 1;
   data_t data = {.roots = {0}};
   SFTEST_OK(self, sf_op_create(add, NULL, &own_op));
@@ -157,8 +155,6 @@ static int call_differently(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_OK(self, sf_graph_destroy(other));
   SFTEST_OK(self, sf_op_destroy(own_op));
-  sftest_leave(self, context);
-  return 0;
 }
 
 static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 0, 1, 1}, {1, 0, 0, 1}, {0, 1, 2, 0}};

@@ -5,7 +5,6 @@
 #include "tests/system/loop/cluster.h"
 #include "tests/system/loop/forge.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 3
 #define RANKS 4
@@ -45,7 +44,7 @@ static sf_status_t use(sf_graph_t *graph, bool other)
   return status;
 }
 
-static int meet(sftest_rank_t *self)
+static void meet(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_graph_t *graph, *other;
@@ -57,7 +56,7 @@ static int meet(sftest_rank_t *self)
   sftest_await(&scene->step, late ? 2 : 1);
   if (late && scene->late == LEAVES) {
     sftest_leave(self, context);
-    return 0;
+    return;
   }
   sftest_at(self, "%s", late ? "late" : "in time");
   SFTEST_EXPECT(self, use(graph, late && scene->late == ELSEWHERE), SF_ERR_MISMATCH);
@@ -71,7 +70,6 @@ static int meet(sftest_rank_t *self)
   atomic_fetch_add(&scene->over, 1);
   sftest_await(&scene->over, RANKS - (scene->late == LEAVES));
   sftest_leave(self, context);
-  return 0;
 }
 
 /* The ways between two nodes; -1: none is held. */
@@ -139,14 +137,13 @@ typedef struct going {
 } going_t;
 
 /* On all nodes the ranks then go on with another graph. */
-static int lose_graph(sftest_rank_t *self)
+SFTEST_JOINED(lose_graph)
 {
   going_t *going = self->argument;
   sf_graph_t *graph, *other;
-  sf_context_t *context = sftest_join(self);
   bool goes = self->places[self->rank] == going->node;
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &other));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &other));
   atomic_fetch_add(&going->ready, 1);
   sftest_await(goes ? &going->goes : &going->calls, 1);
   if (self->rank == going->busy)
@@ -161,8 +158,6 @@ static int lose_graph(sftest_rank_t *self)
   sftest_at(self, "another graph");
   SFTEST_OK(self, call(other, false));
   SFTEST_OK(self, sf_graph_destroy(other));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ngoing ranks destroy it before the others come (0 ms), or so long after they have begun to do so. */

@@ -1,9 +1,7 @@
 /* Joining and making graphs when ranks disagree or one of them has bad input, on one node and over several: everybody
  * gets the same error, and what is not concerned goes on working. */
 #include "tests/system/cluster.h"
-#include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define NROOTS 10
@@ -141,26 +139,6 @@ static void expect_working(sftest_rank_t *self, sf_group_t *group)
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
-static int make_bad_graphs(sftest_rank_t *self)
-{
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
-  for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
-    const bad_input_t *bad = &bad_inputs[i];
-    sf_graph_t *graph = NULL;
-    input_t input = good_input(self->rank, self->size);
-    bad->spoil(self->rank, &input);
-    sftest_at(self, "%s", bad->name);
-    SFTEST_EXPECT(self, create(world, &input, &graph), bad->expected);
-    for (int k = 0; k < 3; k++)
-      SFTEST_DETAIL(self, bad->detail[k]);
-    SFTEST_REQUIRE(self, graph == NULL);
-    expect_working(self, world);
-  }
-  sftest_leave(self, context);
-  return 0;
-}
-
 /* ---- Over nodes -------------------------------------------------------------------------------------------------- */
 
 static const int32_t placements[][RANKS] = {{0, 0, 1, 1}, {0, 1, 0, 1}, {1, 0, 0, 0}, {0, 0, 2, 0}, {3, 2, 1, 0}};
@@ -180,40 +158,43 @@ static void run_placed(int i, int32_t size, sftest_rank_fn_t run, void *argument
   sftest_cluster_stop(&cluster);
 }
 
-SFTEST_FOR(bad_graphs, 1 + (int)NPLACEMENTS)
+SFTEST_JOINED_JOB(bad_graphs, 1 + (int)NPLACEMENTS, run_placed(_i, RANKS, ranks, NULL))
 {
-  run_placed(_i, RANKS, make_bad_graphs, NULL);
+  for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
+    const bad_input_t *bad = &bad_inputs[i];
+    sf_graph_t *graph = NULL;
+    input_t input = good_input(self->rank, self->size);
+    bad->spoil(self->rank, &input);
+    sftest_at(self, "%s", bad->name);
+    SFTEST_EXPECT(self, create(world, &input, &graph), bad->expected);
+    for (int k = 0; k < 3; k++)
+      SFTEST_DETAIL(self, bad->detail[k]);
+    SFTEST_REQUIRE(self, graph == NULL);
+    expect_working(self, world);
+  }
 }
 
 /* ---- Leaving early ----------------------------------------------------------------------------------------------- */
 
 /* Rank 0 leaves; what needs it fails, what doesn't goes on. */
-static int leave_early(sftest_rank_t *self)
+SFTEST_JOINED_JOB(rank_that_left, 1 + (int)NPLACEMENTS, run_placed(_i, RANKS, ranks, NULL))
 {
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   if (self->rank != 0) {
     int32_t others[] = {3, 1, 2};
     sf_group_t *group;
     input_t input = good_input(self->rank, self->size);
-    SFTEST_EXPECT(self, create(sf_group_world(context), &input, &graph), SF_ERR_STATE);
+    SFTEST_EXPECT(self, create(world, &input, &graph), SF_ERR_STATE);
     SFTEST_DETAIL(self, "rank 0");
     SFTEST_OK(self, sf_group_create(context, 3, others, 0, &group));
     expect_working(self, group);
     SFTEST_OK(self, sf_group_destroy(group));
   }
-  sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(rank_that_left, 1 + (int)NPLACEMENTS)
-{
-  run_placed(_i, RANKS, leave_early, NULL);
 }
 
 /* ---- Joining ----------------------------------------------------------------------------------------------------- */
 
-static int join_nobody(sftest_rank_t *self)
+SFTEST_JOB(no_daemon, 1, sftest_run_alone(1, ranks, NULL))
 {
   sf_context_t *context = NULL;
   sf_init_options_t options = self->options;
@@ -229,12 +210,6 @@ static int join_nobody(sftest_rank_t *self)
   SFTEST_DETAIL(self, "107");
   options.socket_path = "/"; /* no socket */
   SFTEST_REQUIRE(self, sf_init(&options, &context) != SF_OK && context == NULL);
-  return 0;
-}
-
-SFTEST(no_daemon)
-{
-  sftest_run_alone(1, join_nobody, NULL);
 }
 
 /* A board on which ranks tell each other how far they are. */
@@ -263,12 +238,12 @@ static void await_first(const sftest_rank_t *self, const progress_t *progress)
 
 /* Ranks 1 and 3 do not come. Rank 0, which is not patient, comes after 2: the one would have given up else before the
  * other came, and left nobody who knows of it. */
-static int join_incomplete(sftest_rank_t *self)
+static void join_incomplete(sftest_rank_t *self)
 {
   sf_context_t *context = NULL;
   progress_t *progress = self->argument;
   if (self->rank % 2 == 1)
-    return 0;
+    return;
   if (self->rank == 2)
     tell_socket(self, progress);
   else
@@ -280,7 +255,6 @@ static int join_incomplete(sftest_rank_t *self)
   SFTEST_DETAIL(self, "1");
   SFTEST_DETAIL(self, "3");
   SFTEST_REQUIRE(self, context == NULL && (self->rank != 0 || sftest_now_ms() - before >= 400));
-  return 0;
 }
 
 SFTEST_BETWEEN(missing_ranks_over_nodes, 1, 3)
@@ -291,15 +265,14 @@ SFTEST_BETWEEN(missing_ranks_over_nodes, 1, 3)
 }
 
 /* The daemon's own limit, which no option of the clients exceeds. */
-static int join_late(sftest_rank_t *self)
+static void join_late(sftest_rank_t *self)
 {
   sf_context_t *context = NULL;
   if (self->rank == 1)
-    return 0;
+    return;
   self->options.timeout_ms = -1;
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_TIMEOUT);
   SFTEST_DETAIL(self, "1");
-  return 0;
 }
 
 SFTEST(missing_ranks)
@@ -321,7 +294,7 @@ static void await_step(const progress_t *progress, int step)
 }
 
 /* Rank 0 joins as rank 0 of 2; rank 1 tries everything wrong before it joins as it should. */
-static int join_wrongly(sftest_rank_t *self)
+static void join_wrongly(sftest_rank_t *self)
 {
   progress_t *progress = self->argument;
   sf_context_t *context = NULL;
@@ -352,7 +325,6 @@ static int join_wrongly(sftest_rank_t *self)
   }
   await_step(progress, 2);
   sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_FOR(wrong_ranks, 3)

@@ -1,7 +1,6 @@
 /* Set-ups of graphs on two nodes, with what one node says held until the other has said all that it can: in whatever
  * order the parts come, all ranks are told the same. */
 #include "tests/system/loop/cluster.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 3
 
@@ -99,9 +98,11 @@ static sf_context_t *join_held(sftest_rank_t *self)
   return context;
 }
 
-enum { OF_ROUND_1 = 3 }; /* messages: Wanted, wants, Arrive */
-
-static int make_bad_and_good(sftest_rank_t *self)
+enum {
+  OF_ROUND_1 = 3
+}; /* That a root is not there both nodes see when they compare what is wanted with what there is; where it is wanted
+    * the text is known, and is told in a second part. messages: Wanted, wants, Arrive */
+SFTEST_JOB(wanted_and_not_there, 2, run_held(_i, OF_ROUND_1, ranks))
 {
   sf_context_t *context = join_held(self);
   sf_graph_t *bad = NULL;
@@ -110,32 +111,18 @@ static int make_bad_and_good(sftest_rank_t *self)
   SFTEST_REQUIRE(self, bad == NULL);
   make_good(self, sf_group_world(context));
   sftest_leave(self, context);
-  return 0;
 }
 
-/* That a root is not there both nodes see when they compare what is wanted with what there is; where it is wanted the
- * text is known, and is told in a second part. */
-SFTEST_FOR(wanted_and_not_there, 2)
-{
-  run_held(_i, OF_ROUND_1, make_bad_and_good);
-}
-
-static int make_good_ones(sftest_rank_t *self)
+SFTEST_JOB(good, 2, run_held(_i, OF_ROUND_1, ranks))
 {
   sf_context_t *context = join_held(self);
   make_good(self, sf_group_world(context));
   make_good(self, sf_group_world(context));
   sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(good, 2)
-{
-  run_held(_i, OF_ROUND_1, make_good_ones);
 }
 
 /* Data follow what makes the graph ready. */
-static int make_at_once(sftest_rank_t *self)
+SFTEST_JOB(ready_at_once, 2, run_held(_i, OF_ROUND_1, ranks))
 {
   sf_context_t *context = join_held(self);
   for (int i = 0; i < 3; i++) {
@@ -146,16 +133,10 @@ static int make_at_once(sftest_rank_t *self)
     make_good(self, sf_group_world(context));
   }
   sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(ready_at_once, 2)
-{
-  run_held(_i, OF_ROUND_1, make_at_once);
 }
 
 /* Rank 0 destroys the graph at once; another one calls what rank 1 does not, so that the graph fails. */
-static int fail_at_once(sftest_rank_t *self)
+SFTEST_JOB(failed_at_once, 2, run_held(_i, OF_ROUND_1, ranks))
 {
   sf_context_t *context = join_held(self);
   sf_graph_t *graph = NULL;
@@ -169,10 +150,4 @@ static int fail_at_once(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(graph));
   make_good(self, sf_group_world(context));
   sftest_leave(self, context);
-  return 0;
-}
-
-SFTEST_FOR(failed_at_once, 2)
-{
-  run_held(_i, OF_ROUND_1, fail_at_once);
 }

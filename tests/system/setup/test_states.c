@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include "tests/system/setup/alone.h"
-#include "tests/unit/runner.h"
 
 static void refuse_requests(sftest_alone_t *scene)
 {

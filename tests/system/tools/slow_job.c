@@ -1,10 +1,6 @@
 /* Jobs that are slow: see slow_job.h. */
 #include "tests/system/tools/slow_job.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/system/sfctl.h"
 
 sftest_cluster_t sftest_slow_cluster;

@@ -2,10 +2,7 @@
 #ifndef SFTEST_SLOW_JOB_H
 #define SFTEST_SLOW_JOB_H
 
-#include <stdatomic.h>
-
 #include "tests/system/cluster.h"
-#include "tests/unit/runner.h"
 
 #define SFTEST_SLOW_RANKS 8
 #define SFTEST_CULPRIT 5

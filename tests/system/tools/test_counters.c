@@ -2,9 +2,7 @@
  * random graphs over two nodes, against an independent count of edges. */
 #include "tests/system/cluster.h"
 #include "tests/system/model/gather.h"
-#include "tests/system/model/graph.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define GRAPHS 6
@@ -38,7 +36,7 @@ SFTEST_FIXTURE(start_cluster, stop_cluster);
 
 /* ---- What is sent ------------------------------------------------------------------------------------------------ */
 
-static int exchange(sftest_rank_t *self)
+static void exchange(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -62,7 +60,6 @@ static int exchange(sftest_rank_t *self)
   free(roots);
   free(leaves);
   sftest_graph_free(&graph); /* of which every rank has a copy, made by the test */
-  return 0;
 }
 
 /* ---- What is to be counted --------------------------------------------------------------------------------------- */
@@ -268,7 +265,7 @@ SFTEST(random_graphs)
 #define SCATTERS 5
 #define FETCH_OPS 64 /* of two operations each: so that the time of one is taken */
 
-static int call_each(sftest_rank_t *self)
+static void call_each(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -298,7 +295,6 @@ static int call_each(sftest_rank_t *self)
   free(updates);
   free(slots);
   sftest_graph_free(&graph);
-  return 0;
 }
 
 static void check_kinds(const char *fragment)
@@ -356,15 +352,14 @@ SFTEST(kinds)
 
 #define LOOP_ROUNDS 300
 
-static int loop_of_two(sftest_rank_t *self)
+SFTEST_JOINED(loop_of_two)
 {
   scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *ring = NULL;
   const int32_t next = 1 - self->rank;
   const int64_t root = 0;
   double value = 0, leaf = 0;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &next, &root, SF_GRAPH_DEFAULT, &ring));
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &next, &root, SF_GRAPH_DEFAULT, &ring));
   for (int i = 0; i < LOOP_ROUNDS; i++) {
     SFTEST_OK(self, sf_bcast(ring, SF_DOUBLE, &value, &leaf, SF_REPLACE));
     SFTEST_OK(self, sf_reduce(ring, SF_DOUBLE, &leaf, &value, SF_SUM));
@@ -374,8 +369,6 @@ static int loop_of_two(sftest_rank_t *self)
   while (!scene->over)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_graph_destroy(ring));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Operations that take turns are all timed now and then. */

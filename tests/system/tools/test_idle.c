@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define WATCH_MS 5000
@@ -17,23 +16,20 @@ typedef struct quiet {
 } quiet_t;
 
 /* Ranks 2 and 3 wait for data of ranks 3 and 0; ranks 0 and 1 call nothing. */
-static int be_quiet(sftest_rank_t *self)
+SFTEST_JOINED(be_quiet)
 {
   quiet_t *quiet = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   void *memory;
   double roots[10] = {0}, leaves[10];
   SFTEST_OK(self, sf_alloc(context, 1000000, &memory));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), 10, 0, &graph));
-  sftest_ring_expect_working(self, sf_group_world(context), graph, 10);
+  SFTEST_OK(self, sftest_ring_create(world, 10, 0, &graph));
+  sftest_ring_expect_working(self, world, graph, 10);
   quiet->nready++;
   while (self->rank < 2 && !quiet->over)
     sftest_sleep_ms(50);
   SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Seconds of processor time that the process has used, all threads together. */

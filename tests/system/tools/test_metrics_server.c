@@ -9,10 +9,8 @@
 
 #include "daemon/admin/metrics_http.h"
 #include "shm/base/error.h"
-#include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define GET "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #define CONNECTIONS_MAX 16

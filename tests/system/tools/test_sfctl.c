@@ -3,7 +3,6 @@
 #include "daemon/base/copy_costs_cache.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;
@@ -39,12 +38,10 @@ static void await_the_end(sftest_rank_t *self)
 }
 
 /* Exchanges data on a graph that lives on, and on one that does not. */
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
   static double roots[UNITS], leaves[UNITS];
   static char registered[REGISTERED_BYTES];
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context);
   sf_graph_t *gone, *graph;
   sf_region_t *region;
   void *memory;
@@ -60,8 +57,6 @@ static int work(sftest_rank_t *self)
     SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM));
   await_the_end(self);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 static void start_job(sftest_job_t *job, const sftest_node_t *node, sftest_rank_fn_t run, scene_t *scene,
@@ -264,7 +259,7 @@ SFTEST(a_job)
 }
 
 /* Rank 1 dies when rank 0 has all its data; rank 0 stays. */
-static int fail_job(sftest_rank_t *self)
+static void fail_job(sftest_rank_t *self)
 {
   scene_t *scene = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -279,7 +274,6 @@ static int fail_job(sftest_rank_t *self)
   await_the_end(self);
   SFTEST_OK(self, sf_graph_destroy(graph));
   (void)sf_finalize(context); /* may still tell of it */
-  return 0;
 }
 
 SFTEST(a_job_that_failed)
@@ -307,12 +301,11 @@ SFTEST(a_job_that_failed)
 }
 
 /* Rank 1 joins late. */
-static int come_late(sftest_rank_t *self)
+static void come_late(sftest_rank_t *self)
 {
   if (self->rank == 1)
     await_the_end(self);
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 SFTEST(a_job_that_joins)
@@ -333,16 +326,13 @@ SFTEST(a_job_that_joins)
 }
 
 /* Rank 1 takes part late. */
-static int set_up_late(sftest_rank_t *self)
+SFTEST_JOINED(set_up_late)
 {
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   if (self->rank == 1)
     await_the_end(self);
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* It has no number yet, by which metrics could tell it from others. */
@@ -365,18 +355,15 @@ SFTEST(a_graph_that_is_set_up)
 }
 
 /* A graph that the library creates by way of another one. */
-static int exchange_with_neighbors(sftest_rank_t *self)
+SFTEST_JOINED(exchange_with_neighbors)
 {
   const int32_t ranks[RANKS] = {0, 1};
   sf_graph_t *graph;
-  sf_context_t *context = sftest_join(self);
   scene_t *scene = self->argument;
   scene->line = __LINE__ + 1;
-  SFTEST_OK(self, sf_exchange_graph_create(sf_group_world(context), RANKS, ranks, RANKS, ranks, 0, &graph));
+  SFTEST_OK(self, sf_exchange_graph_create(world, RANKS, ranks, RANKS, ranks, 0, &graph));
   await_the_end(self);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(the_call_site_of_a_graph)

@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 3
 #define RANKS 6

@@ -7,9 +7,7 @@
 #include "proto/frame.h"
 #include "proto/sf_control.pb-c.h"
 #include "tests/system/fake_device.h"
-#include "tests/system/harness.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 static const char *const out = sftest_sfctl_out;
 static const char *const err = sftest_sfctl_err;

@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define UNITS 10
@@ -19,7 +18,7 @@ typedef struct scene {
 } scene_t;
 
 /* Exchanges data until an operation fails, which must be for the reason expected. */
-static int work_until_the_end(sftest_rank_t *self)
+static void work_until_the_end(sftest_rank_t *self)
 {
   static double roots[UNITS], leaves[UNITS];
   scene_t *scene = self->argument;
@@ -35,7 +34,6 @@ static int work_until_the_end(sftest_rank_t *self)
   SFTEST_DETAIL(self, scene->detail);
   (void)sf_graph_destroy(graph);
   (void)sf_finalize(context); /* returns the failure, having freed everything */
-  return 0;
 }
 
 static void await_ready(sftest_job_t *job, const scene_t *scene)
@@ -43,10 +41,9 @@ static void await_ready(sftest_job_t *job, const scene_t *scene)
   sftest_job_await(job, &scene->nready, job->size);
 }
 
-static int come_and_go(sftest_rank_t *self)
+static void come_and_go(sftest_rank_t *self)
 {
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 static void expect_refusal(sftest_rank_t *self)
@@ -57,10 +54,9 @@ static void expect_refusal(sftest_rank_t *self)
   SFTEST_DETAIL(self, "drained by sfctl drain of uid ");
 }
 
-static int be_refused(sftest_rank_t *self)
+static void be_refused(sftest_rank_t *self)
 {
   expect_refusal(self);
-  return 0;
 }
 
 typedef struct refusal {
@@ -69,14 +65,13 @@ typedef struct refusal {
 } refusal_t;
 
 /* Those who come to the drained node come again until the other one has heard of it: it may come later than they. */
-static int be_refused_over_nodes(sftest_rank_t *self)
+static void be_refused_over_nodes(sftest_rank_t *self)
 {
   refusal_t *refusal = self->argument;
   do
     expect_refusal(self);
   while (self->places[self->rank] == refusal->drained && !refusal->told);
   refusal->told = true;
-  return 0;
 }
 
 SFTEST(drain_and_undo)

@@ -4,7 +4,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 #include "tools/sfctl/connection.h"
 
 #define NODES 2
@@ -56,13 +55,12 @@ static void create_all_to_all(sftest_rank_t *self, sf_group_t *world, int64_t n,
   SFTEST_OK(self, sf_graph_create(world, UNITS, nleaves, NULL, ranks, roots, flags, graph_p));
 }
 
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
   static double roots[UNITS], leaves[RANKS * UNITS];
   static const int32_t first_node[] = {0, 1};
   scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
-  sf_group_t *world = sf_group_world(context), *group = NULL;
+  sf_group_t *group = NULL;
   sf_graph_t *all, *scattered, *boxed, *local = NULL;
   create_all_to_all(self, world, UNITS, itself, SF_GRAPH_DEFAULT, &all);
   create_all_to_all(self, world, SQUARES, square, SF_GRAPH_REPRODUCIBLE, &scattered);
@@ -86,8 +84,6 @@ static int work(sftest_rank_t *self)
   SFTEST_OK(self, sf_graph_destroy(boxed));
   SFTEST_OK(self, sf_graph_destroy(scattered));
   SFTEST_OK(self, sf_graph_destroy(all));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Looking ----------------------------------------------------------------------------------------------------- */
@@ -299,10 +295,9 @@ SFTEST(a_peer_that_dies)
   sftest_cluster_stop(&cluster);
 }
 
-static int join_and_leave(sftest_rank_t *self)
+static void join_and_leave(sftest_rank_t *self)
 {
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 #define MANY_JOBS 16
@@ -343,18 +338,15 @@ SFTEST(a_peer_that_does_not_answer)
 
 /* ---- Questions that don't fit ------------------------------------------------------------------------------------ */
 
-static int wait_until_over(sftest_rank_t *self)
+SFTEST_JOINED(wait_until_over)
 {
   scene_t *scene = self->argument;
   sf_group_t *group;
   static const int32_t both[] = {1, 0};
-  sf_context_t *context = sftest_join(self);
   atomic_fetch_add(&scene->nready, 1);
   while (!scene->over)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_group_create(context, 2, both, 0, &group));
-  sftest_leave(self, context);
-  return 0;
 }
 
 static sf_status_t take_none(void *context, sfproto_incoming_t *incoming)

@@ -1,7 +1,6 @@
 /* What sfctl shows of copies by the daemon's workers: the bytes of each rank, or that there are no workers. */
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 static const char *const two_workers[] = {"--offload-workers=2", NULL};
 static const char *const no_workers[] = {"--offload-workers=0", NULL};
@@ -14,17 +13,16 @@ typedef struct meeting {
   _Atomic bool over;
 } meeting_t;
 
-static int exchange_and_stay(sftest_rank_t *self)
+SFTEST_JOINED(exchange_and_stay)
 {
   meeting_t *meeting = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
   char *source, *target;
   sf_request_t *request;
   bool done = false;
   SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&source));
   SFTEST_OK(self, sf_alloc(context, UNITS * sizeof(double), (void **)&target));
-  SFTEST_OK(self, sftest_ring_create(sf_group_world(context), UNITS, 0, &graph));
+  SFTEST_OK(self, sftest_ring_create(world, UNITS, 0, &graph));
   source[UNITS * sizeof(double) - 1] = 1;
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, source, target, SF_REPLACE, &request));
   while (meeting->is_offloaded && __atomic_load_n(&target[UNITS * sizeof(double) - 1], __ATOMIC_RELAXED) == 0)
@@ -37,8 +35,6 @@ static int exchange_and_stay(sftest_rank_t *self)
   while (!meeting->over)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Starts the exchange and looks at it when it is done. */

@@ -5,7 +5,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define RANKS 8
@@ -58,10 +57,9 @@ static void exchange(sftest_rank_t *self, sf_graph_t *graph)
 }
 
 /* In the first round ranks make room for each other's payload, which costs messages of its own. */
-static int work(sftest_rank_t *self)
+SFTEST_JOINED(work)
 {
   scene_t *scene = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph;
   create_graph(self, scene, context, &graph);
   for (int32_t round = 0; round < ROUNDS; round++) {
@@ -72,8 +70,6 @@ static int work(sftest_rank_t *self)
       sftest_sleep_ms(1);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Entries near the diagonal, and some anywhere. */

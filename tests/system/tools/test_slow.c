@@ -1,27 +1,23 @@
 /* A job that is slow or hangs, as ranks are slow, stopped, or leave an operation out: faults are planted, and the
  * commands of docs/slow-job.md lead to them, each in three steps at most. Too much load: test_slow_load.c. */
-#include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/tools/slow_job.h"
-#include "tests/unit/runner.h"
 
 #define SLOW_MS 15 /* more than a rank that is ready waits for a core */
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 /* All ranks contribute to a root of each, in the order of ranks; one comes late each time. */
-static int reduce_with_a_slow_rank(sftest_rank_t *self)
+SFTEST_JOINED(reduce_with_a_slow_rank)
 {
   sftest_slow_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   int32_t ranks[SFTEST_SLOW_RANKS];
   int64_t roots[SFTEST_SLOW_RANKS] = {0};
   double root = 0, leaves[SFTEST_SLOW_RANKS] = {0};
   sf_graph_t *all = NULL, *star = sftest_slow_star(self, context);
   for (int32_t r = 0; r < SFTEST_SLOW_RANKS; r++)
     ranks[r] = r;
-  SFTEST_OK(self,
-            sf_graph_create(sf_group_world(context), 1, SFTEST_SLOW_RANKS, NULL, ranks, roots, SF_GRAPH_DEFAULT, &all));
+  SFTEST_OK(self, sf_graph_create(world, 1, SFTEST_SLOW_RANKS, NULL, ranks, roots, SF_GRAPH_DEFAULT, &all));
   while (sftest_slow_goes_on(self, star)) {
     if (self->rank == SFTEST_CULPRIT)
       sftest_sleep_ms(sftest_limit_ms(SLOW_MS));
@@ -30,20 +26,17 @@ static int reduce_with_a_slow_rank(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_graph_destroy(all));
   SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* A ring in which each rank waits for the one before it. */
-static int follow(sftest_rank_t *self)
+SFTEST_JOINED(follow)
 {
   sftest_slow_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   const int32_t before = (self->rank + SFTEST_SLOW_RANKS - 1) % SFTEST_SLOW_RANKS;
   const int64_t index = 0;
   double root = 0, leaf = 0;
   sf_graph_t *ring = NULL, *star = sftest_slow_star(self, context);
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
   while (sftest_slow_goes_on(self, star)) {
     if (self->rank == SFTEST_CULPRIT && told->pause_ms > 0)
       sftest_sleep_ms(told->pause_ms);
@@ -56,8 +49,6 @@ static int follow(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_graph_destroy(ring));
   SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- A slow rank ------------------------------------------------------------------------------------------------- */
@@ -225,7 +216,7 @@ SFTEST(a_stopped_rank_in_stuck)
 /* ---- A forgotten operation --------------------------------------------------------------------------------------- */
 
 /* As follow, but the culprit leaves bcasts out. Nobody comes to an end: the job is to be killed. */
-static int forget_one(sftest_rank_t *self)
+static void forget_one(sftest_rank_t *self)
 {
   sftest_slow_t *told = self->argument;
   sf_context_t *context = sftest_join(self);
@@ -245,7 +236,6 @@ static int forget_one(sftest_rank_t *self)
     told->rounds[self->rank]++;
   }
   SFTEST_REQUIRE(self, status == SF_ERR_RANK_FAILED);
-  return 0;
 }
 
 SFTEST(a_forgotten_operation)

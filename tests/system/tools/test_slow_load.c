@@ -1,9 +1,7 @@
 /* A job that is slow as a link or a root has too much to do: the commands of docs/slow-job.md lead to it, each in three
  * steps at most. */
-#include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/tools/slow_job.h"
-#include "tests/unit/runner.h"
 
 /* ---- A hot root -------------------------------------------------------------------------------------------------- */
 
@@ -11,11 +9,10 @@
 #define HOT_LEAVES 1400 /* of each rank on that root of the culprit */
 #define COLD_LEAVES 200 /* and on roots of its own, each one */
 
-static int reduce_to_a_hot_root(sftest_rank_t *self)
+SFTEST_JOINED(reduce_to_a_hot_root)
 {
   enum { NLEAVES = HOT_LEAVES + COLD_LEAVES };
   sftest_slow_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   int32_t ranks[NLEAVES];
   int64_t roots[NLEAVES];
   static double values[COLD_LEAVES], leaves[NLEAVES];
@@ -24,16 +21,13 @@ static int reduce_to_a_hot_root(sftest_rank_t *self)
     ranks[i] = i < HOT_LEAVES ? SFTEST_CULPRIT : self->rank;
     roots[i] = i < HOT_LEAVES ? HOT_ROOT : i - HOT_LEAVES;
   }
-  SFTEST_OK(self,
-            sf_graph_create(sf_group_world(context), COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
+  SFTEST_OK(self, sf_graph_create(world, COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
   while (sftest_slow_goes_on(self, star)) {
     SFTEST_OK(self, sf_reduce(hot, SF_DOUBLE, leaves, values, SF_SUM));
     told->rounds[self->rank]++;
   }
   SFTEST_OK(self, sf_graph_destroy(hot));
   SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(a_hot_root)
@@ -82,10 +76,9 @@ static void end_hosts(void)
 }
 
 /* Ranks alternate between the nodes: all that is sent is sent between these. */
-static int exchange_much(sftest_rank_t *self)
+SFTEST_JOINED(exchange_much)
 {
   sftest_slow_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   static int32_t ranks[MUCH];
   static int64_t roots[MUCH];
   static double values[MUCH], leaves[MUCH];
@@ -94,15 +87,13 @@ static int exchange_much(sftest_rank_t *self)
     ranks[i] = (self->rank + 1) % self->size;
     roots[i] = i;
   }
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), MUCH, MUCH, NULL, ranks, roots, SF_GRAPH_DEFAULT, &much));
+  SFTEST_OK(self, sf_graph_create(world, MUCH, MUCH, NULL, ranks, roots, SF_GRAPH_DEFAULT, &much));
   while (sftest_slow_goes_on(self, star)) {
     SFTEST_OK(self, sf_bcast(much, SF_DOUBLE, values, leaves, SF_REPLACE));
     told->rounds[self->rank]++;
   }
   SFTEST_OK(self, sf_graph_destroy(much));
   SFTEST_OK(self, sf_graph_destroy(star));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST_CASE(tcase_add_unchecked_fixture(tests, make_hosts, end_hosts));

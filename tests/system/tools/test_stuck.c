@@ -2,7 +2,6 @@
  * the graph was made; also when the daemon does not answer. */
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
-#include "tests/unit/runner.h"
 
 #define RANKS 4
 #define EXCHANGES 1000
@@ -23,16 +22,15 @@ static scene_t *scene;
 static const char *const out = sftest_sfctl_out;
 
 /* Exchanges with both neighbours in a ring. The first is waited for, so that the rank is stopped in the middle. */
-static int exchange(sftest_rank_t *self)
+SFTEST_JOINED(exchange)
 {
   scene_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   const int32_t ranks[] = {(self->rank + 1) % self->size, (self->rank + self->size - 1) % self->size};
   const int64_t roots[] = {0, 0};
   double root = self->rank, leaves[2];
   sf_graph_t *graph = NULL;
   told->line = __LINE__ + 1;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, 2, NULL, ranks, roots, SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < EXCHANGES; i++) {
     sftest_at(self, "exchange %d", i);
     SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, &root, leaves, SF_REPLACE));
@@ -42,8 +40,6 @@ static int exchange(sftest_rank_t *self)
       sftest_sleep_ms(1);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Stops a rank in the middle; the others go on until they wait for it. */
@@ -206,17 +202,16 @@ SFTEST(in_the_log)
 
 /* Contributions to one root of rank 0, which begins when the others have: more than slots hold. One rank stops short.
  */
-static int contribute_ahead(sftest_rank_t *self)
+SFTEST_JOINED(contribute_ahead)
 {
   enum { ALL = 12, SHORT = 10 };
   scene_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   const int32_t rank = 0;
   const int64_t number = 0;
   double root = 0, leaf = 1;
   sf_graph_t *graph = NULL;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), self->rank == 0, self->rank != 0, NULL, &rank, &number,
-                                  SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self,
+            sf_graph_create(world, self->rank == 0, self->rank != 0, NULL, &rank, &number, SF_GRAPH_DEFAULT, &graph));
   while (self->rank == 0 && (told->done[1] < ALL || told->done[STOPPED] < SHORT || told->done[3] < ALL))
     sftest_sleep_ms(1);
   for (int i = 0; i < ALL; i++) {
@@ -229,8 +224,6 @@ static int contribute_ahead(sftest_rank_t *self)
   while (!told->go_on)
     sftest_sleep_ms(1);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* Whose contribution came before its turn is not waited for, wherever it lies. */
@@ -253,17 +246,14 @@ SFTEST(behind_the_turn)
 }
 
 /* All ranks make a graph but one, which comes later. */
-static int come_late(sftest_rank_t *self)
+SFTEST_JOINED(come_late)
 {
   scene_t *told = self->argument;
-  sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   while (self->rank == STOPPED && !told->go_on)
     sftest_sleep_ms(1);
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(in_set_up)
@@ -289,13 +279,12 @@ SFTEST(in_set_up)
 }
 
 /* All ranks come but one. */
-static int come_last(sftest_rank_t *self)
+static void come_last(sftest_rank_t *self)
 {
   scene_t *told = self->argument;
   while (self->rank == STOPPED && !told->go_on)
     sftest_sleep_ms(1);
   sftest_leave(self, sftest_join(self));
-  return 0;
 }
 
 SFTEST(in_init)

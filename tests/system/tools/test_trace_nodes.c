@@ -8,7 +8,6 @@
 #include "tests/system/cluster.h"
 #include "tests/system/sfctl.h"
 #include "tests/system/trace_rules.h"
-#include "tests/unit/runner.h"
 
 #define NODES 2
 #define RANKS 4
@@ -21,15 +20,14 @@ static const int32_t places[RANKS] = {0, 0, 1, 1};
 /* ---- A job to trace ---------------------------------------------------------------------------------------------- */
 
 /* Neighbours in a ring of four, two and two on a node: ways within and between nodes. Two operations in flight. */
-static int exchange(sftest_rank_t *self)
+SFTEST_JOINED(exchange)
 {
-  sf_context_t *context = sftest_join(self);
   const int32_t ranks[] = {(self->rank + 1) % RANKS, (self->rank + RANKS - 1) % RANKS};
   const int64_t indices[] = {0, 0};
   double root = self->rank, sum = 0, leaves[2], ones[2] = {1, 1};
   sf_graph_t *graph = NULL;
   sf_request_t *first, *second;
-  SFTEST_OK(self, sf_graph_create(sf_group_world(context), 1, 2, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
+  SFTEST_OK(self, sf_graph_create(world, 1, 2, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
   for (int i = 0; i < CALLS; i++) {
     SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, leaves, SF_REPLACE, &first));
     SFTEST_OK(self, sf_reduce_begin(graph, SF_DOUBLE, ones, &sum, SF_SUM, &second));
@@ -38,8 +36,6 @@ static int exchange(sftest_rank_t *self)
   }
   SFTEST_REQUIRE(self, sum == 2 * CALLS);
   SFTEST_OK(self, sf_graph_destroy(graph));
-  sftest_leave(self, context);
-  return 0;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 #include "client/plan/edge_buckets.h"
 
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define MAX_N 5000

@@ -3,7 +3,6 @@
 #include "client/plan/edge_readback.h"
 #include "tests/unit/edge_lists.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define ROUNDS 5000

@@ -1,7 +1,6 @@
 /* Edges of which no list can be made: what is said of them, and of which leaf. */
 #include "shm/base/error.h"
 #include "tests/unit/edge_lists.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define ROUNDS 5000

@@ -1,6 +1,5 @@
 /* The form in which edge lists are stored: lines in place of arrays, narrow arrays, and nothing for no edges. */
 #include "tests/unit/edge_lists.h"
-#include "tests/unit/runner.h"
 
 /* The first block of a list of n edges to rank 0 with the given lines of leaves and roots. */
 static sfshm_edge_block_t block_of(sftest_edge_input_t *input, int64_t n, int64_t leaf, int64_t leaf_step, int64_t root,

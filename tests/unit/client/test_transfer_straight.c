@@ -6,7 +6,6 @@
 #include "client/engine/progress.h"
 #include "client/engine/protocol.h"
 #include "tests/unit/client/sender.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 SFTEST_FIXTURE(sftest_sender_setup, NULL);

@@ -1,6 +1,5 @@
 /* The CUDA plugin's kernels against the host's, on a stand-in for the driver: every unit and op, any mix of memory. */
 #include "tests/unit/cuda_plugin.h"
-#include "tests/unit/runner.h"
 
 #define ROUNDS 600
 #define MAX_N 60

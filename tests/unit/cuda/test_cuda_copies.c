@@ -1,6 +1,5 @@
 /* Which copies the CUDA plugin has the driver make in place of kernels, as the stand-in for the driver counts them. */
 #include "tests/unit/cuda_plugin.h"
-#include "tests/unit/runner.h"
 
 /* Whether the driver copies n bytes from one device to another; if not, how many kernels move them. */
 static bool is_copied(int from_device, int to_device, sfshm_op_t op, int64_t stride, int64_t n, int64_t *nkernels_p)

@@ -1,7 +1,6 @@
 /* The CUDA plugin on a driver that fails, as the stand-in does when it is told to: the error says what failed,
  * stays if it is the driver's, and nothing crashes. */
 #include "tests/unit/cuda_plugin.h"
-#include "tests/unit/runner.h"
 
 static void open_to_fail(void)
 {

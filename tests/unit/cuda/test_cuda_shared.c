@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include "tests/unit/cuda_plugin.h"
-#include "tests/unit/runner.h"
 
 enum { PIECES = 3, PIECE_BYTES = 1000 };
 

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "tests/unit/cuda_plugin.h"
-#include "tests/unit/runner.h"
 
 static const sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
 

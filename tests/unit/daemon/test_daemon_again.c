@@ -2,7 +2,6 @@
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 4
 
@@ -41,10 +40,7 @@ static void send_again(sftest_client_t *client, const again_t *again)
   create.n_lanes = (size_t)again->nlanes;
   create.blocks = blocks;
   create.n_blocks = again->block;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GRAPH_CREATE, &create, NULL, 0);
 }
 
 /* The neighbours in the ring of four, ascending. */
@@ -62,10 +58,7 @@ static void send_edges(sftest_client_t *client, const uint64_t *number)
   create.nroots = 10;
   create.has_number = number != NULL;
   create.number = number != NULL ? *number : 0;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GRAPH_CREATE, &create, NULL, 0);
 }
 
 /* GraphReply that asks for the edges; their number. */

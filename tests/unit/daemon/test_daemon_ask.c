@@ -4,7 +4,6 @@
 #include "daemon/admin/trace.h"
 #include "proto/sf_control.pb-c.h"
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 /* What was told, as far as it matters here. */
 static struct {

@@ -2,7 +2,6 @@
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 4
 
@@ -108,10 +107,7 @@ SFTEST(fails_like_any_other)
   fail.has_status = true;
   fail.status = SF_ERR_RANGE;
   fail.detail = (char *)(uintptr_t) "root index 99";
-  Sfproto__Message message = sftest_message(&clients[2]);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
-  sftest_send(&clients[2], &message, NULL, 0);
+  sftest_send_body(&clients[2], SFPROTO__MESSAGE__BODY_GRAPH_FAIL, &fail, NULL, 0);
   sftest_expect_done(&clients[2]);
   for (int r = 0; r < SIZE; r++)
     sftest_expect_alert(&clients[r], SFPROTO__ALERT__KIND__GRAPH_FAILED, "root index 99");

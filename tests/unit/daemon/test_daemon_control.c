@@ -5,7 +5,6 @@
 #include "daemon/jobs/job.h"
 #include "shm/base/error.h"
 #include "tests/unit/daemon_fixture.h"
-#include "tests/unit/runner.h"
 
 static sftest_client_t tool;
 
@@ -26,10 +25,7 @@ SFTEST_FIXTURE(setup, teardown);
 
 static void request(Sfproto__Control *control)
 {
-  Sfproto__Message message = sftest_message(&tool);
-  message.body_case = SFPROTO__MESSAGE__BODY_CONTROL;
-  message.control = control;
-  sftest_send(&tool, &message, NULL, 0);
+  sftest_send_body(&tool, SFPROTO__MESSAGE__BODY_CONTROL, control, NULL, 0);
 }
 
 static Sfproto__Control control_of(Sfproto__Control__Action action)
@@ -186,9 +182,6 @@ SFTEST(what_a_later_version_wants)
   sftest_expect_error(&tool, SF_ERR_UNSUPPORTED, "this sfd knows no action 77");
   Sfproto__Query query = SFPROTO__QUERY__INIT;
   query.what = (Sfproto__Query__What)77;
-  Sfproto__Message message = sftest_message(&tool);
-  message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
-  message.query = &query;
-  sftest_send(&tool, &message, NULL, 0);
+  sftest_send_body(&tool, SFPROTO__MESSAGE__BODY_QUERY, &query, NULL, 0);
   sftest_expect_error(&tool, SF_ERR_UNSUPPORTED, SFD_SOFTWARE " knows no query 77");
 }

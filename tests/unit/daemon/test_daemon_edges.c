@@ -1,7 +1,6 @@
 /* Edge lists in graph set-up: those in regions and in inboxes, and that malformed ones are refused. */
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 4
 
@@ -59,10 +58,7 @@ static void send_create(sftest_client_t *client, int64_t nedges, int64_t nvalues
   create.nleaves = 100;
   create.blocks = blocks;
   create.n_blocks = 1;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_CREATE;
-  message.graph_create = &create;
-  sftest_send(client, &message, &fd, fd >= 0 ? 1 : 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GRAPH_CREATE, &create, &fd, fd >= 0 ? 1 : 0);
 }
 
 SFTEST_FOR(impossible_numbers, 7)

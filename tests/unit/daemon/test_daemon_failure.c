@@ -10,7 +10,6 @@
 #include "proto/address.h"
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 

@@ -4,7 +4,6 @@
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 
@@ -19,10 +18,7 @@ static void send_fail(int r, uint64_t graph, const char *detail)
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
   fail.graph = graph;
   fail.detail = (char *)(uintptr_t)detail;
-  Sfproto__Message message = sftest_message(&clients[r]);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
-  sftest_send(&clients[r], &message, NULL, 0);
+  sftest_send_body(&clients[r], SFPROTO__MESSAGE__BODY_GRAPH_FAIL, &fail, NULL, 0);
 }
 
 SFTEST_CASE(sftest_daemon_job(tests, SIZE));
@@ -233,10 +229,7 @@ SFTEST(graph_outlives_its_group)
     sftest_expect_peers(&clients[r], &peers);
     Sfproto__GroupDestroy away = SFPROTO__GROUP_DESTROY__INIT;
     away.group = group;
-    Sfproto__Message message = sftest_message(&clients[r]);
-    message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
-    message.group_destroy = &away;
-    sftest_send(&clients[r], &message, NULL, 0);
+    sftest_send_body(&clients[r], SFPROTO__MESSAGE__BODY_GROUP_DESTROY, &away, NULL, 0);
     sftest_expect_done(&clients[r]);
   }
   for (int r = 0; r < 2; r++)
@@ -259,10 +252,7 @@ SFTEST(group_destroyed_by_one_fails_what_needs_it)
   sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});
   Sfproto__GroupDestroy away = SFPROTO__GROUP_DESTROY__INIT;
   away.group = group;
-  Sfproto__Message message = sftest_message(&clients[1]);
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
-  message.group_destroy = &away;
-  sftest_send(&clients[1], &message, NULL, 0);
+  sftest_send_body(&clients[1], SFPROTO__MESSAGE__BODY_GROUP_DESTROY, &away, NULL, 0);
   sftest_expect_done(&clients[1]);
   sftest_expect_error(&clients[0], SF_ERR_STATE, "rank 1 (pid");
   sftest_send_edges(&clients[0], &(sftest_edges_t){.group = group});

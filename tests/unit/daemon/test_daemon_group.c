@@ -1,8 +1,6 @@
 /* Groups: matching by list, tag and order; leaving and destroying. */
 #include "daemon/jobs/job.h"
-#include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 4
 
@@ -10,10 +8,7 @@ static void send_destroy(sftest_client_t *client, uint64_t group)
 {
   Sfproto__GroupDestroy destroy = SFPROTO__GROUP_DESTROY__INIT;
   destroy.group = group;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GROUP_DESTROY;
-  message.group_destroy = &destroy;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_GROUP_DESTROY, &destroy, NULL, 0);
 }
 
 SFTEST_CASE(sftest_daemon_job(tests, SIZE));

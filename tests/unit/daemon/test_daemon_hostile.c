@@ -5,7 +5,6 @@
 #include "daemon/clients/accept.h"
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 typedef struct header {
   uint32_t magic;
@@ -129,10 +128,7 @@ SFTEST(roles_are_kept_apart)
   sftest_join_all(&daemon_, &client, "job", 1);
   Sfproto__Query query = SFPROTO__QUERY__INIT;
   query.what = SFPROTO__QUERY__WHAT__STATUS;
-  Sfproto__Message message = sftest_message(&client);
-  message.body_case = SFPROTO__MESSAGE__BODY_QUERY;
-  message.query = &query;
-  sftest_send(&client, &message, NULL, 0);
+  sftest_send_body(&client, SFPROTO__MESSAGE__BODY_QUERY, &query, NULL, 0);
   expect_out_of_place(&client, "Query from a client");
   sftest_drop(&client);
 }
@@ -160,10 +156,7 @@ SFTEST(descriptors_that_nobody_wants)
   sftest_join_all(&daemon_, &client, "job", 1);
   for (int i = 0; i < SFPROTO_MAX_FDS; i++)
     fds[i] = 0;
-  Sfproto__Message message = sftest_message(&client);
-  message.body_case = SFPROTO__MESSAGE__BODY_GOODBYE;
-  message.goodbye = &goodbye;
-  sftest_send(&client, &message, fds, SFPROTO_MAX_FDS);
+  sftest_send_body(&client, SFPROTO__MESSAGE__BODY_GOODBYE, &goodbye, fds, SFPROTO_MAX_FDS);
   expect_out_of_place(&client, "Goodbye with 64 descriptors");
   sftest_drop(&client);
 }
@@ -195,10 +188,7 @@ SFTEST(alerts_that_are_not_read)
     sftest_expect_ready(&client, peers.graph, 0, NULL, 0, NULL);
     fail.graph = peers.graph;
     fail.detail = detail;
-    Sfproto__Message message = sftest_message(&client);
-    message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-    message.graph_fail = &fail;
-    sftest_send(&client, &message, NULL, 0);
+    sftest_send_body(&client, SFPROTO__MESSAGE__BODY_GRAPH_FAIL, &fail, NULL, 0);
     sfproto_incoming_t incoming;
     sftest_receive(&client, &incoming);
     sfproto_incoming_free(&incoming);

@@ -3,7 +3,6 @@
 #include "daemon/net/channel.h"
 #include "shm/region/board.h"
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 SFTEST_CASE(sftest_daemon_for_case(tests));
 

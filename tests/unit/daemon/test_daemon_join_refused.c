@@ -3,7 +3,6 @@
 
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_fixture.h"
-#include "tests/unit/runner.h"
 
 /* Sends a Hello to a job of size 2 that waits for its rank 1, and expects a refusal that leaves the job alone. */
 static void expect_refused(const Sfproto__Hello *hello, sf_status_t status, const char *text)
@@ -113,10 +112,7 @@ static void expect_fds_refused(const int fds[], int nfds, sf_status_t status, co
   Sfproto__Hello hello;
   sftest_connect(&daemon_, &client);
   sftest_hello_init(&hello, "job", 0, 2);
-  Sfproto__Message message = sftest_message(&client);
-  message.body_case = SFPROTO__MESSAGE__BODY_HELLO;
-  message.hello = &hello;
-  sftest_send(&client, &message, fds, nfds);
+  sftest_send_body(&client, SFPROTO__MESSAGE__BODY_HELLO, &hello, fds, nfds);
   sftest_expect_error(&client, status, text);
   sftest_expect_closed(&client);
   ck_assert_int_eq(daemon_.server->statistics.njobs, 0);

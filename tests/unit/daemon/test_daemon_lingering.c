@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 SFTEST_CASE(sftest_daemon_beside_job(tests));
 

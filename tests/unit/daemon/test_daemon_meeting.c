@@ -4,7 +4,6 @@
 #include "shm/lane/message.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 #define LONG_TEXT ((size_t)900 << 10)

@@ -5,7 +5,6 @@
 #include "daemon/jobs/job.h"
 #include "tests/unit/daemon_graphs.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 

@@ -3,7 +3,6 @@
 #include "daemon/jobs/job.h"
 #include "shm/observe/counters.h"
 #include "tests/unit/daemon_graphs.h"
-#include "tests/unit/runner.h"
 
 static sftest_client_t tool;
 
@@ -141,10 +140,7 @@ SFTEST(ranks)
   add.region = 9;
   add.length = 100;
   add.method = SFPROTO__REGION_ADD__METHOD__VM_READ;
-  Sfproto__Message message = sftest_message(&clients[0]);
-  message.body_case = SFPROTO__MESSAGE__BODY_REGION_ADD;
-  message.region_add = &add;
-  sftest_send(&clients[0], &message, NULL, 0);
+  sftest_send_body(&clients[0], SFPROTO__MESSAGE__BODY_REGION_ADD, &add, NULL, 0);
   sftest_expect_done(&clients[0]);
   sftest_send_goodbye(&clients[1]);
   sftest_expect_done(&clients[1]);
@@ -198,10 +194,7 @@ SFTEST(graphs)
   uint64_t retiring = sftest_ring(clients, 3);
   fail.graph = failed;
   fail.detail = detail;
-  Sfproto__Message message = sftest_message(&clients[1]);
-  message.body_case = SFPROTO__MESSAGE__BODY_GRAPH_FAIL;
-  message.graph_fail = &fail;
-  sftest_send(&clients[1], &message, NULL, 0);
+  sftest_send_body(&clients[1], SFPROTO__MESSAGE__BODY_GRAPH_FAIL, &fail, NULL, 0);
   sftest_expect_done(&clients[1]);
   sftest_send_graph_destroy(&clients[2], retiring);
   sftest_expect_done(&clients[2]);

@@ -2,10 +2,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/descriptors.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 

@@ -5,9 +5,7 @@
 
 #include "daemon/clients/credentials.h"
 #include "daemon/jobs/job.h"
-#include "tests/unit/daemon_fixture.h"
 #include "tests/unit/daemon_job.h"
-#include "tests/unit/runner.h"
 
 #define SIZE 3
 
@@ -17,10 +15,7 @@ static void send_add_fd(sftest_client_t *client, uint64_t segment, uint64_t leng
   add.segment = segment;
   add.length = length;
   add.inbox = inbox;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_ADD;
-  message.segment_add = &add;
-  sftest_send(client, &message, &fd, fd >= 0 ? 1 : 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_SEGMENT_ADD, &add, &fd, fd >= 0 ? 1 : 0);
 }
 
 static void send_add(sftest_client_t *client, uint64_t segment, bool inbox)
@@ -34,10 +29,7 @@ static void send_remove(sftest_client_t *client, uint64_t segment)
 {
   Sfproto__SegmentRemove away = SFPROTO__SEGMENT_REMOVE__INIT;
   away.segment = segment;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE;
-  message.segment_remove = &away;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_SEGMENT_REMOVE, &away, NULL, 0);
 }
 
 static void send_get(sftest_client_t *client, int32_t rank, uint64_t segment)
@@ -45,10 +37,7 @@ static void send_get(sftest_client_t *client, int32_t rank, uint64_t segment)
   Sfproto__SegmentGet get = SFPROTO__SEGMENT_GET__INIT;
   get.rank = rank;
   get.segment = segment;
-  Sfproto__Message message = sftest_message(client);
-  message.body_case = SFPROTO__MESSAGE__BODY_SEGMENT_GET;
-  message.segment_get = &get;
-  sftest_send(client, &message, NULL, 0);
+  sftest_send_body(client, SFPROTO__MESSAGE__BODY_SEGMENT_GET, &get, NULL, 0);
 }
 
 static void expect_segment(sftest_client_t *client, uint64_t length, bool inbox)

@@ -2,7 +2,6 @@
 #include "daemon/clients/accept.h"
 #include "daemon/clients/session.h"
 #include "tests/unit/daemon_fixture.h"
-#include "tests/unit/runner.h"
 
 /* With a small max-clients. */
 #define ALL 64

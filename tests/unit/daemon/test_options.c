@@ -6,7 +6,6 @@
 #include "daemon/base/options.h"
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 
 #define MAN_PAGE "docs/man/sfd.8"
 

@@ -7,7 +7,6 @@
 #include "daemon/life.h"
 #include "daemon/net/network_internal.h"
 #include "tests/unit/channel_fixture.h"
-#include "tests/unit/runner.h"
 
 #define GRAPH 7
 #define LARGEST (UINT64_C(1) << 40) /* unit; no exchange has room for slots of that size */

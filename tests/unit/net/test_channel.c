@@ -2,7 +2,6 @@
 #include "daemon/net/frame.h"
 #include "shm/base/error.h"
 #include "tests/unit/channel_fixture.h"
-#include "tests/unit/runner.h"
 
 static sftest_cluster_t cluster;
 static sftest_node_t *const nodes = cluster.nodes;

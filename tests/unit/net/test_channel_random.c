@@ -2,7 +2,6 @@
  * and once; with streams, channels and nodes lost at random, those that arrive do, and every done is called once. */
 #include "daemon/net/frame.h"
 #include "tests/unit/channel_fixture.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define NODES 3

@@ -6,7 +6,6 @@
 
 #include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 
 #define WATCHED_NS INT64_C(2500000000)

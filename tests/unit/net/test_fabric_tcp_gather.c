@@ -1,6 +1,5 @@
 /* What the user of a tcp fabric can't use before all of it is here gathers with the kernel, and neither the last of it,
  * nor what follows, nor the end of the stream waits for more. */
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 
 #define FIRST 1u    /* byte with which the fabric learns how many are due */

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "shm/base/error.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 
 static void expect_refusal(const sfd_tcp_options_t *options, sf_status_t status, const char *words)

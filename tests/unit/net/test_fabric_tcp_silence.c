@@ -1,9 +1,6 @@
 /* Links of the tcp fabric that become silent, for a while or for good. */
-#include <sys/syscall.h>
-
 #include "shm/base/error.h"
 #include "tests/unit/machine_clock.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_cluster.h"
 
 #define LONGEST_SURVIVED_S 2.5

@@ -7,8 +7,6 @@
 
 #include "daemon/net/fabric/tcp/auth.h"
 #include "tests/unit/machine_clock.h"
-#include "tests/unit/runner.h"
-#include "tests/unit/tcp_cluster.h"
 #include "tests/unit/tcp_stranger.h"
 
 #define STRANGERS 300

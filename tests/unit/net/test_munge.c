@@ -6,7 +6,6 @@
 #include "daemon/net/fabric/tcp/ticket.h"
 #include "shm/base/error.h"
 #include "tests/unit/munged.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_stranger.h"
 
 static const sfd_munge_t *munge;

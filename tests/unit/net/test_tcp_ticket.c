@@ -6,7 +6,6 @@
 #include <semaphore.h>
 
 #include "shm/base/error.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tcp_stranger.h"
 
 /* ---- The stand-in: its credentials are their contents, in letters ---- */

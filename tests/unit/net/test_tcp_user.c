@@ -5,8 +5,6 @@
 
 #include "daemon/net/fabric/tcp/user.h"
 #include "shm/base/error.h"
-#include "tests/unit/runner.h"
-#include "tests/unit/tcp_cluster.h"
 #include "tests/unit/tcp_stranger.h"
 
 #define NOBODY 65534

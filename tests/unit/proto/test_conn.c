@@ -6,7 +6,6 @@
 #include "shm/base/error.h"
 #include "tests/unit/conn_pair.h"
 #include "tests/unit/frames.h"
-#include "tests/unit/runner.h"
 
 #define FIRST_OTHER_USER 20000u /* containers may have 16 bits for users */
 #define NOTHER_USERS 40000u

@@ -6,7 +6,6 @@
 #include "shm/base/error.h"
 #include "tests/unit/conn_pair.h"
 #include "tests/unit/frames.h"
-#include "tests/unit/runner.h"
 
 SFTEST_FIXTURE(sftest_pair_setup, sftest_pair_teardown);
 

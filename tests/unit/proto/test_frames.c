@@ -1,7 +1,5 @@
 /* How a control connection puts frames together from bytes and descriptors as they arrive. */
 #include "tests/unit/frame_reader.h"
-#include "tests/unit/frames.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 SFTEST_FIXTURE(sftest_reader_setup, sftest_reader_teardown);

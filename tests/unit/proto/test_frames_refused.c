@@ -3,8 +3,6 @@
 
 #include "shm/base/error.h"
 #include "tests/unit/frame_reader.h"
-#include "tests/unit/frames.h"
-#include "tests/unit/runner.h"
 
 /* What was refused is closed at once, not only with the connection. */
 static void expect_nothing_left(void)

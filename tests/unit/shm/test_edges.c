@@ -3,7 +3,6 @@
 
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 SFTEST_SEED(20240904);

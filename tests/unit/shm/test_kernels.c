@@ -2,7 +2,6 @@
  * test_kernels_dense.c. */
 #include "shm/kernels/kernels.h"
 #include "tests/unit/kernel_model.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #define MAX_N 90

@@ -2,7 +2,6 @@
 #include "shm/kernels/kernels.h"
 #include "shm/kernels/kernels_dense.h"
 #include "tests/unit/kernel_model.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 SFTEST_SEED(20240607);

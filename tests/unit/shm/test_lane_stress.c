@@ -6,7 +6,6 @@
 #include <sched.h>
 
 #include "tests/unit/lane_pair.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

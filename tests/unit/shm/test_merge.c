@@ -4,7 +4,6 @@
 
 #include "shm/trunk/trunk.h"
 #include "tests/unit/merge_instance.h"
-#include "tests/unit/runner.h"
 
 #define MAX_TOKENS (MAX_RANKS * (1 + MAX_EXTRAS))
 

@@ -4,7 +4,6 @@
 #include "shm/base/error.h"
 #include "shm/trunk/trunk.h"
 #include "tests/unit/merge_instance.h"
-#include "tests/unit/runner.h"
 
 static sftest_instance_t instance;
 

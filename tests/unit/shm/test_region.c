@@ -10,7 +10,6 @@
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/memfd_regions.h"
-#include "tests/unit/runner.h"
 
 static int fds_before;
 

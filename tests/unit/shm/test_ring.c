@@ -7,7 +7,6 @@
 #include "shm/base/error.h"
 #include "tests/unit/descriptors.h"
 #include "tests/unit/ring_entries.h"
-#include "tests/unit/runner.h"
 
 /* A ring of exactly its size in memory of the process, so that the address sanitizer knows where it ends. */
 static sfshm_ring_t *ring;

@@ -5,7 +5,6 @@
 #include <sched.h>
 
 #include "tests/unit/ring_entries.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 /* A ring of exactly its size in memory of the process, so that the address sanitizer knows where it ends. */

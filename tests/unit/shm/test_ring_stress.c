@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 
 #include "tests/unit/ring_entries.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/seed.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -1,7 +1,6 @@
 /* Trunks in shared memory: maps that are accepted or refused, and where the slots of an exchange stand. */
 #include "shm/trunk/trunk.h"
 
-#include "tests/unit/runner.h"
 #include "tests/unit/trunk_images.h"
 
 /* ---- Maps -------------------------------------------------------------------------------------------------------- */

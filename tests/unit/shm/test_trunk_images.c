@@ -2,7 +2,6 @@
 #include "shm/trunk/trunk.h"
 
 #include "shm/base/error.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/trunk_images.h"
 
 /* ---- A root image ------------------------------------------------------------------------------------------------ */

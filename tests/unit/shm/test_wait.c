@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "shm/region/inbox.h"
 #include "tests/unit/runner.h"

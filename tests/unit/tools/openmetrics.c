@@ -5,9 +5,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MAN_PAGE "docs/man/sfctl.1"
 

@@ -1,7 +1,6 @@
 /* A daemon's end of sfctl's connection, for tests: see sfctl_daemon.h. */
 #include "tests/unit/tools/sfctl_daemon.h"
 
-#include <string.h>
 #include <sys/socket.h>
 
 sfctl_connection_t sftest_connection;

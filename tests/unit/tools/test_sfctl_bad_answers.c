@@ -1,5 +1,4 @@
 /* What sfctl makes of daemons that answer badly: errors, wrong counts and kinds, silence, and an end in between. */
-#include "tests/unit/runner.h"
 #include "tests/unit/tools/sfctl_daemon.h"
 
 SFTEST_FIXTURE(sftest_sfctl_setup, sftest_sfctl_teardown);

@@ -4,7 +4,6 @@
 #include "shm/base/error.h"
 #include "shm/lane/message.h"
 #include "shm/region/region.h"
-#include "tests/unit/runner.h"
 #include "tests/unit/tools/sfctl_daemon.h"
 
 /* ---- Answers ---- */

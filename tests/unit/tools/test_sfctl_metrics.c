@@ -1,7 +1,6 @@
 /* What sfctl metrics prints of given answers: values, and the rules of OpenMetrics. */
 #include "proto/report/metrics.h"
 
-#include "tests/unit/runner.h"
 #include "tests/unit/tools/openmetrics.h"
 
 static char *word(const char *text)

@@ -3,7 +3,6 @@
 
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 
 #define MAX_WORDS 16
 #define MAN_PAGE "docs/man/sfctl.1"

@@ -2,7 +2,6 @@
  * repository. */
 #include "tools/sfctl/print/print.h"
 
-#include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
 
 static const sfctl_print_style_t plain;

@@ -1,5 +1,4 @@
 /* What sfctl prints of what daemons have to do with those of other nodes: peers, and plans of graphs. */
-#include "tests/unit/runner.h"
 #include "tests/unit/sfctl_print.h"
 #include "tools/sfctl/print/matrix.h"
 #include "tools/sfctl/print/print.h"

@@ -3,7 +3,6 @@
 
 #include "shm/base/error.h"
 #include "tests/unit/expect.h"
-#include "tests/unit/runner.h"
 #include "tools/sfrun/mpi/mpi.h"
 #include "tools/sfrun/mpi/mpirun_options.h"
 
