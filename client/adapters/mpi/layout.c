@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "client/adapters/mpi/envelope.h"
 #include "client/adapters/mpi/error.h"
 #include "shm/base/error.h"
 
@@ -12,7 +13,7 @@
 
 /* Contents of a derived datatype. */
 typedef struct contents {
-  int nintegers, naddresses, ndatatypes, combiner;
+  sfmpi_envelope_t envelope;
   int *integers;
   MPI_Aint *addresses;
   MPI_Datatype *datatypes;
@@ -20,11 +21,10 @@ typedef struct contents {
 
 static void free_contents(contents_t *contents)
 {
-  for (int i = 0; i < contents->ndatatypes && contents->datatypes != NULL; i++) {
-    int integers, addresses, datatypes, combiner;
-    if (contents->datatypes[i] != MPI_DATATYPE_NULL &&
-        MPI_Type_get_envelope(contents->datatypes[i], &integers, &addresses, &datatypes, &combiner) == MPI_SUCCESS &&
-        combiner != MPI_COMBINER_NAMED)
+  for (int i = 0; i < contents->envelope.ndatatypes && contents->datatypes != NULL; i++) {
+    sfmpi_envelope_t part;
+    if (contents->datatypes[i] != MPI_DATATYPE_NULL && sfmpi_envelope(contents->datatypes[i], &part) == MPI_SUCCESS &&
+        part.combiner != MPI_COMBINER_NAMED)
       MPI_Type_free(&contents->datatypes[i]); /* MPI_Type_get_contents returned a reference */
   }
   free(contents->integers);
@@ -35,21 +35,22 @@ static void free_contents(contents_t *contents)
 static sf_status_t get_contents(MPI_Datatype datatype, contents_t *contents)
 {
   *contents = (contents_t){.integers = NULL};
-  sf_status_t status = sfmpi_check(MPI_Type_get_envelope(datatype, &contents->nintegers, &contents->naddresses,
-                                                         &contents->ndatatypes, &contents->combiner),
-                                   "sf_mpi_type: MPI_Type_get_envelope");
-  if (status != SF_OK || contents->combiner == MPI_COMBINER_NAMED)
+  sfmpi_envelope_t *envelope = &contents->envelope;
+  sf_status_t status = sfmpi_check(sfmpi_envelope(datatype, envelope), "sf_mpi_type: MPI_Type_get_envelope");
+  if (status == SF_OK && envelope->is_large)
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, one made with large counts");
+  if (status != SF_OK || envelope->combiner == MPI_COMBINER_NAMED)
     return status;
-  contents->integers = calloc((size_t)contents->nintegers + 1, sizeof *contents->integers);
-  contents->addresses = calloc((size_t)contents->naddresses + 1, sizeof *contents->addresses);
-  contents->datatypes = calloc((size_t)contents->ndatatypes + 1, sizeof *contents->datatypes);
+  contents->integers = calloc((size_t)envelope->nintegers + 1, sizeof *contents->integers);
+  contents->addresses = calloc((size_t)envelope->naddresses + 1, sizeof *contents->addresses);
+  contents->datatypes = calloc((size_t)envelope->ndatatypes + 1, sizeof *contents->datatypes);
   if (contents->integers == NULL || contents->addresses == NULL || contents->datatypes == NULL) {
-    contents->ndatatypes = 0;
-    return sfshm_error(SF_ERR_NOMEM, "sf_mpi_type: a datatype made of %d numbers", contents->nintegers);
+    envelope->ndatatypes = 0;
+    return sfshm_error(SF_ERR_NOMEM, "sf_mpi_type: a datatype made of %d numbers", envelope->nintegers);
   }
-  for (int i = 0; i < contents->ndatatypes; i++)
+  for (int i = 0; i < envelope->ndatatypes; i++)
     contents->datatypes[i] = MPI_DATATYPE_NULL;
-  return sfmpi_check(MPI_Type_get_contents(datatype, contents->nintegers, contents->naddresses, contents->ndatatypes,
+  return sfmpi_check(MPI_Type_get_contents(datatype, envelope->nintegers, envelope->naddresses, envelope->ndatatypes,
                                            contents->integers, contents->addresses, contents->datatypes),
                      "sf_mpi_type: MPI_Type_get_contents");
 }
@@ -180,7 +181,7 @@ static block_t describe_whole(const int n[])
 static bool describe_block(const contents_t *c, int i, block_t *block)
 {
   const int *n = c->integers;
-  switch (c->combiner) {
+  switch (c->envelope.combiner) {
   case MPI_COMBINER_DUP:
   case MPI_COMBINER_RESIZED:
     *block = (block_t){1, 0, false};
@@ -224,9 +225,9 @@ static bool is_known(const contents_t *contents)
                               MPI_COMBINER_INDEXED_BLOCK, MPI_COMBINER_HINDEXED_BLOCK, MPI_COMBINER_HINDEXED,
                               MPI_COMBINER_STRUCT,        MPI_COMBINER_SUBARRAY};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-    if (known[i] == contents->combiner)
+    if (known[i] == contents->envelope.combiner)
       return true;
-  return contents->combiner == MPI_COMBINER_DARRAY && contents->integers[0] == 1;
+  return contents->envelope.combiner == MPI_COMBINER_DARRAY && contents->integers[0] == 1;
 }
 
 static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout);
@@ -237,7 +238,7 @@ static sf_status_t add_blocks(const contents_t *contents, sfmpi_layout_t *layout
   sf_status_t status = SF_OK;
   block_t block;
   for (int i = 0; status == SF_OK && describe_block(contents, i, &block); i++) {
-    if (i < contents->ndatatypes) { /* else the same datatype again */
+    if (i < contents->envelope.ndatatypes) { /* else the same datatype again */
       sfmpi_layout_free(&child);
       status = take_apart(contents->datatypes[i], &child);
     }
@@ -288,14 +289,14 @@ static sf_status_t take_apart(MPI_Datatype datatype, sfmpi_layout_t *layout)
     return status;
   layout->extent = extent;
   status = get_contents(datatype, &contents);
-  if (status == SF_OK && contents.combiner == MPI_COMBINER_NAMED)
+  if (status == SF_OK && contents.envelope.combiner == MPI_COMBINER_NAMED)
     status = add_predefined(datatype, layout);
   else if (status == SF_OK && is_known(&contents))
     status = add_blocks(&contents, layout);
   else if (status == SF_OK)
-    status =
-        sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, %s",
-                    contents.combiner == MPI_COMBINER_DARRAY ? "a part of a distributed array" : "of an unknown kind");
+    status = sfshm_error(SF_ERR_UNSUPPORTED, "sf_mpi_type: the datatype is, or contains, %s",
+                         contents.envelope.combiner == MPI_COMBINER_DARRAY ? "a part of a distributed array"
+                                                                           : "of an unknown kind");
   free_contents(&contents);
   arrange(layout);
   return status;

@@ -3,6 +3,7 @@
 
 #include <sf/sf_mpi.h>
 
+#include "client/adapters/mpi/envelope.h"
 #include "client/core.h"
 #include "shm/kernels/unit.h"
 
@@ -54,10 +55,10 @@ static int forget(MPI_Datatype datatype, int key, void *value, void *extra)
 /* Predefined datatypes are never freed. */
 static PetscErrorCode watch(MPI_Datatype datatype)
 {
-  int integers, addresses, datatypes, combiner;
+  sfmpi_envelope_t envelope;
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner));
-  if (combiner == MPI_COMBINER_NAMED)
+  PetscCallMPI(sfmpi_envelope(datatype, &envelope));
+  if (envelope.combiner == MPI_COMBINER_NAMED)
     PetscFunctionReturn(PETSC_SUCCESS);
   if (keyval == MPI_KEYVAL_INVALID)
     PetscCallMPI(MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &keyval, NULL));

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/adapters/mpi/envelope.h"
+
 sfpmpi_table_t sfpmpi_datatypes;
 static int keyval = MPI_KEYVAL_INVALID; /* of the attribute that says so */
 
@@ -70,16 +72,16 @@ static bool describe(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
 
 static bool is_predefined(MPI_Datatype handle)
 {
-  int integers, addresses, types, combiner;
-  return PMPI_Type_get_envelope(handle, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-         combiner == MPI_COMBINER_NAMED;
+  sfmpi_envelope_t envelope;
+  return sfmpi_envelope(handle, &envelope) == MPI_SUCCESS && envelope.combiner == MPI_COMBINER_NAMED;
 }
 
-/* Whether MPI accepts the datatype in communication: that it was committed only MPI knows. */
-static bool is_committed(MPI_Datatype handle)
+/* That it was committed only MPI knows. */
+bool sfpmpi_datatype_is_valid(MPI_Datatype handle)
 {
   const char nothing = 0;
-  return PMPI_Send(&nothing, 1, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
+  return handle != MPI_DATATYPE_NULL &&
+         PMPI_Send(&nothing, 1, handle, MPI_PROC_NULL, 0, sfpmpi_job.self) == MPI_SUCCESS;
 }
 
 static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
@@ -100,7 +102,7 @@ static bool enter(MPI_Datatype handle, sfpmpi_datatype_t *datatype)
 
 const sfpmpi_datatype_t *sfpmpi_datatype_learn(MPI_Datatype handle)
 {
-  if (handle == MPI_DATATYPE_NULL || !is_committed(handle))
+  if (!sfpmpi_datatype_is_valid(handle))
     return NULL;
   sfpmpi_datatype_t *datatype = calloc(1, sizeof *datatype);
   if (datatype == NULL)

@@ -28,10 +28,13 @@ typedef struct sfpmpi_datatype {
 /* By handle. Derived datatypes leave it when they are freed. */
 extern sfpmpi_table_t sfpmpi_datatypes;
 
+/* Whether MPI accepts the datatype in communication. */
+bool sfpmpi_datatype_is_valid(MPI_Datatype datatype);
+
 /* Makes a description, for sfpmpi_datatype_find. */
 const sfpmpi_datatype_t *sfpmpi_datatype_learn(MPI_Datatype datatype);
 
-/* Returns the description of a datatype; NULL: MPI would not accept the datatype, or there is no memory. */
+/* Returns the description of a datatype; NULL: it is not valid, or there is no memory. */
 static inline const sfpmpi_datatype_t *sfpmpi_datatype_find(MPI_Datatype datatype)
 {
   sfpmpi_lock();

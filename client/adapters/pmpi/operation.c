@@ -115,31 +115,49 @@ static bool fill_block(sfpmpi_operation_t *operation, const sfpmpi_datatype_t *d
   return (uintptr_t)block->data >= LOWEST_ADDRESS;
 }
 
-/* Fills in n blocks, which have these numbers, of one direction. datatype: of all, if they have no types of their own;
- * NULL: an invalid one. Returns false if MPI will refuse an argument. */
-static bool fill_side(sfpmpi_operation_t *operation, const sfpmpi_side_t *side, const sfpmpi_datatype_t *datatype,
-                      int n, const int *numbers, sf_block_t *blocks, size_t *scratch_p)
+/* The description of a datatype, whose values are to move. SFPMPI_TO_MPI: MPI will refuse it. */
+static int find_datatype(MPI_Datatype handle, const sfpmpi_datatype_t **datatype_p)
 {
-  if (side->buffer == MPI_IN_PLACE || (side->types == NULL && datatype == NULL))
-    return false;
+  *datatype_p = sfpmpi_datatype_find(handle);
+  if (*datatype_p != NULL)
+    return MPI_SUCCESS;
+  return sfpmpi_datatype_is_valid(handle) ? MPI_ERR_NO_MEM : SFPMPI_TO_MPI;
+}
+
+/* Fills in n blocks, which have these numbers, of one direction. Other processes may carry the call already: only what
+ * MPI will refuse is left to MPI, and what has no effect may be anything: arrays for no neighbours, the datatype of no
+ * values, what is said of a neighbour that is not there. *datatype_p: of all
+ * of them, if known already; or NULL. */
+static int fill_side(sfpmpi_operation_t *operation, const sfpmpi_side_t *side, const sfpmpi_datatype_t **datatype_p,
+                     int n, const int *numbers, sf_block_t *blocks, size_t *scratch_p)
+{
+  const sfpmpi_datatype_t *datatype = *datatype_p;
+  int code = MPI_SUCCESS;
+  if (side->buffer == MPI_IN_PLACE)
+    return SFPMPI_TO_MPI;
   if (n > 0 && side->count < 0 && (side->counts == NULL || (side->displs == NULL && side->offsets == NULL)))
-    return false;
+    return SFPMPI_TO_MPI;
   for (int i = 0; i < n; i++) {
-    int count = side->counts != NULL ? side->counts[i] : side->count;
-    if (side->types != NULL)
-      datatype = sfpmpi_datatype_find(side->types[i]);
-    if (datatype == NULL || count < 0)
-      return false;
     if (numbers[i] < 0)
       continue;
+    int count = side->counts != NULL ? side->counts[i] : side->count;
+    sf_block_t *block = &blocks[numbers[i]];
+    *block = (sf_block_t){NULL, 0};
+    if (count == 0)
+      continue;
+    if (side->types != NULL || datatype == NULL)
+      code = find_datatype(side->types != NULL ? side->types[i] : side->type, &datatype);
+    if (code != MPI_SUCCESS)
+      return code;
     ptrdiff_t offset = side->offsets != NULL  ? side->offsets[i]
                        : side->displs != NULL ? side->displs[i] * datatype->extent
                                               : (ptrdiff_t)i * count * datatype->extent;
     char *memory = (char *)((uintptr_t)side->buffer + (uintptr_t)offset);
-    if (!fill_block(operation, datatype, memory, (size_t)count, &blocks[numbers[i]], scratch_p))
-      return false;
+    if (count < 0 || !fill_block(operation, datatype, memory, (size_t)count, block, scratch_p))
+      return SFPMPI_TO_MPI;
   }
-  return true;
+  *datatype_p = side->types == NULL ? datatype : NULL;
+  return MPI_SUCCESS;
 }
 
 /* Gives the packed blocks memory. */
@@ -161,16 +179,17 @@ static int fill(sfpmpi_operation_t *operation, const sfpmpi_call_t *call, sfpmpi
 {
   const sfpmpi_star_t *star = operation->star;
   const sfpmpi_side_t *send = &call->send, *receive = &call->receive;
-  const sfpmpi_datatype_t *sent = send->types == NULL ? sfpmpi_datatype_find(send->type) : NULL, *received = sent;
+  const sfpmpi_datatype_t *sent = NULL;
   size_t scratch = 0;
-  if (!fill_side(operation, send, sent, star->nout, star->root, operation->root, &scratch))
-    return SFPMPI_TO_MPI;
+  int code = fill_side(operation, send, &sent, star->nout, star->root, operation->root, &scratch);
   operation->npacked = operation->nmoves;
-  if (receive->types == NULL && (send->types != NULL || receive->type != send->type))
-    received = sfpmpi_datatype_find(receive->type);
+  if (receive->type != send->type)
+    sent = NULL;
   const int *leaves = star->leaf[sfpmpi_neighbors_order[form][call->kind]];
-  if (!fill_side(operation, receive, received, star->nin, leaves, operation->leaf, &scratch))
-    return SFPMPI_TO_MPI;
+  if (code == MPI_SUCCESS)
+    code = fill_side(operation, receive, &sent, star->nin, leaves, operation->leaf, &scratch);
+  if (code != MPI_SUCCESS)
+    return code;
   return operation->nmoves == 0 || place_moves(operation, scratch) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 

@@ -6,7 +6,8 @@
  *        flight threads    two threads at the same time, each on a communicator of its own
  *        flight handed     one thread begins, another one waits
  *        flight fork       children that call no MPI, and end, while many operations are in flight
- *        flight devices    half of the processes have their blocks in memory of a device, of the driver SFTEST_DRIVER
+ *        flight nothing    arguments that say nothing, as there is no neighbour or nothing to send; large counts in
+ * types flight devices    half of the processes have their blocks in memory of a device, of the driver SFTEST_DRIVER
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -283,18 +284,91 @@ static void run_devices(int n)
   free_flight(&flight);
 }
 
+/* A chain, whose ends have neighbours on one side and give NULL for the other one, as empty vectors do. */
+static void pass_along(int n)
+{
+  int left = rank - 1, right = rank + 1, nin = rank > 0, nout = rank < size - 1, zero = 0;
+  int *sent = calloc((size_t)n, sizeof *sent), *received = calloc((size_t)n, sizeof *received);
+  MPI_Aint begin = 0;
+  MPI_Datatype type = MPI_INT;
+  MPI_Comm chain;
+  MPI_Request request;
+  sent[n - 1] = 1 + rank;
+  must(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, nin, &left, MPI_UNWEIGHTED, nout, &right, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &chain),
+       "MPI_Dist_graph_create_adjacent");
+#define OR_NULL(n, pointer) ((n) > 0 ? (pointer) : NULL)
+  for (int way = 0; way < 3; way++) {
+    received[n - 1] = -1;
+    if (way == 0)
+      must(MPI_Neighbor_alltoallv(OR_NULL(nout, sent), OR_NULL(nout, &n), OR_NULL(nout, &zero), MPI_INT,
+                                  OR_NULL(nin, received), OR_NULL(nin, &n), OR_NULL(nin, &zero), MPI_INT, chain),
+           "MPI_Neighbor_alltoallv");
+    else if (way == 1)
+      must(MPI_Neighbor_alltoallw(OR_NULL(nout, sent), OR_NULL(nout, &n), OR_NULL(nout, &begin), OR_NULL(nout, &type),
+                                  OR_NULL(nin, received), OR_NULL(nin, &n), OR_NULL(nin, &begin), OR_NULL(nin, &type),
+                                  chain),
+           "MPI_Neighbor_alltoallw");
+    else {
+      must(MPI_Ineighbor_alltoallw(OR_NULL(nout, sent), OR_NULL(nout, &n), OR_NULL(nout, &begin), OR_NULL(nout, &type),
+                                   OR_NULL(nin, received), OR_NULL(nin, &n), OR_NULL(nin, &begin), OR_NULL(nin, &type),
+                                   chain, &request),
+           "MPI_Ineighbor_alltoallw");
+      must(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+    }
+    if (received[n - 1] != (nin ? rank : -1))
+      MPI_Abort(MPI_COMM_WORLD, 4);
+  }
+  must(MPI_Comm_free(&chain), "MPI_Comm_free");
+  free(sent);
+  free(received);
+}
+
+/* To the right only, along a line. No values go to the left: of no datatype, or of one that was not committed. */
+static void pass_nothing(MPI_Datatype none, MPI_Datatype one)
+{
+  int open = 0, sent = 1 + rank, received = 0, out[] = {0, 1}, in[] = {1, 0};
+  const MPI_Aint begin[] = {0, 0};
+  MPI_Datatype to[] = {none, one}, from[] = {one, none};
+  MPI_Comm line;
+  must(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &open, 0, &line), "MPI_Cart_create");
+  if (rank == 0)
+    from[0] = none;
+  in[0] = rank > 0;
+  must(MPI_Neighbor_alltoallw(&sent, out, begin, to, &received, in, begin, from, line), "MPI_Neighbor_alltoallw");
+  if (received != rank)
+    MPI_Abort(MPI_COMM_WORLD, 4);
+  must(MPI_Comm_free(&line), "MPI_Comm_free");
+}
+
+static void run_nothing(int n)
+{
+  MPI_Datatype uncommitted;
+  pass_along(n);
+  must(MPI_Type_contiguous(n, MPI_INT, &uncommitted), "MPI_Type_contiguous");
+  pass_nothing(MPI_DATATYPE_NULL, MPI_INT);
+  pass_nothing(uncommitted, MPI_INT);
+#if MPI_VERSION >= 4
+  MPI_Datatype large;
+  must(MPI_Type_contiguous_c(1, MPI_INT, &large), "MPI_Type_contiguous_c");
+  must(MPI_Type_commit(&large), "MPI_Type_commit");
+  pass_nothing(uncommitted, large);
+  must(MPI_Type_free(&large), "MPI_Type_free");
+#endif
+  must(MPI_Type_free(&uncommitted), "MPI_Type_free");
+}
+
 int main(int argc, char *argv[])
 {
   static const struct {
     const char *name;
     void (*run)(int n);
-  } cases[] = {{"orders", run_orders}, {"elsewhere", run_elsewhere}, {"threads", run_threads},
-               {"handed", run_handed}, {"fork", run_fork},           {"devices", run_devices}};
+  } cases[] = {{"orders", run_orders}, {"elsewhere", run_elsewhere}, {"threads", run_threads}, {"handed", run_handed},
+               {"fork", run_fork},     {"nothing", run_nothing},     {"devices", run_devices}};
   int level, ran = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  alarm(40);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
     for (int a = 1; a < argc; a++)
       if (strcmp(argv[a], cases[i].name) == 0) {

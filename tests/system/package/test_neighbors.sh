@@ -87,7 +87,7 @@ check_without() {
 # in memory of a device, on some processes.
 check_flight() {
   local part
-  for part in "orders elsewhere" "threads" "handed fork"; do
+  for part in "orders elsewhere" "threads" "handed fork nothing"; do
     # shellcheck disable=SC2086 # several words
     SF_MPI_NEIGHBORS=require with_neighbors -n 3 --nodes 2 -- "$programs/flight" $part
     expect_rc "$mpi, many in flight, and threads: $part" 0
