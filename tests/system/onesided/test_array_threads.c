@@ -99,14 +99,13 @@ static void try_both(sftest_rank_t *self, sf_array_t *const arrays[2], kind_t fi
   free(other.values);
 }
 
-static int run_pairs(sftest_rank_t *self)
+SFTEST_JOINED(run_pairs)
 {
   static const int64_t zero = 0;
   int64_t large = 2 * LARGE, small = 2 * SMALL;
-  sf_context_t *context = sftest_join(self);
   sf_array_t *arrays[2];
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 1, &large, NULL, &arrays[0]));
-  SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 1, &small, NULL, &arrays[1]));
+  SFTEST_OK(self, sf_array_create(world, SF_INT64, 1, &large, NULL, &arrays[0]));
+  SFTEST_OK(self, sf_array_create(world, SF_INT64, 1, &small, NULL, &arrays[1]));
   for (int i = 0; i < READ_INC * (NKINDS + READ_INC); i++) {
     int second = i % (NKINDS + READ_INC);
     SFTEST_OK(self, sf_array_fill(arrays[0], &zero));
@@ -117,8 +116,6 @@ static int run_pairs(sftest_rank_t *self)
   }
   SFTEST_OK(self, sf_array_destroy(arrays[0]));
   SFTEST_OK(self, sf_array_destroy(arrays[1]));
-  sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(a_begun_operation_does_not_keep_another_thread_waiting)
@@ -134,7 +131,7 @@ SFTEST(a_begun_operation_does_not_keep_another_thread_waiting)
 /* ---- Elements of ranks that have left ---------------------------------------------------------------------------- */
 
 /* The daemon of node 0 forgets the job when its only rank has left. */
-static int outlive(sftest_rank_t *self)
+static void outlive(sftest_rank_t *self)
 {
   _Atomic int *left = self->argument;
   int64_t n = 20, lo = 3, one = 1, value = 7;
@@ -144,7 +141,7 @@ static int outlive(sftest_rank_t *self)
   if (self->rank == 0) {
     sftest_leave(self, context);
     atomic_store(left, 1);
-    return 0;
+    return;
   }
   sftest_await(left, 1);
   sf_status_t status = SF_OK;
@@ -158,7 +155,6 @@ static int outlive(sftest_rank_t *self)
   lo = 12;
   SFTEST_OK(self, sf_array_get(array, &lo, &one, &value, NULL)); /* its own */
   sftest_leave(self, context);
-  return 0;
 }
 
 SFTEST(operations_on_elements_of_a_node_that_has_left)
