@@ -122,8 +122,7 @@ SFTEST(a_begun_operation_does_not_keep_another_thread_waiting)
 {
   static const int32_t places[] = {0, 1};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   sftest_cluster_run(&cluster, places, 2, run_pairs, NULL);
   sftest_cluster_stop(&cluster);
 }
@@ -162,9 +161,7 @@ SFTEST(operations_on_elements_of_a_node_that_has_left)
   static const int32_t places[] = {0, 1};
   _Atomic int *left = sftest_shared(sizeof *left);
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   sftest_cluster_run(&cluster, places, 2, outlive, (void *)(uintptr_t)left);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free((void *)(uintptr_t)left, sizeof *left);
 }
