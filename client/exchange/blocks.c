@@ -132,14 +132,15 @@ static sf_status_t set_leaves(const sf_graph_t *graph, sfc_blocks_t *blocks)
 {
   blocks->leaf = blocks->given_leaf;
   blocks->lacks_memory = blocks->leaf == NULL && graph->plan.leaf_max >= 0;
-  blocks->leaf_bytes = blocks->given_bytes;
   blocks->was_short = false;
-  if (!blocks->lacks_memory || blocks->leaf_bytes != NULL)
+  size_t bytes = ((size_t)graph->plan.leaf_max + 1) * sizeof *blocks->own_bytes;
+  if (!blocks->lacks_memory || blocks->own_bytes != NULL)
     return SF_OK;
+  blocks->own_bytes = malloc(bytes);
   if (blocks->own_bytes == NULL)
-    blocks->own_bytes = calloc((size_t)graph->plan.leaf_max + 1, sizeof *blocks->own_bytes);
-  blocks->leaf_bytes = blocks->own_bytes;
-  return blocks->own_bytes != NULL ? SF_OK : sfshm_error(SF_ERR_NOMEM, "exchange: sizes of leaves");
+    return sfshm_error(SF_ERR_NOMEM, "exchange: sizes of leaves");
+  memset(blocks->own_bytes, 0xff, bytes); /* SFC_NO_BYTES */
+  return SF_OK;
 }
 
 sf_status_t sfc_blocks_begin(sf_request_t *request, sfc_thread_t *thread, bool split)

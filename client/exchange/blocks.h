@@ -28,15 +28,16 @@
 
 #define SFC_BLOCK_BYTES_MAX ((size_t)1 << 40)
 
+#define SFC_NO_BYTES SIZE_MAX
+
 typedef struct sfc_blocks {
   sf_request_t request; /* of the operation */
   sf_request_t sizes;   /* stands for the sizes: receives_left is the number of lanes whose sizes are unknown */
   const sf_block_t *root;
   const sf_block_t *leaf;       /* of the operation in flight; NULL: not supplied yet, or no leaves */
   const sf_block_t *given_leaf; /* argument of the call */
-  size_t *given_bytes;          /* argument of the call; NULL: none */
-  size_t *leaf_bytes;           /* where sizes go: given_bytes, or own_bytes; NULL: nowhere */
-  size_t *own_bytes;            /* for an exchange without memory */
+  size_t *given_bytes;          /* argument of the call: where sizes go; NULL: nowhere */
+  size_t *own_bytes;            /* of an exchange without memory: for probes; SFC_NO_BYTES where there is no leaf */
   bool lacks_memory;            /* leaves here, but no memory yet */
   bool was_short;               /* of the first block that did not fit: */
   int64_t short_leaf;
@@ -75,8 +76,10 @@ sf_status_t sfc_blocks_supply(sf_request_t *request, const sf_block_t leaf[]);
 /* Notes the size of the block that arrives at a leaf. */
 static inline void sfc_blocks_tell(const sfc_blocks_t *blocks, int64_t leaf, uint64_t bytes)
 {
-  if (blocks->leaf_bytes != NULL)
-    blocks->leaf_bytes[leaf] = (size_t)bytes;
+  if (blocks->given_bytes != NULL)
+    blocks->given_bytes[leaf] = (size_t)bytes;
+  if (blocks->own_bytes != NULL)
+    blocks->own_bytes[leaf] = (size_t)bytes;
 }
 
 /* Room of the leaf for bytes from offset on, of a block of block_bytes; notes a block that does not fit. */

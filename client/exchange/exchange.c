@@ -78,8 +78,9 @@ sf_status_t sf_exchange_probe(sf_request_t *request, size_t leaf_bytes[])
   if (status != SF_OK)
     return status;
   const sfc_blocks_t *blocks = sfc_blocks_of(request);
-  if (blocks->lacks_memory && blocks->leaf_bytes != leaf_bytes)
-    memcpy(leaf_bytes, blocks->leaf_bytes, ((size_t)request->graph->plan.leaf_max + 1) * sizeof *leaf_bytes);
+  for (int64_t leaf = 0; blocks->lacks_memory && leaf <= request->graph->plan.leaf_max; leaf++)
+    if (blocks->own_bytes[leaf] != SFC_NO_BYTES)
+      leaf_bytes[leaf] = blocks->own_bytes[leaf];
   return SF_OK;
 }
 

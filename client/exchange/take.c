@@ -39,7 +39,7 @@ static void tell_sizes(sfc_lane_t *lane, sf_request_t *request, const sfc_link_t
   const sfc_blocks_t *blocks = sfc_blocks_of(request);
   lane->rx_cursor = (sfc_cursor_t){.field = DATA};
   sfc_blocks_of(request)->sizes.receives_left--;
-  if (blocks->leaf_bytes == NULL)
+  if (blocks->given_bytes == NULL && blocks->own_bytes == NULL)
     return;
   for (int64_t i = 0; i < link->nvalues; i++)
     sfc_blocks_tell(blocks, sfshm_pattern_at(&link->leaf, i), lane->rx_sizes[i]);

@@ -235,20 +235,21 @@ static __attribute__((noinline)) sf_status_t transfer(sf_array_t *array, const c
     return status;
   uint64_t begin_ns = sfc_array_trace_begin(array);
   patch_t patch = {.array = array, .call = call};
-  if (!is_blocking)
-    *request_p = NULL;
+  sf_request_t *request = NULL;
   status = empty ? SF_OK : check_patch(&patch, function);
   if (status != SF_OK)
     return status;
   int64_t count = empty ? 0 : sfshm_array_count(array->shape.ndims, call->extent);
   if (count > 0 && !move_block(array, call, &status)) {
     if (array->nodes != NULL)
-      status = move_over_nodes(&patch, request_p);
+      status = move_over_nodes(&patch, is_blocking ? NULL : &request);
     else
       status = move_boxes(&patch);
   }
   if (begin_ns != 0)
     sfc_array_trace_end(array, (sfshm_trace_call_t)(1 + call->access), begin_ns, count);
+  if (!is_blocking && status == SF_OK)
+    *request_p = request;
   return status;
 }
 

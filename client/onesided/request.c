@@ -152,12 +152,14 @@ sf_status_t sfc_array_begin(const sfc_remote_t *remote, sf_request_t **request_p
   TAILQ_INSERT_TAIL(&window->begun, &operation->begun, entry);
   pthread_mutex_unlock(&window->lock);
   (void)progress(&requests->continuation);
-  *request_p = &operation->request;
-  if (operation->state == KNOWN) {
-    *request_p = NULL;
-    return end(&operation->request, SF_OK);
+  if (operation->state != KNOWN) {
+    *request_p = &operation->request;
+    return SF_OK;
   }
-  return SF_OK;
+  sf_status_t status = end(&operation->request, SF_OK);
+  if (status == SF_OK)
+    *request_p = NULL;
+  return status;
 }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */

@@ -117,7 +117,9 @@ static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
   extent[1] = 2;
   SFTEST_EXPECT(self, sf_array_acc(array, lo, extent, buffer, NULL, NULL), SF_ERR_RANGE);
   lo[1] = 49;
+  request = (sf_request_t *)&lo;
   SFTEST_EXPECT(self, sf_array_get_begin(array, lo, extent, buffer, NULL, &request), SF_ERR_RANGE);
+  SFTEST_REQUIRE(self, request == (sf_request_t *)&lo);
   lo[1] = INT64_MAX;
   SFTEST_EXPECT(self, sf_array_get(array, lo, extent, buffer, NULL), SF_ERR_RANGE);
   lo[1] = 0;

@@ -234,6 +234,28 @@ SFTEST_JOINED_JOB(test_arguments, 1, sftest_run_alone(3, ranks, NULL))
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
+/* Leaf 2 is the only one: of the others a probe says nothing, whether the call named an array for sizes or not. */
+SFTEST_JOINED_JOB(test_probe_of_gaps, 1, sftest_run_alone(2, ranks, NULL))
+{
+  static const int64_t leaf_at = 2, first = 0;
+  const int32_t other = 1 - self->rank;
+  char data[8] = "", room[8];
+  const sf_block_t root = {data, (size_t)self->rank + 3}, leaf[3] = {{NULL, 0}, {NULL, 0}, {room, sizeof room}};
+  sf_graph_t *graph;
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, &leaf_at, &other, &first, SF_GRAPH_DEFAULT, &graph));
+  for (int named = 0; named < 2; named++) {
+    size_t bytes[3] = {111, 222, 333}, named_bytes[3] = {4, 5, 6};
+    sf_request_t *request;
+    SFTEST_OK(self, sf_exchange_begin(graph, &root, NULL, named ? named_bytes : NULL, &request));
+    SFTEST_OK(self, sf_exchange_probe(request, bytes));
+    SFTEST_REQUIRE(self, bytes[0] == 111 && bytes[1] == 222 && bytes[2] == (size_t)other + 3);
+    SFTEST_REQUIRE(self, named_bytes[0] == 4 && named_bytes[1] == 5 && named_bytes[2] == (named ? bytes[2] : 6));
+    SFTEST_OK(self, sf_exchange_receive(request, leaf));
+    SFTEST_OK(self, sf_wait(&request));
+  }
+  SFTEST_OK(self, sf_graph_destroy(graph));
+}
+
 /* By all ways: in slots, in cells and beyond them, in place; more than the peer may be sent eagerly otherwise. */
 SFTEST_FOR(test_ahead, 8)
 {
