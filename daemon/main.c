@@ -160,6 +160,7 @@ static sf_status_t run(sfd_options_t *options)
   if (status != SF_OK)
     return status;
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* who lowers the limit of a running daemon causes errors */
   sfd_sigbus_guard_begin();
   keep_memory();
   raise_descriptor_limit();

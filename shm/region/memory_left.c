@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#include "shm/base/error.h"
 
 #define PATH_SIZE 4608 /* of a file of a group */
 #define LINE_SIZE 4224
@@ -137,4 +140,15 @@ uint64_t sfshm_memory_left(const char *proc, const char *sys, uint64_t enough)
   if (file != NULL)
     fclose(file);
   return least;
+}
+
+sf_status_t sfshm_memory_check_file(size_t length_bytes)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || length_bytes <= limit.rlim_cur)
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT,
+                     "%zu bytes of shared memory are more than the %llu that a file of this process may have (ulimit "
+                     "-f, RLIMIT_FSIZE)",
+                     length_bytes, (unsigned long long)limit.rlim_cur);
 }

@@ -92,6 +92,14 @@ static sf_status_t status_of(int error)
   return error == ENOSPC || error == ENOMEM ? SF_ERR_NOMEM : SF_ERR_SYS;
 }
 
+static sf_status_t set_length(int fd, const char *name, size_t length_bytes)
+{
+  sf_status_t status = sfshm_memory_check_file(length_bytes);
+  if (status == SF_OK && ftruncate(fd, (off_t)length_bytes) != 0)
+    status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, length_bytes);
+  return status;
+}
+
 static sf_status_t allocate(int fd, size_t offset, size_t length_bytes)
 {
   int error;
@@ -107,6 +115,8 @@ static sf_status_t allocate(int fd, size_t offset, size_t length_bytes)
 sf_status_t sfshm_region_commit(const sfshm_region_t *region, size_t offset, size_t length_bytes)
 {
   sf_status_t status = check_memory_left(length_bytes);
+  if (status == SF_OK)
+    status = sfshm_memory_check_file(offset + length_bytes);
   return status == SF_OK ? allocate(region->fd, offset, length_bytes) : status;
 }
 
@@ -114,16 +124,13 @@ sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size
                                 sfshm_sealing_t sealing, sfshm_commit_t commit, sfshm_region_t *region_p)
 {
   sfshm_region_t region = {.length_bytes = round_to_pages(length_bytes)};
-  sf_status_t status = SF_OK;
   region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (region.fd < 0)
     return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
-  if (ftruncate(region.fd, (off_t)region.length_bytes) != 0) {
-    status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
-    goto err_close;
-  }
-  status =
-      sfshm_region_commit(&region, 0, commit == SFSHM_COMMIT_ALL ? region.length_bytes : sizeof(sfshm_region_header_t));
+  sf_status_t status = set_length(region.fd, name, region.length_bytes);
+  if (status == SF_OK)
+    status = sfshm_region_commit(&region, 0,
+                                 commit == SFSHM_COMMIT_ALL ? region.length_bytes : sizeof(sfshm_region_header_t));
   if (status != SF_OK)
     goto err_close;
   region.base = mmap(NULL, region.length_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd, 0);
@@ -230,10 +237,8 @@ sf_status_t sfshm_region_compose(const char *name, sfshm_region_kind_t kind, con
   region.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (region.fd < 0)
     return sfshm_error_errno(SF_ERR_SYS, "memfd_create(\"%s\")", name);
-  sf_status_t status = SF_OK;
-  if (ftruncate(region.fd, (off_t)region.length_bytes) != 0)
-    status = sfshm_error_errno(SF_ERR_NOMEM, "region \"%s\" of %zu bytes", name, region.length_bytes);
-  else
+  sf_status_t status = set_length(region.fd, name, region.length_bytes);
+  if (status == SF_OK)
     status = write_pieces(region.fd, pieces, npieces, kind, region.length_bytes);
   if (status == SF_OK) /* also ranges without a piece, because later pieces need memory there */
     status = allocate(region.fd, 0, region.length_bytes);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "shm/base/error.h"
@@ -252,5 +253,24 @@ SFTEST(sparse_regions_take_little_address_space)
       sfshm_region_create("sparse", SFSHM_REGION_ALLOC, length, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, &region), SF_OK);
   ck_assert_int_eq(sfshm_region_map_last(region.fd, SFSHM_REGION_ALLOC, length, &mapped), SF_ERR_NOMEM);
   ck_assert_int_ne(fcntl(region.fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE, 0);
+  sfshm_region_destroy(&region);
+}
+
+/* Not a signal, which would end the process. */
+SFTEST(files_of_limited_size)
+{
+  struct rlimit limit = {65536, RLIM_INFINITY};
+  sfshm_region_t region, large;
+  ck_assert_int_eq(
+      sfshm_region_create("small", SFSHM_REGION_ALLOC, 65536, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, &region), SF_OK);
+  ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ck_assert_int_eq(sfshm_region_commit(&region, 4096, 61440), SF_OK);
+  ck_assert_int_eq(sfshm_region_create("large", SFSHM_REGION_ALLOC, 65537, SFSHM_SEAL_SIZE, SFSHM_COMMIT_LATER, &large),
+                   SF_ERR_LIMIT);
+  ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), "69632 bytes of shared memory are more than the 65536"));
+  ck_assert_int_eq(sfshm_region_compose("large", SFSHM_REGION_EDGES, NULL, 0, 65537, &large), SF_ERR_LIMIT);
+  limit.rlim_cur = 8192;
+  ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  ck_assert_int_eq(sfshm_region_commit(&region, 4096, 8192), SF_ERR_LIMIT);
   sfshm_region_destroy(&region);
 }

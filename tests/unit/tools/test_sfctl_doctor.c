@@ -177,6 +177,7 @@ SFTEST(the_kernel)
   expect("wake-ups", SFCTL_FINE, "futex and eventfd work");
   find("files");
   find("memlock");
+  expect("file-size", SFCTL_FINE, "in a file or in shared memory");
   find("pidfd");
   find("vm-read");
 }

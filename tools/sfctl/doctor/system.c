@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,21 @@ static void examine_locked_memory(sfctl_report_t *report)
                    limit.rlim_cur == RLIM_INFINITY ? "any amount" : sfreport_text_bytes(limit.rlim_cur, bytes));
 }
 
+/* Of shared memory, too: ranks and daemons refuse what is larger. */
+#define FEW_FILE_BYTES (UINT64_C(1) << 30)
+static void examine_file_size(sfctl_report_t *report)
+{
+  struct rlimit limit = {0};
+  char bytes[SFREPORT_TEXT_SIZE];
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0)
+    return;
+  bool few = limit.rlim_cur < FEW_FILE_BYTES;
+  sfctl_report_add(report, "file-size", few ? SFCTL_PROBLEM : SFCTL_FINE, "%s in a file or in shared memory",
+                   limit.rlim_cur == RLIM_INFINITY ? "any amount" : sfreport_text_bytes(limit.rlim_cur, bytes));
+  if (few)
+    sfctl_report_advise(report, "raise it: ulimit -f, or the batch system's limit of file sizes");
+}
+
 /* ---- Shared memory ---- */
 
 /* Creates, seals and maps a region. Returns what failed (errno); NULL: nothing. */
@@ -60,6 +76,7 @@ static const char *try_memfd(void)
   if (fd < 0)
     return "memfd_create";
   const char *failed = NULL;
+  signal(SIGXFSZ, SIG_IGN); /* beyond the limit of file sizes */
   if (ftruncate(fd, (off_t)length) != 0)
     failed = "ftruncate of a memfd";
   else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -175,6 +192,7 @@ void sfctl_doctor_examine_system(sfctl_report_t *report)
 {
   examine_files(report);
   examine_locked_memory(report);
+  examine_file_size(report);
   examine_memfd(report);
   examine_wakeups(report);
   examine_pidfd(report);
