@@ -26,7 +26,7 @@ void scene_destroy(scene_t *scene, sf_graph_t *graph);
 /* The graph must be what is expected; both end. */
 void scene_expect(scene_t *scene, sftest_forest_t *expected, sf_graph_t *graph);
 
-/* Of the program, whose tests run all of them in random jobs until the time is over; once, if a seed is given. */
+/* Of the program, whose tests run all of them in random jobs. */
 extern const part_t scene_parts[];
 
 #endif

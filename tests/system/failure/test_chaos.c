@@ -1,16 +1,13 @@
 /* Whether what daemons tell each other may come in any order that links allow: while ranks make graphs of all kinds,
  * good and bad, new and again, on groups that come and go, and exchange data on them, directions between nodes are held
  * and let go at random (loop_chaos.h). What ranks see has to be the same as ever, also when one of them leaves or dies;
- * and when they are done, no daemon may know of a graph or group that is over. Each job is a function of one seed.
- *
- * SFTEST_ROUNDS: how many jobs, in place of those that fit into two seconds. */
+ * and when they are done, no daemon may know of a graph or group that is over. Each job is a function of one seed. */
 #include "tests/system/cluster.h"
 #include "tests/system/failure/chaos.h"
 #include "tests/system/loop/cluster.h"
 
-#define BUDGET_MS 2000
-#define JOBS_OF_A_CLUSTER 50
-#define SETTLE_MS 10000
+#define CLUSTERS 3 /* with */
+#define JOBS 5     /* each */
 
 static uint64_t ask_all(sftest_loop_cluster_t *cluster, sftest_loop_order_t what)
 {
@@ -24,7 +21,7 @@ static uint64_t ask_all(sftest_loop_cluster_t *cluster, sftest_loop_order_t what
 static void expect_none(sftest_loop_cluster_t *cluster, const sftest_chaos_t *play, sftest_loop_order_t what,
                         const char *name)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(SETTLE_MS);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   uint64_t n = 1;
   while ((sftest_loop_cluster_order(cluster, SFTEST_LOOP_WAITING, 0, 0) > 0 || (n = ask_all(cluster, what)) > 0) &&
          sftest_now_ms() < until)
@@ -45,7 +42,7 @@ static void compare_details(const sftest_chaos_t *play, int32_t size)
 /* Waits until all ranks have done what they have to do; false: one has not. */
 static bool all_done(sftest_job_t *job, const sftest_chaos_t *play)
 {
-  int64_t until = sftest_now_ms() + sftest_limit_ms(30000);
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   while (atomic_load(&play->done) < job->size) {
     if (sftest_job_poll(job) || sftest_now_ms() > until)
       return false;
@@ -91,32 +88,25 @@ static void run_job(sftest_loop_cluster_t *cluster, uint64_t seed)
   sftest_shared_free(play, sizeof *play);
 }
 
-/* One cluster, and at least one job. Seeds follow from the first one; each says also how many nodes there are. */
-static int run_jobs(uint64_t first, int njobs, int64_t until)
+/* One cluster. Seeds follow from the first one; each says also how many nodes there are. */
+static void run_jobs(uint64_t first, int njobs)
 {
   static sftest_loop_cluster_t cluster;
   int32_t nnodes = 2 + (int32_t)(first % 3);
-  int i = 0;
   sftest_loop_cluster_start(&cluster, nnodes, first % 4 == 0 ? 7 : 0, first % 5 == 0 ? first : 0);
   uint64_t seed = first;
-  do {
+  for (int i = 0; i < njobs; i++) {
     run_job(&cluster, seed);
     seed = sftest_hash(seed) / 3 * 3 + first % 3;
-  } while (++i < njobs && sftest_now_ms() < until);
+  }
   sftest_loop_cluster_stop(&cluster);
-  return i;
 }
 
 SFTEST(jobs_in_chaos)
 {
-  const char *text = getenv("SFTEST_ROUNDS");
   uint64_t seed = sftest_seed();
-  int rounds = text != NULL ? atoi(text) : sftest_seed_is_given() ? 1 : INT32_MAX, njobs = 0;
-  int64_t until = sftest_now_ms() + (rounds == INT32_MAX ? BUDGET_MS : INT32_MAX);
-  while (njobs < rounds && sftest_now_ms() < until) {
-    int most = rounds - njobs < JOBS_OF_A_CLUSTER ? rounds - njobs : JOBS_OF_A_CLUSTER;
-    njobs += run_jobs(seed, most, rounds == INT32_MAX ? sftest_now_ms() + BUDGET_MS / 3 : until);
+  for (int i = 0; i < sftest_rounds(CLUSTERS); i++) {
+    run_jobs(seed, sftest_seed_is_given() ? 1 : JOBS);
     seed = sftest_hash(seed) / 3 * 3 + (seed + 1) % 3;
   }
-  printf("%d jobs\n", njobs);
 }

@@ -6,7 +6,7 @@
 #include "tests/system/cluster.h"
 
 #define RANKS 4
-#define KILLS 100 /* on one node, on two and on three; SFTEST_ROUNDS: another number */
+#define KILLS 100 /* on one node, on two and on three */
 
 /* ---- Creation ---------------------------------------------------------------------------------------------------- */
 
@@ -289,17 +289,9 @@ static void live_and_die(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
 }
 
-static int choose_rounds(void)
-{
-  const char *text = getenv("SFTEST_ROUNDS");
-  if (sftest_seed_is_given())
-    return 1;
-  return text != NULL ? atoi(text) : sftest_scale(KILLS);
-}
-
 SFTEST_BETWEEN(kills, 1, 4)
 {
-  int rounds = choose_rounds();
+  int rounds = sftest_rounds(KILLS);
   int32_t places[RANKS];
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, _i);

@@ -5,7 +5,8 @@
 
 #define NODES 2
 #define N 600
-#define ATTACK_MS 1200
+#define REFUSED 20000 /* requests, of which hardly any is accepted by chance */
+#define ACCEPTED 5
 
 typedef struct scene {
   _Atomic bool over;
@@ -82,7 +83,7 @@ static void send_nonsense(attacker_t *attacker, scene_t *scene)
     return;
   if (slot->status != SF_OK)
     scene->refused++;
-  else
+  else if (attacker->numbers[number] != 0)
     scene->accepted++;
   fill_request(attacker, &slot->request);
   sfshm_ring_entry_t entry = {.kind = SFSHM_SUBMIT_ARRAY, .graph = attacker->array->graph->number};
@@ -133,7 +134,7 @@ static void attack(sftest_rank_t *self)
   attacker_t *attacker = calloc(1, sizeof *attacker);
   *attacker = (attacker_t){.self = self, .context = context, .random = sftest_hash2(scene->seed, (uint64_t)self->rank)};
   SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 2, extent, NULL, &attacker->array));
-  for (int64_t until = sftest_now_ms() + ATTACK_MS; sftest_now_ms() < until;)
+  while (scene->refused < sftest_scale(REFUSED) || scene->accepted < ACCEPTED)
     send_nonsense(attacker, scene);
   sftest_at(self, "answers");
   await_answers(attacker);
@@ -142,7 +143,7 @@ static void attack(sftest_rank_t *self)
     sftest_sleep_ms(1);
   sftest_at(self, "anything");
   sf_status_t status = SF_OK;
-  for (int64_t until = sftest_now_ms() + 10000; status == SF_OK && sftest_now_ms() < until; sftest_sleep_ms(1)) {
+  for (; status == SF_OK; sftest_sleep_ms(1)) {
     send_anything(attacker);
     status = sf_array_flush(attacker->array, self->rank); /* does nothing, but says whether the array has failed */
   }
@@ -207,8 +208,6 @@ SFTEST(nonsense)
   sftest_job_wait(&workers);
   sftest_job_expect_all(&attackers);
   sftest_job_expect_all(&workers);
-  ck_assert_int_gt(scene->refused, 100);
-  ck_assert_int_gt(scene->accepted, 100);
   sftest_cluster_settle(&cluster);
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);

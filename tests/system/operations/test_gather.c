@@ -327,30 +327,24 @@ static void run_job(const sftest_cluster_t *cluster)
   sftest_cluster_run(cluster, places, size, run_cases, &seed);
 }
 
-/* Jobs until the time is over; one, if a seed is given. */
-static void run_jobs(int32_t max_nodes, int64_t budget_ms)
+static void run_jobs(int32_t max_nodes, int njobs)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, max_nodes);
   sftest_cluster_warm(&cluster);
-  int64_t until = sftest_now_ms() + budget_ms;
-  int njobs = 0;
-  do {
+  for (int i = 0; i < sftest_rounds(njobs); i++)
     run_job(&cluster);
-    njobs++;
-  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
-  printf("%d jobs of %d cases on up to %d nodes\n", njobs, CASES, max_nodes);
   sftest_cluster_stop(&cluster);
 }
 
 SFTEST(one_node)
 {
-  run_jobs(1, 2500);
+  run_jobs(1, 6);
 }
 
 SFTEST(several_nodes)
 {
-  run_jobs(3, 3500);
+  run_jobs(3, 8);
 }
 
 /* ---- Few leaves on many roots ------------------------------------------------------------------------------------ */

@@ -129,47 +129,36 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *
   sftest_job_end_well(&job);
 }
 
-/* Jobs until the time is over; one, if a seed is given. cluster: lets go of what each has used; or NULL. */
+/* cluster: lets go of what each job has used; or NULL. */
 static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, const sftest_cluster_t *cluster, const sizes_t *sizes,
-                     int64_t budget_ms)
+                     int njobs)
 {
-  int64_t until = sftest_now_ms() + budget_ms;
-  int njobs = 0;
-  do {
+  for (int i = 0; i < sftest_rounds(njobs); i++) {
     run_job(nodes, nnodes, sizes);
     if (cluster != NULL)
       sftest_cluster_settle(cluster);
-    njobs++;
-  } while (!sftest_seed_is_given() && sftest_now_ms() < until);
-  printf("%d jobs of %d cases on up to %d nodes\n", njobs, sizes->ncases, nnodes);
+  }
 }
 
-/* SFTEST_SECONDS says for how long, if not for as long as below. */
-static int64_t budget(int64_t usual_ms)
-{
-  const char *text = getenv("SFTEST_SECONDS");
-  return text != NULL ? 1000 * (int64_t)atoi(text) : usual_ms;
-}
-
-static void run_over_tcp(const sizes_t *sizes, int32_t max_nodes, int64_t budget_ms)
+static void run_over_tcp(const sizes_t *sizes, int32_t max_nodes, int njobs)
 {
   sftest_cluster_t cluster;
   sftest_cluster_start(&cluster, max_nodes);
   sftest_cluster_warm(&cluster);
-  run_jobs(cluster.nodes, max_nodes, &cluster, sizes, budget(budget_ms));
+  run_jobs(cluster.nodes, max_nodes, &cluster, sizes, njobs);
   sftest_cluster_stop(&cluster);
 }
 
 /* Bytes take a while, and arrive in random pieces. */
-static void run_over_loop(const sizes_t *sizes, unsigned delay, int64_t budget_ms)
+static void run_over_loop(const sizes_t *sizes, unsigned delay, int njobs)
 {
   sftest_loop_cluster_t cluster;
   sftest_loop_cluster_start(&cluster, SFTEST_LOOP_NODES, delay, sftest_seed() | 1);
-  run_jobs(cluster.nodes, SFTEST_LOOP_NODES, NULL, sizes, budget(budget_ms));
+  run_jobs(cluster.nodes, SFTEST_LOOP_NODES, NULL, sizes, njobs);
   sftest_loop_cluster_stop(&cluster);
 }
 
-static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
+static void run_over_mpi(const sizes_t *sizes, int njobs)
 {
   sftest_mpi_cluster_t cluster;
   if (sftest_mpi_cluster_lacks() != NULL) {
@@ -177,48 +166,48 @@ static void run_over_mpi(const sizes_t *sizes, int64_t budget_ms)
     return;
   }
   sftest_mpi_cluster_start(&cluster, SFTEST_MPI_NODES);
-  run_jobs(cluster.nodes, SFTEST_MPI_NODES, NULL, sizes, budget(budget_ms));
+  run_jobs(cluster.nodes, SFTEST_MPI_NODES, NULL, sizes, njobs);
   sftest_mpi_cluster_stop(&cluster, false);
 }
 
 SFTEST(small_graphs)
 {
-  run_over_tcp(&small_sizes, 1, 14000);
+  run_over_tcp(&small_sizes, 1, 16);
 }
 
 SFTEST(large_graphs)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1); /* for the daemons: what is large and in sf_alloc memory they copy, too */
-  run_over_tcp(&large_sizes, 1, 7000);
+  run_over_tcp(&large_sizes, 1, 5);
 }
 
 SFTEST(small_graphs_over_nodes)
 {
-  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 10000);
+  run_over_tcp(&small_sizes, SFTEST_NODES_MAX, 10);
 }
 
 SFTEST(large_graphs_over_nodes)
 {
   setenv("SFD_OFFLOAD_WORKERS", "2", 1);
-  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 5000);
+  run_over_tcp(&large_sizes, SFTEST_NODES_MAX, 2);
 }
 
 SFTEST(small_graphs_over_loop)
 {
-  run_over_loop(&small_sizes, 3, 2500);
+  run_over_loop(&small_sizes, 3, 4);
 }
 
 SFTEST(large_graphs_over_loop)
 {
-  run_over_loop(&large_sizes, 0, 1500);
+  run_over_loop(&large_sizes, 0, 2);
 }
 
 SFTEST(small_graphs_over_mpi)
 {
-  run_over_mpi(&small_sizes, 2500);
+  run_over_mpi(&small_sizes, 3);
 }
 
 SFTEST(large_graphs_over_mpi)
 {
-  run_over_mpi(&large_sizes, 1500);
+  run_over_mpi(&large_sizes, 1);
 }
