@@ -8,15 +8,13 @@
 #include "tests/system/work.h"
 
 #define NODES 2
-#define JOBS 6           /* so that coordinators are in several places */
-#define TIMEOUT_MS 60000 /* far beyond what it takes */
+#define JOBS 6 /* so that coordinators are in several places */
 
 static sftest_cluster_t cluster;
 
 static void expect_refusal(sftest_rank_t *self)
 {
   sf_context_t *context = NULL;
-  self->options.timeout_ms = TIMEOUT_MS;
   sf_status_t status = sf_init(&self->options, &context);
   if (status != SF_ERR_ARG)
     SFTEST_EXPECT(self, status, SF_ERR_PERM);
@@ -46,8 +44,6 @@ static void expect_diagnosis(int32_t node, const char *reason)
   sftest_expect_in(sftest_sfctl_out, reason);
   sftest_expect_in(sftest_sfctl_out, "give both daemons the same");
 }
-
-SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
 SFTEST(keys_that_differ)
 {
@@ -117,7 +113,6 @@ static void expect_other_version(sftest_rank_t *self)
   for (int i = 0; i == 0 || sftest_coordinator_of(name, NODES) != 0; i++)
     snprintf(name, sizeof name, "version-%d", i);
   self->options.job = name;
-  self->options.timeout_ms = TIMEOUT_MS;
   SFTEST_EXPECT(self, sf_init(&self->options, &context), SF_ERR_VERSION);
   SFTEST_DETAIL(self, "of one version");
 }
