@@ -114,6 +114,14 @@ static uint64_t count_open(const sfd_server_t *server)
   return n;
 }
 
+static uint64_t count_sent(const sfd_channel_counts_t *counts)
+{
+  uint64_t n = 0;
+  for (int kind = 0; kind < SFD_MESSAGE_KINDS; kind++)
+    n += counts->messages_sent[kind];
+  return n;
+}
+
 static uint64_t count_waiting(const sftest_daemons_t *daemons)
 {
   uint64_t n = sftest_fabric_pending(daemons->hub);
@@ -133,6 +141,8 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return 0;
   case SFTEST_LOOP_FRAMES:
     return sfd_channel_counts(sfd_network_channels(server), b)->frames_sent;
+  case SFTEST_LOOP_MESSAGES:
+    return count_sent(sfd_channel_counts(sfd_network_channels(server), b));
   case SFTEST_LOOP_QUEUED:
     return sfd_channel_counts(sfd_network_channels(server), b)->queued_messages;
   case SFTEST_LOOP_BYTES:
@@ -148,6 +158,8 @@ static uint64_t carry_out(sftest_daemons_t *daemons, sftest_loop_order_t what, i
     return (uint64_t)server->statistics.njobs;
   case SFTEST_LOOP_KEPT:
     return sfd_network_kept_bytes(server);
+  case SFTEST_LOOP_PENDING:
+    return sftest_fabric_pending(daemons->hub);
   case SFTEST_LOOP_WAITING:
     return count_waiting(daemons);
   case SFTEST_LOOP_VERSION:
@@ -193,12 +205,16 @@ static void run_daemons(sftest_loop_cluster_t *cluster, unsigned delay, uint64_t
 {
   static sftest_daemons_t daemons;
   static sfd_options_t options;
-  char *arguments[] = {(char[]){"sfd"}, (char[]){"--calibrate=no"}, (char[]){"--log-level=error"},
-                       (char[]){"--max-ranks=1048576"}, NULL};
+  char *arguments[] = {(char[]){"sfd"},
+                       (char[]){"--calibrate=no"},
+                       (char[]){"--log-level=error"},
+                       (char[]){"--max-ranks=1048576"},
+                       (char[]){"--join-timeout=3600"},
+                       NULL};
   char *nothing[] = {NULL};
   daemons.cluster = cluster;
   must(uv_loop_init(&daemons.loop) == 0, "uv_loop_init");
-  must(sfd_options_parse(4, arguments, nothing, &options) == SF_OK, "options");
+  must(sfd_options_parse(5, arguments, nothing, &options) == SF_OK, "options");
   must(sfd_log_configure(options.log_level) == SF_OK, "log");
   daemons.hub = sftest_fabric_hub_create(cluster->n);
   must(daemons.hub != NULL, "hub");

@@ -19,17 +19,19 @@ typedef struct sftest_loop_orders {
 } sftest_loop_orders_t;
 
 typedef enum sftest_loop_order {
-  SFTEST_LOOP_HOLD,    /* sends from node a to node b gather */
-  SFTEST_LOOP_LET_GO,  /* and go */
-  SFTEST_LOOP_FRAMES,  /* result: frames sent so far from a to b */
-  SFTEST_LOOP_QUEUED,  /* result: messages that wait to be sent from a to b */
-  SFTEST_LOOP_BYTES,   /* result: bytes of their payload */
-  SFTEST_LOOP_CUT,     /* the stream between a and b ends; once there is one */
-  SFTEST_LOOP_CHAOS,   /* directions are held and let go at random, by seed a; b: whether, or not any more */
-  SFTEST_LOOP_OPEN,    /* result: graphs and groups, but for those of all ranks, of which node a knows */
-  SFTEST_LOOP_JOBS,    /* result: jobs of which node a knows */
-  SFTEST_LOOP_KEPT,    /* result: bytes of messages that came to node a too early, and wait for what they are about */
-  SFTEST_LOOP_WAITING, /* result: messages that wait in the daemons, or between them, whatever a and b are */
+  SFTEST_LOOP_HOLD,     /* sends from node a to node b gather */
+  SFTEST_LOOP_LET_GO,   /* and go */
+  SFTEST_LOOP_FRAMES,   /* result: frames sent so far from a to b */
+  SFTEST_LOOP_MESSAGES, /* result: messages in them */
+  SFTEST_LOOP_QUEUED,   /* result: messages that wait to be sent from a to b */
+  SFTEST_LOOP_BYTES,    /* result: bytes of their payload */
+  SFTEST_LOOP_CUT,      /* the stream between a and b ends; once there is one */
+  SFTEST_LOOP_CHAOS,    /* directions are held and let go at random, by seed a; b: whether, or not any more */
+  SFTEST_LOOP_OPEN,     /* result: graphs and groups, but for those of all ranks, of which node a knows */
+  SFTEST_LOOP_JOBS,     /* result: jobs of which node a knows */
+  SFTEST_LOOP_KEPT,     /* result: bytes of messages that came to node a too early, and wait for what they are about */
+  SFTEST_LOOP_PENDING,  /* result: what is between daemons, but for what is held; whatever a and b are */
+  SFTEST_LOOP_WAITING,  /* result: messages that wait in the daemons, or between them, whatever a and b are */
   SFTEST_LOOP_VERSION, /* node a, which has not talked to others yet, tells them that it is an sfd of another version */
   SFTEST_LOOP_FORGE    /* and all above: node a says to b what sftest_forgery_t means that has that number above this */
 } sftest_loop_order_t;

@@ -61,9 +61,10 @@ static void take_part(sftest_rank_t *self)
 }
 
 /* What was on its way has come, but for what is held up. */
-static void settle(void)
+static void settle(scene_t *scene)
 {
-  sftest_machine_sleep_ms(50);
+  for (int quiet = 0; quiet < 3;) /* times, between which daemons look at what has come */
+    quiet = sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_PENDING, 0, 0) == 0 ? quiet + 1 : 0;
 }
 
 /* Starts a rank at the node of its number. timeout_ms 0: as ever. */
@@ -89,7 +90,7 @@ static part_t *come(scene_t *scene, int32_t rank, int32_t size)
   part_t *part = start(scene, rank, size, 0);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_FRAMES, rank, COORDINATOR) == frames)
     ck_assert_int_lt(sftest_now_ms(), limit);
-  settle();
+  settle(scene);
   return part;
 }
 
@@ -102,7 +103,7 @@ static void die(scene_t *scene, part_t *part)
   sftest_job_expect_signal(&part->process, 0, SIGKILL);
   while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, part->rank, 0) > 0)
     ck_assert_int_lt(sftest_now_ms(), limit);
-  settle();
+  settle(scene);
 }
 
 static void expect(part_t *part, bool joined, sf_status_t status)
@@ -125,7 +126,7 @@ static void hold(scene_t *scene, int32_t from, int32_t to)
 static void let_go(scene_t *scene, int32_t from, int32_t to)
 {
   sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_LET_GO, from, to);
-  settle();
+  settle(scene);
 }
 
 /* As daemons choose it: docs/peer-protocol.md. */
@@ -162,8 +163,6 @@ static void end(scene_t *scene, part_t *first)
   expect(second, true, SF_OK);
   finish(scene);
 }
-
-SFTEST_FIXTURE(sftest_machine_watch, NULL);
 
 SFTEST(home_hears_late_that_a_rank_died)
 {
