@@ -140,13 +140,11 @@ SFTEST(stopped_daemon)
   sftest_node_t node;
   sftest_node_start(&node, NULL);
   kill(node.pid, SIGSTOP);
-  sftest_machine_watch();
-  int64_t started = sftest_now_ms(), started_machine_ms = sftest_machine_ms();
+  int64_t started = sftest_now_ms();
   sftest_sfctl(node.socket, WORDS("jobs", "--timeout", "0.3"), 1);
   sftest_expect_in(err, node.socket);
   sftest_expect_in(err, "has not answered within 0.3 s (--timeout)");
   ck_assert_int_ge(sftest_now_ms() - started, 300);
-  ck_assert_int_le(sftest_machine_ms() - started_machine_ms, sftest_limit_ms(3000));
   call_the_doctor(node.socket, WORDS("doctor", "--timeout", "0.3"), 1);
   sftest_expect_in(out, "problem  daemon      the sfd at ");
   sftest_expect_in(out, "has not answered within 0.3 s");

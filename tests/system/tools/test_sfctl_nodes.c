@@ -306,17 +306,11 @@ static void join_and_leave(sftest_rank_t *self)
 static int start_until_opening(sftest_cluster_t *cluster, sftest_job_t jobs[MANY_JOBS])
 {
   static const int32_t places[] = {0, 1};
-  bool opening = false;
   int n = 0;
-  while (!opening && n < MANY_JOBS) {
-    sftest_job_start_over(&jobs[n++], cluster->nodes, places, NODES, join_and_leave, NULL);
-    int64_t until = sftest_now_ms() + sftest_limit_ms(300);
-    while (!opening && sftest_now_ms() < until) {
-      sftest_sfctl(cluster->nodes[0].socket, WORDS("peers", "--json"), 0);
-      opening = strstr(out, "\"state\":\"opening\"") != NULL;
-    }
-  }
-  ck_assert_msg(opening, "%d jobs have all their coordinator on node 0", n);
+  do
+    sftest_job_start_over(&jobs[n], cluster->nodes, places, NODES, join_and_leave, NULL);
+  while (sftest_coordinator_of(jobs[n++].name, NODES) != 1 && n < MANY_JOBS);
+  sftest_sfctl_await(cluster->nodes[0].socket, WORDS("peers", "--json"), "\"state\":\"opening\"");
   return n;
 }
 
