@@ -25,6 +25,30 @@ sf_graph_t *sftest_slow_star(sftest_rank_t *self, sf_context_t *context)
   return star;
 }
 
+SFTEST_JOINED(follow)
+{
+  sftest_slow_t *told = self->argument;
+  const int32_t before = (self->rank + SFTEST_SLOW_RANKS - 1) % SFTEST_SLOW_RANKS;
+  const int64_t index = 0;
+  double root = 0, leaf = 0;
+  sf_graph_t *ring = NULL, *star = sftest_slow_star(self, context);
+  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
+  while (sftest_slow_goes_on(self, star)) {
+    if (self->rank == SFTEST_CULPRIT && told->pause_ms > 0)
+      sftest_sleep_ms(told->pause_ms);
+    while (self->rank == SFTEST_CULPRIT && told->hold) {
+      told->held = 1;
+      sftest_sleep_ms(1);
+    }
+    SFTEST_OK(self, sf_bcast(ring, SF_DOUBLE, &root, &leaf, SF_REPLACE));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(ring));
+  SFTEST_OK(self, sf_graph_destroy(star));
+}
+
+const sftest_rank_fn_t sftest_slow_follow = follow;
+
 void sftest_slow_start_over(int32_t nnodes, sftest_rank_fn_t run)
 {
   int32_t places[SFTEST_SLOW_RANKS];

@@ -23,6 +23,9 @@ bool sftest_slow_goes_on(sftest_rank_t *self, sf_graph_t *star);
 
 sf_graph_t *sftest_slow_star(sftest_rank_t *self, sf_context_t *context);
 
+/* A ring in which each rank waits for the one before it. */
+extern const sftest_rank_fn_t sftest_slow_follow;
+
 void sftest_slow_start_over(int32_t nnodes, sftest_rank_fn_t run);
 
 void sftest_slow_start(sftest_rank_fn_t run);

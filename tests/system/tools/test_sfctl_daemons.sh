@@ -26,7 +26,7 @@ start() { # NAME sfrun's options
 }
 
 await_daemons() { # NUMBER
-  for _ in {1..300}; do
+  for _ in {1..8000}; do
     sfctl --json
     [ "$(grep -c '"answers":true' "$work/out")" -ne "$1" ] || return
     sleep 0.05
@@ -50,7 +50,7 @@ expect_err "no daemon to ask" "no sfd answers at $work/run/sfd.sock"
 mkdir "$work/elsewhere"
 unshare -m bash -c "mount -t tmpfs tmpfs '$work/elsewhere' && exec '$BUILD/sfd' --socket '$work/elsewhere/sfd.sock'" 2>/dev/null &
 pids+=($!)
-for _ in {1..300}; do
+for _ in {1..8000}; do
   ! grep -q "$work/elsewhere/sfd.sock" /proc/net/unix || break
   sleep 0.05
 done

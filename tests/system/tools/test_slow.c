@@ -1,142 +1,7 @@
-/* A job that is slow or hangs, as ranks are slow, stopped, or leave an operation out: faults are planted, and the
- * commands of docs/slow-job.md lead to them, each in three steps at most. Too much load: test_slow_load.c. */
+/* A job that hangs, as ranks are stopped or leave an operation out, or that has a hot root: faults are planted, and the
+ * commands of docs/slow-job.md lead to them, each in three steps at most. What shows in times: test_slow_times.c. */
 #include "tests/system/sfctl.h"
 #include "tests/system/tools/slow_job.h"
-
-#define SLOW_MS 15 /* more than a rank that is ready waits for a core */
-
-/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
-
-/* All ranks contribute to a root of each, in the order of ranks; one comes late each time. */
-SFTEST_JOINED(reduce_with_a_slow_rank)
-{
-  sftest_slow_t *told = self->argument;
-  int32_t ranks[SFTEST_SLOW_RANKS];
-  int64_t roots[SFTEST_SLOW_RANKS] = {0};
-  double root = 0, leaves[SFTEST_SLOW_RANKS] = {0};
-  sf_graph_t *all = NULL, *star = sftest_slow_star(self, context);
-  for (int32_t r = 0; r < SFTEST_SLOW_RANKS; r++)
-    ranks[r] = r;
-  SFTEST_OK(self, sf_graph_create(world, 1, SFTEST_SLOW_RANKS, NULL, ranks, roots, SF_GRAPH_DEFAULT, &all));
-  while (sftest_slow_goes_on(self, star)) {
-    if (self->rank == SFTEST_CULPRIT)
-      sftest_sleep_ms(sftest_limit_ms(SLOW_MS));
-    SFTEST_OK(self, sf_reduce(all, SF_DOUBLE, leaves, &root, SF_SUM));
-    told->rounds[self->rank]++;
-  }
-  SFTEST_OK(self, sf_graph_destroy(all));
-  SFTEST_OK(self, sf_graph_destroy(star));
-}
-
-/* A ring in which each rank waits for the one before it. */
-SFTEST_JOINED(follow)
-{
-  sftest_slow_t *told = self->argument;
-  const int32_t before = (self->rank + SFTEST_SLOW_RANKS - 1) % SFTEST_SLOW_RANKS;
-  const int64_t index = 0;
-  double root = 0, leaf = 0;
-  sf_graph_t *ring = NULL, *star = sftest_slow_star(self, context);
-  SFTEST_OK(self, sf_graph_create(world, 1, 1, NULL, &before, &index, SF_GRAPH_DEFAULT, &ring));
-  while (sftest_slow_goes_on(self, star)) {
-    if (self->rank == SFTEST_CULPRIT && told->pause_ms > 0)
-      sftest_sleep_ms(told->pause_ms);
-    while (self->rank == SFTEST_CULPRIT && told->hold) {
-      told->held = 1;
-      sftest_sleep_ms(1);
-    }
-    SFTEST_OK(self, sf_bcast(ring, SF_DOUBLE, &root, &leaf, SF_REPLACE));
-    told->rounds[self->rank]++;
-  }
-  SFTEST_OK(self, sf_graph_destroy(ring));
-  SFTEST_OK(self, sf_graph_destroy(star));
-}
-
-/* ---- A slow rank ------------------------------------------------------------------------------------------------- */
-
-/* How many lines of a trace have both texts. */
-static int count_lines_with(const char *trace, const char *a, const char *b)
-{
-  int n = 0;
-  for (const char *line = trace; *line != '\0';) {
-    size_t len = strcspn(line, "\n");
-    n += memmem(line, len, a, strlen(a)) != NULL && memmem(line, len, b, strlen(b)) != NULL;
-    line += line[len] == '\n' ? len + 1 : len;
-  }
-  return n;
-}
-
-static char *read_trace(void)
-{
-  char path[128];
-  snprintf(path, sizeof path, "%s/trace.json", sftest_slow_cluster.nodes[0].directory);
-  sftest_slow_ask(WORDS("trace", "dump", "--output", path));
-  FILE *file = fopen(path, "re");
-  ck_assert_ptr_nonnull(file);
-  char *text = calloc(1, 64 << 20);
-  ck_assert_ptr_nonnull(text);
-  text[fread(text, 1, (64 << 20) - 1, file)] = '\0';
-  fclose(file);
-  remove(path);
-  return text;
-}
-
-/* What a rank is in the trace. */
-static void find_process(const char *trace, int32_t rank, char pid[32])
-{
-  char name[32];
-  snprintf(name, sizeof name, " rank %d, node 0", rank);
-  const char *at = strstr(trace, name);
-  ck_assert_msg(at != NULL, "no%s", name);
-  while (strncmp(at, "\"pid\":", 6) != 0)
-    at--;
-  snprintf(pid, 32, "%.*s", (int)strcspn(at, ",") + 1, at);
-}
-
-/* Contributions of later ranks come before the slow one's, and are combined after it: they are not waited for. */
-SFTEST(a_slow_rank_in_the_trace)
-{
-  sftest_slow_start(reduce_with_a_slow_rank);
-  sftest_slow_await_rounds(1);
-  sftest_slow_ask(WORDS("trace", "start"));
-  sftest_slow_await_rounds(sftest_slow->rounds[SFTEST_CULPRIT] + 40);
-  sftest_slow_ask(WORDS("trace", "stop"));
-  char *trace = read_trace();
-  for (int32_t r = 0; r < SFTEST_SLOW_RANKS; r++) {
-    char pid[32], index[32];
-    find_process(trace, r, pid);
-    snprintf(index, sizeof index, "\"sort_index\":%d}", r + 1); /* behind the daemon */
-    ck_assert_int_eq(count_lines_with(trace, pid, index), 1);
-    int all = count_lines_with(trace, "\"wait for rank ", pid),
-        right = count_lines_with(trace, "\"wait for rank 5\"", pid);
-    ck_assert_msg(r == SFTEST_CULPRIT || 2 * right > all, "rank %d: %d of %d waits are for the slow rank", r, right,
-                  all);
-  }
-  free(trace);
-  sftest_slow_end();
-}
-
-/* The rank in the first row of top, by the column; in front of it is the node, as all are asked. */
-static int32_t first_in_top(const char *column)
-{
-  sftest_slow_ask(WORDS("top", "-b", "-n", "1", "-d", "2", "--all-nodes", "--sort", column, "ranks"));
-  const char *titles = strstr(sftest_sfctl_out, " RANK JOB ");
-  ck_assert_msg(titles != NULL, "%s", sftest_sfctl_out);
-  return (int32_t)strtol(strchr(titles, '\n') + 5, NULL, 10);
-}
-
-/* Others wait most for the one that they wait for in the end: also where each waits for the one before it, on one node,
- * or on another one. */
-SFTEST(a_slow_rank_in_top)
-{
-  const sftest_rank_fn_t jobs[] = {reduce_with_a_slow_rank, follow, follow};
-  for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++) {
-    sftest_slow_start_over(i < 2 ? 1 : 2, jobs[i]);
-    sftest_slow->pause_ms = (int32_t)sftest_limit_ms(SLOW_MS);
-    sftest_slow_await_rounds(10);
-    ck_assert_msg(first_in_top("WAITED") == SFTEST_CULPRIT, "%s", sftest_sfctl_out);
-    sftest_slow_end();
-  }
-}
 
 /* ---- A stopped rank ---------------------------------------------------------------------------------------------- */
 
@@ -173,7 +38,7 @@ SFTEST(a_stopped_rank_in_the_metrics)
 {
   char line[160];
   setenv("SFD_STALL_AFTER", "0.2", 1);
-  sftest_slow_start(follow);
+  sftest_slow_start(sftest_slow_follow);
   unsetenv("SFD_STALL_AFTER");
   stop_culprit();
   snprintf(line, sizeof line, "sfd_job_stalled{job_id=\"1\",job_name=\"%s\"} 1\n", sftest_slow_job.name);
@@ -202,7 +67,7 @@ SFTEST(a_stopped_rank_in_the_metrics)
 SFTEST(a_stopped_rank_in_stuck)
 {
   char wanted[120];
-  sftest_slow_start(follow);
+  sftest_slow_start(sftest_slow_follow);
   stop_culprit();
   snprintf(wanted, sizeof wanted, "rank %d (pid %d, stopped) has not begun it", SFTEST_CULPRIT,
            (int)sftest_slow_job.pids[SFTEST_CULPRIT]);
@@ -247,5 +112,53 @@ SFTEST(a_forgotten_operation)
   await_stuck(wanted);
   sftest_expect_in(sftest_sfctl_out, "bcast(double, replace) number 11 has kept ranks waiting for");
   sftest_slow_ask(WORDS("kill", sftest_slow_job.name));
+  sftest_slow_end();
+}
+
+/* ---- A hot root -------------------------------------------------------------------------------------------------- */
+
+#define HOT_ROOT 17
+#define HOT_LEAVES 1400 /* of each rank on that root of the culprit */
+#define COLD_LEAVES 200 /* and on roots of its own, each one */
+
+SFTEST_JOINED(reduce_to_a_hot_root)
+{
+  enum { NLEAVES = HOT_LEAVES + COLD_LEAVES };
+  sftest_slow_t *told = self->argument;
+  int32_t ranks[NLEAVES];
+  int64_t roots[NLEAVES];
+  static double values[COLD_LEAVES], leaves[NLEAVES];
+  sf_graph_t *hot = NULL, *star = sftest_slow_star(self, context);
+  for (int i = 0; i < NLEAVES; i++) {
+    ranks[i] = i < HOT_LEAVES ? SFTEST_CULPRIT : self->rank;
+    roots[i] = i < HOT_LEAVES ? HOT_ROOT : i - HOT_LEAVES;
+  }
+  SFTEST_OK(self, sf_graph_create(world, COLD_LEAVES, NLEAVES, NULL, ranks, roots, SF_GRAPH_DEFAULT, &hot));
+  while (sftest_slow_goes_on(self, star)) {
+    SFTEST_OK(self, sf_reduce(hot, SF_DOUBLE, leaves, values, SF_SUM));
+    told->rounds[self->rank]++;
+  }
+  SFTEST_OK(self, sf_graph_destroy(hot));
+  SFTEST_OK(self, sf_graph_destroy(star));
+}
+
+SFTEST(a_hot_root)
+{
+  char wanted[160], graph[32];
+  const int hot = SFTEST_SLOW_RANKS * HOT_LEAVES, all = SFTEST_SLOW_RANKS * (HOT_LEAVES + COLD_LEAVES);
+  sftest_slow_start(reduce_to_a_hot_root);
+  sftest_slow_await_rounds(1);
+  snprintf(wanted, sizeof wanted,
+           "rank %d has %d of %d edges on its roots, %.1f times the mean; root %d of rank %d has %d leaves\n",
+           SFTEST_CULPRIT, hot + COLD_LEAVES, all, (double)(hot + COLD_LEAVES) * SFTEST_SLOW_RANKS / all, HOT_ROOT,
+           SFTEST_CULPRIT, hot + 1);
+  sftest_slow_ask(WORDS("graphs"));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  sftest_slow_ask(WORDS("graphs", "--json"));
+  snprintf(graph, sizeof graph, "%llu", (unsigned long long)sftest_sfctl_number("\"root\":17,", "graph"));
+  sftest_slow_ask(WORDS("plan", "--pairs", graph));
+  sftest_expect_in(sftest_sfctl_out, wanted);
+  snprintf(wanted, sizeof wanted, " %d on root %d of rank %d\n", HOT_LEAVES, HOT_ROOT, SFTEST_CULPRIT);
+  sftest_expect_in(sftest_sfctl_out, wanted);
   sftest_slow_end();
 }
