@@ -48,7 +48,7 @@ void sftest_node_remove(sftest_node_t *node);
 int sftest_node_rest(const sftest_node_t *node, int32_t npeers);
 long sftest_node_resident_kib(const sftest_node_t *node);
 
-/* Waits until the daemon has at most that many descriptors; fails the test if it has more after 15 s. */
+/* Waits until the daemon has at most that many descriptors; fails the test if it does not come to that. */
 void sftest_node_settle(const sftest_node_t *node, int fds);
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */

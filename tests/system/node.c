@@ -11,7 +11,6 @@
 
 #define OPTIONS_MAX 16
 #define REST_LOOKS 30
-#define SETTLE_MS 15000 /* connections that never said Hello are closed after 10 s */
 
 /* Path of sfd: in BUILD, else where this program's build directory is. */
 static void find_sfd(char path[PATH_MAX])
@@ -200,7 +199,7 @@ long sftest_node_resident_kib(const sftest_node_t *node)
 
 void sftest_node_settle(const sftest_node_t *node, int fds)
 {
-  int64_t until = sftest_now_ms() + SETTLE_MS;
+  int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   int found;
   while ((found = count_fds(node)) > fds && sftest_now_ms() < until)
     sftest_sleep_ms(1);

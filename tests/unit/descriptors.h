@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SFTEST_FDS_LOOKS 20000 /* of a millisecond each */
+#define SFTEST_FDS_LOOKS 400000 /* of a millisecond each */
 
 /* How many are open; always the same few more, as looking takes some. */
 static inline int sftest_count_fds(void)

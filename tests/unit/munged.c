@@ -11,7 +11,7 @@
 
 #define PROGRAM "/usr/sbin/munged" /* seldom in the path of a user */
 #define LOOK_US 5000
-#define LOOKS 4000 /* for its socket */
+#define LOOKS 80000 /* for its socket */
 
 /* Without Check's words: it may not be a test yet that asks. */
 static bool write_key(const char *path, char fill)

@@ -1,7 +1,7 @@
 /* Cuts the link of a host, or that between two of them, in both directions or one, at a random moment of a job over
  * several hosts, fabric tcp: nothing arrives any more, and nobody says so. Every rank, on both sides of the cut, gets
  * an error that names a node; nothing is left, and when the link is mended the daemons serve again. A link that is cut
- * for a while only is survived. SFTEST_ROUNDS says how many times; then the error must come within 5 s. */
+ * for a while only is survived. How soon silence is noticed: tests/unit/net/test_fabric_tcp_silence.c. */
 #include "tests/system/cluster.h"
 #include "tests/system/work.h"
 #include "tests/unit/machine_clock.h"
@@ -9,20 +9,16 @@
 #define HOSTS 3
 #define ROUNDS 1
 #define RANKS_MAX 6
-#define TRIES 10
 #define AHEAD_MAX 16 /* steps that one rank may be ahead of another one that is next to it */
-#define NOTICED_MS 5000
 #define SURVIVED_MS 2500
-#define NOTICED_BUSY_MS 15000 /* on a machine that has other things to do */
 
 typedef struct plan {
   int64_t values;
-  _Atomic int32_t nworking;  /* ranks that have exchanged something */
-  _Atomic int64_t cut_ms;    /* 0: not yet */
-  _Atomic int64_t latest_ms; /* when the last of them noticed */
-  _Atomic int32_t nfailed;   /* ranks, when the link is there again */
-  int64_t pause_ms;          /* between exchanges */
-  _Atomic bool mended;       /* they may end */
+  _Atomic int32_t nworking; /* ranks that have exchanged something */
+  _Atomic bool cut;
+  _Atomic int32_t nfailed; /* ranks, when the link is there again */
+  int64_t pause_ms;        /* between exchanges */
+  _Atomic bool mended;     /* they may end */
   _Atomic int64_t last_step;
 } plan_t;
 
@@ -36,9 +32,6 @@ static sf_status_t exchange(plan_t *plan, sf_graph_t *graph)
                         : sf_reduce(graph, SF_DOUBLE, leaves, roots, SF_SUM);
     if (i == 2)
       plan->nworking++;
-    if (status == SF_OK && plan->cut_ms != 0 &&
-        sftest_machine_ms() > plan->cut_ms + 2 * sftest_limit_ms(NOTICED_BUSY_MS))
-      break;
   }
   free(roots);
   free(leaves);
@@ -52,12 +45,9 @@ static void live(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   SFTEST_OK(self, sftest_ring_create(sf_group_world(context), plan->values, SF_GRAPH_DEFAULT, &graph));
   sf_status_t status = exchange(plan, graph);
-  int64_t now = sftest_machine_ms();
   SFTEST_EXPECT(self, status, SF_ERR_RANK_FAILED);
   SFTEST_DETAIL(self, "node");
-  SFTEST_REQUIRE(self, plan->cut_ms != 0);
-  for (int64_t latest = plan->latest_ms; now > latest && !atomic_compare_exchange_weak(&plan->latest_ms, &latest, now);)
-    ;
+  SFTEST_REQUIRE(self, plan->cut);
   SFTEST_OK(self, sf_graph_destroy(graph));
   SFTEST_EXPECT(self, sf_finalize(context), SF_ERR_RANK_FAILED);
 }
@@ -90,15 +80,12 @@ static void try_to_work(sftest_rank_t *self)
 static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
 {
   static const int32_t places[] = {0, 1, 2};
-  int tries = 0;
   do {
     sftest_job_t job;
-    sftest_sleep_ms(tries * 200);
     plan->nfailed = 0;
     sftest_job_start_over(&job, cluster->nodes, places, HOSTS, try_to_work, plan);
     sftest_job_end_well(&job);
-  } while (plan->nfailed > 0 && ++tries < TRIES);
-  ck_assert_int_lt(tries, TRIES);
+  } while (plan->nfailed > 0);
   sftest_cluster_warm(cluster);
 }
 
@@ -115,7 +102,7 @@ static void set_cut(const sftest_hosts_t *hosts, cut_t what, int32_t victim, boo
     sftest_hosts_cut_way(hosts, other, victim, cut);
 }
 
-static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms)
+static void cut_once(sftest_cluster_t *cluster, uint64_t seed)
 {
   static const int64_t values[] = {1, 1000, 100000};
   uint64_t random = seed;
@@ -130,12 +117,9 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed, int64_t *worst_ms
   sftest_job_start_over(&job, cluster->nodes, places, size, live, plan);
   sftest_job_await(&job, &plan->nworking, size);
   sftest_sleep_ms(sftest_below(&random, 30));
-  plan->cut_ms = sftest_machine_ms();
+  plan->cut = true;
   set_cut(cluster->hosts, what, victim, true);
   sftest_job_end_well(&job);
-  int64_t noticed_ms = plan->latest_ms - plan->cut_ms;
-  ck_assert_msg(noticed_ms <= sftest_limit_ms(NOTICED_MS), "cut %d noticed after %lld ms", what, (long long)noticed_ms);
-  *worst_ms = noticed_ms > *worst_ms ? noticed_ms : *worst_ms;
   set_cut(cluster->hosts, what, victim, false);
   expect_recovery(cluster, plan);
   sftest_shared_free(plan, sizeof *plan);
@@ -207,11 +191,9 @@ static void end_hosts(void)
 
 static int start_cluster(sftest_cluster_t *cluster)
 {
-  const char *text = getenv("SFTEST_ROUNDS");
-  sftest_machine_watch();
   sftest_cluster_start_on(cluster, &hosts);
   sftest_cluster_warm(cluster);
-  return sftest_seed_is_given() ? 1 : text != NULL ? atoi(text) : ROUNDS;
+  return sftest_rounds(ROUNDS);
 }
 
 SFTEST_CASE(tcase_add_unchecked_fixture(tests, make_hosts, end_hosts));
@@ -219,13 +201,11 @@ SFTEST_CASE(tcase_add_unchecked_fixture(tests, make_hosts, end_hosts));
 SFTEST(cuts)
 {
   sftest_cluster_t cluster;
-  int64_t worst_ms = 0;
   if (lacks != NULL)
     return;
   int rounds = start_cluster(&cluster);
   for (int i = 0; i < rounds; i++)
-    cut_once(&cluster, sftest_seed(), &worst_ms);
-  printf("%d cut links, noticed within %lld ms\n", rounds, (long long)worst_ms);
+    cut_once(&cluster, sftest_seed());
   sftest_cluster_stop(&cluster);
 }
 
