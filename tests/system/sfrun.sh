@@ -63,10 +63,10 @@ expect_clean() { # WHAT [N]
   expect_no_directory "$1"
 }
 
-# Waits at most 20 s for a command to succeed.
+# Waits for a command to succeed, as long as nothing takes unless it hangs.
 eventually() {
   local _
-  for _ in $(seq 200); do
+  for _ in {1..4000}; do
     if "$@" 2>/dev/null; then return 0; fi
     sleep 0.1
   done
@@ -77,4 +77,4 @@ is_gone() { ! kill -0 "$1"; }
 has_lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 # A program that runs until sfrun has told, in the file that it gets as $0, that a daemon has ended.
-until_told='for _ in $(seq 200); do ! grep -q "ended before" "$0" || break; sleep 0.1; done'
+until_told='for _ in $(seq 4000); do ! grep -q "ended before" "$0" || break; sleep 0.1; done'

@@ -33,7 +33,7 @@ is_gone() {
 }
 
 eventually() {
-  local deadline=$((SECONDS + 60))
+  local deadline=$((SECONDS + 400))
   until "$@"; do
     [ $SECONDS -lt $deadline ] || return 1
     sleep 0.05

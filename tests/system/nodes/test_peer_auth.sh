@@ -36,7 +36,7 @@ start_munged() {
   $munged --foreground --socket="$work/$1.socket" --key-file="$work/$1.key" --pid-file="$work/$1.pid" \
     --seed-file="$work/$1.seed" --log-file=/dev/null >/dev/null 2>"$work/munged-$1.log" &
   pids+=($!)
-  for ((looks = 0; looks < 1000; looks++)); do
+  for ((looks = 0; looks < 20000; looks++)); do
     [ ! -S "$work/$1.socket" ] || return 0
     kill -0 "${pids[-1]}" 2>/dev/null || break
     sleep 0.02

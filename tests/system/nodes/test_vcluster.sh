@@ -21,7 +21,7 @@ list_traces() {
 # What is killed takes a moment to be gone.
 expect_no_traces() { # WHAT
   local found
-  for _ in {1..300}; do
+  for _ in {1..4000}; do
     found=$(list_traces)
     [ -n "$found" ] || return 0
     sleep 0.1
@@ -130,7 +130,7 @@ start() {
   env --default-signal=INT "$vcluster" 2 bash -c "trap 'exit 9' TERM INT; \$VCLUSTER_AGENT vc1 'sleep 1000' & touch '$work/runs'
     wait" &
   pid=$!
-  for _ in {1..600}; do
+  for _ in {1..4000}; do
     [ ! -e "$work/runs" ] || return
     sleep 0.1
   done
@@ -148,7 +148,7 @@ done
 start
 kill -9 $pid
 wait $pid 2>/dev/null
-for _ in {1..300}; do # all but the directory is gone by itself
+for _ in {1..4000}; do # all but the directory is gone by itself
   left=$(list_traces | grep -v '/vcluster-[^/]*$')
   [ -n "$left" ] || break
   sleep 0.1
