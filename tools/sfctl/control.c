@@ -3,6 +3,8 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,10 +31,28 @@ static sf_status_t take_answer(void *context, sfproto_incoming_t *incoming)
 
 /* ---- Waiting for the daemon's end ---- */
 
-/* Watches the daemon's process, as its socket is free only at its end. -1: the process can't be seen from here. */
-static int watch_process(pid_t pid)
+static bool is_sfd(pid_t pid)
 {
-  return (int)syscall(SYS_pidfd_open, pid, 0);
+  char path[64], name[16] = "";
+  snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+  FILE *file = pid > 0 ? fopen(path, "r") : NULL;
+  bool read = file != NULL && fgets(name, sizeof name, file) != NULL;
+  if (file != NULL)
+    fclose(file);
+  return read && strcmp(name, "sfd\n") == 0;
+}
+
+/* Watches the daemon's process, as its socket is free only at its end. In another namespace its number is another one
+ * here: that of who listened at the socket, unless a service manager did. -1: the process can't be seen from here. */
+static int watch_process(const sfctl_connection_t *connection, pid_t pid)
+{
+  struct ucred peer = {.pid = -1};
+  socklen_t length = sizeof peer;
+  if (!is_sfd(pid)) {
+    (void)getsockopt(sfproto_conn_fd(connection->conn), SOL_SOCKET, SO_PEERCRED, &peer, &length);
+    pid = is_sfd(peer.pid) ? peer.pid : -1;
+  }
+  return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
 static sf_status_t take_pid(void *context, sfproto_incoming_t *incoming)
@@ -49,7 +69,7 @@ static sf_status_t find_process(sfctl_connection_t *connection, int *pidfd_p)
   connection->target = (sfctl_target_t){0};
   sf_status_t status = sfctl_query(connection, &query, take_pid, &pid);
   connection->target = target;
-  *pidfd_p = status == SF_OK && pid > 0 ? watch_process(pid) : -1;
+  *pidfd_p = status == SF_OK ? watch_process(connection, pid) : -1;
   return status;
 }
 
@@ -108,7 +128,7 @@ static sf_status_t ask(sfctl_connection_t *connection, answer_t *answer)
     status = find_process(connection, &pidfd);
   if (status == SF_OK)
     status = request(connection, answer);
-  if (status == SF_OK)
+  if (status == SF_OK && answer->list.count > 0) /* else all nodes have refused */
     status = await_end(answer->options, pidfd);
   if (pidfd >= 0)
     close(pidfd);

@@ -1,4 +1,7 @@
 /* sfctl drain, kill, shutdown, log and config: what the ranks of jobs see of it, on one node and over two. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/wait.h>
 
 #include "tests/system/cluster.h"
@@ -165,6 +168,23 @@ SFTEST(shutdown_is_orderly)
   expect_end(&node);
   sftest_node_stop(&node);
   sftest_shared_free(scene, sizeof *scene);
+}
+
+/* The daemon's own number is that of another process here, so it can't be what sfctl waits for. */
+SFTEST_IF(shutdown_in_another_namespace, geteuid() == 0)
+{
+  sftest_node_t node;
+  int own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+  if (own < 0 || unshare(CLONE_NEWPID) != 0) {
+    printf("part skipped: no process namespaces: %s\n", strerror(errno));
+    return;
+  }
+  sftest_node_start(&node, NULL);
+  ck_assert_int_eq(setns(own, CLONE_NEWPID), 0);
+  close(own);
+  sftest_sfctl(node.socket, WORDS("shutdown", "--timeout", "400"), 0);
+  expect_end(&node);
+  sftest_node_stop(&node);
 }
 
 SFTEST(log_and_config)
