@@ -188,6 +188,22 @@ static int init_stream(const sfd_metrics_http_t *metrics, stream_t *stream)
                           : uv_tcp_init(metrics->server->loop, &stream->tcp);
 }
 
+/* Closes a connection if there are too many: the oldest of those without an answer, which may never ask anything, or
+ * else the oldest. Who comes must not wait for others to go. */
+static void make_room(sfd_metrics_http_t *metrics)
+{
+  connection_t *connection, *oldest = NULL;
+  int n = 0;
+  LIST_FOREACH (connection, &metrics->connections, entry) { /* newest first */
+    if (connection->closing)
+      continue;
+    if (++n > 1 && (oldest == NULL || oldest->answered || !connection->answered))
+      oldest = connection;
+  }
+  if (n > MAX_CONNECTIONS)
+    close_connection(oldest);
+}
+
 static void on_connection(uv_stream_t *listener, int status)
 {
   sfd_metrics_http_t *metrics = listener->data;
@@ -205,12 +221,13 @@ static void on_connection(uv_stream_t *listener, int status)
   connection->nopen = 2;
   LIST_INSERT_HEAD(&metrics->connections, connection, entry);
   metrics->nconnections++;
-  if (uv_accept(listener, &connection->stream.stream) != 0 || metrics->nconnections > MAX_CONNECTIONS ||
+  if (uv_accept(listener, &connection->stream.stream) != 0 ||
       uv_read_start(&connection->stream.stream, on_alloc, on_read) != 0) {
     close_connection(connection);
     return;
   }
   uv_timer_start(&connection->timer, on_timeout, TIMEOUT_MS, 0);
+  make_room(metrics);
 }
 
 static sf_status_t bad_place(const char *text)
