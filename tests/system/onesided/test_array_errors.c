@@ -96,6 +96,16 @@ static void refuse_mismatches(sftest_rank_t *self, sf_context_t *context)
 
 /* ---- Operations -------------------------------------------------------------------------------------------------- */
 
+/* As a rank without elements may say. */
+static void accept_empty_patch(sftest_rank_t *self, sf_array_t *array)
+{
+  const int64_t lo[] = {0, 51}, extent[] = {0, 2}, ld[] = {1};
+  sf_request_t *request;
+  SFTEST_OK(self, sf_array_get(array, lo, extent, NULL, ld));
+  SFTEST_OK(self, sf_array_put_begin(array, lo, extent, NULL, ld, &request));
+  SFTEST_REQUIRE(self, request == NULL);
+}
+
 static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
 {
   creation_t creation = {.unit = SF_DOUBLE, .ndims = 2, .extent = {40, 50}};
@@ -128,12 +138,7 @@ static void refuse_operations(sftest_rank_t *self, sf_context_t *context)
   SFTEST_DETAIL(self, "ld[0] is 1");
   ld[0] = INT64_MAX;
   SFTEST_EXPECT(self, sf_array_get(array, lo, extent, buffer, ld), SF_ERR_RANGE);
-  extent[0] = 0; /* as a rank without elements may say */
-  lo[1] = 51;
-  SFTEST_OK(self, sf_array_get(array, lo, extent, NULL, ld));
-  SFTEST_OK(self, sf_array_put_begin(array, lo, extent, NULL, ld, &request));
-  SFTEST_REQUIRE(self, request == NULL);
-  lo[1] = 0;
+  accept_empty_patch(self, array);
   SFTEST_EXPECT(self, sf_array_scatter(array, 2, list, buffer), SF_ERR_RANGE);
   SFTEST_DETAIL(self, "element 1 of the list: sf_array_scatter: index[1] is 50; 0 to 49 expected");
   SFTEST_EXPECT(self, sf_array_gather(array, -1, list, buffer), SF_ERR_ARG);
