@@ -150,8 +150,7 @@ static double run_rewrite_ghosts(void *opaque, int64_t iterations)
 static void make_scatter(const bench_t *bench, const sfperf_pattern_t *pattern, const char *type, scatter_t *s)
 {
   IS from, to;
-  PetscInt first, *wanted;
-  PetscInt *firsts = malloc((size_t)bench->size * sizeof *firsts);
+  PetscInt first, *wanted, *firsts = malloc((size_t)bench->size * sizeof *firsts);
   check(VecCreateMPI(PETSC_COMM_WORLD, (PetscInt)pattern->nroots, PETSC_DETERMINE, &s->global));
   check(VecCreateSeq(PETSC_COMM_SELF, (PetscInt)pattern->nleaves, &s->ghosts));
   check(VecGetOwnershipRange(s->global, &first, NULL));

@@ -67,13 +67,12 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
 /* In the default stream. */
 static CUresult copy(void *to, const void *from, size_t bytes)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(false);
   sftest_cuda_open_memory();
   memcpy(to, from, bytes);
   sftest_cuda_close_memory();
   CUresult result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -84,11 +83,10 @@ CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS || bytes > STAGED_BYTES)
     return result != CUDA_SUCCESS ? result : copy((void *)(uintptr_t)to, from, bytes);
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(false);
   sftest_tell(sftest_find_stream(NULL), make_copy((void *)(uintptr_t)to, from, bytes, true));
   result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -114,9 +112,8 @@ sftest_cuda_stream_copy_fn_t sftest_cuda_stream_copy;
 
 int64_t sftest_cuda_copied(void)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   int64_t n = ncopied;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return n;
 }
 
@@ -128,7 +125,6 @@ void sftest_cuda_copy(void *to, const void *from, size_t len_bytes)
 /* What lies in memory of the host is read when the stream comes to it, unlike what cuMemcpyAsync does. */
 void sftest_cuda_stream_copy(void *to, const void *from, size_t len_bytes, void *stream)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_tell(stream, make_copy(to, from, len_bytes, false));
-  pthread_mutex_unlock(&sftest_cuda_lock);
 }

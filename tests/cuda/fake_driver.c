@@ -95,7 +95,7 @@ CUresult cuInit(unsigned flags)
   const char *most = getenv("SFTEST_CUDA_MOST");
   if (flags != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = sftest_cuda_is_to_fail("cuInit") ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS && ndevices < 0) { /* streams may be at work when somebody else calls */
     seed = text != NULL ? strtoull(text, NULL, 0) : 1;
@@ -106,7 +106,6 @@ CUresult cuInit(unsigned flags)
   }
   if (result == CUDA_SUCCESS && initialized_by != getpid())
     result = CUDA_ERROR_NOT_INITIALIZED;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -337,21 +336,16 @@ void sftest_cuda_load(CUfunction function)
 CUresult cuFuncLoad(CUfunction function)
 {
   sftest_cuda_forbid_in_captures();
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_ENTER();
+  SFTEST_CUDA_LOCK();
   sftest_cuda_load(function);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
   sftest_cuda_forbid_in_captures();
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
+  SFTEST_CUDA_ENTER();
   for (CUfunction function = module->functions, next; function != NULL; function = next) {
     next = function->next;
     free(function);

@@ -38,6 +38,16 @@ struct CUfunc_st {
 void sftest_cuda_load(CUfunction function);
 
 extern pthread_mutex_t sftest_cuda_lock;
+
+/* Locks it until the function returns. */
+#define SFTEST_CUDA_LOCK()                                                                                             \
+  __attribute__((cleanup(sftest_cuda_unlock))) pthread_mutex_t *locked = &sftest_cuda_lock;                            \
+  pthread_mutex_lock(locked)
+static inline void sftest_cuda_unlock(pthread_mutex_t *const *locked)
+{
+  pthread_mutex_unlock(*locked);
+}
+
 extern CUresult sftest_cuda_sticky; /* of the first launch that failed */
 
 /* With the lock held: whether this call is the one that is to fail; and a random number. */
@@ -54,6 +64,12 @@ CUcontext sftest_cuda_current(void);
  * CUDA_ERROR_NOT_INITIALIZED, if another process has called cuInit, of which this is a child. From within a function of
  * the host on a stream no call is allowed: that ends the process. */
 CUresult sftest_cuda_enter(void);
+#define SFTEST_CUDA_ENTER()                                                                                            \
+  do {                                                                                                                 \
+    CUresult entered = sftest_cuda_enter();                                                                            \
+    if (entered != CUDA_SUCCESS)                                                                                       \
+      return entered;                                                                                                  \
+  } while (0)
 
 /* Ends the process in calls that spoil the capture of a stream. */
 void sftest_cuda_forbid_in_captures(void);

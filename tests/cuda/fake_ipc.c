@@ -47,7 +47,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   if (memory == NULL || memory->fd < 0 || memory->imported || memory->is_virtual || memory->pool != NULL ||
       (uintptr_t)memory->base != (uintptr_t)pointer)
@@ -56,7 +56,6 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS)
     write_ticket(memory, handle, sizeof *handle);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -116,16 +115,15 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   result = sftest_cuda_free_memory((uintptr_t)pointer, true);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   for (unsigned i = 0; i < n; i++) {
     if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
@@ -141,14 +139,13 @@ CUresult cuPointerGetAttributes(unsigned n, CUpointer_attribute *attributes, voi
     else
       abort();
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
 /* Unlike cuPointerGetAttributes, which accepts memory that it knows nothing of. */
 static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   if (memory != NULL && attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
     *(CUmemorytype *)data = memory->device < 0 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -156,17 +153,15 @@ static CUresult get_known(void *data, CUpointer_attribute attribute, CUdeviceptr
     *(CUcontext *)data = memory->device < 0 || memory->is_virtual || memory->pool != NULL
                              ? NULL
                              : sftest_cuda_context(memory->device, memory->elsewhere);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* NULL: of none. */
 static CUresult get_pool(CUmemoryPool *pool, CUdeviceptr pointer)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   *pool = memory != NULL ? memory->pool : NULL;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return memory != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -178,10 +173,9 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdevi
     return get_pool(data, pointer);
   if (attribute != CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE)
     abort();
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   *(int *)data = memory != NULL && !memory->is_virtual && memory->pool == NULL;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -261,12 +255,11 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *fd, CUmemA
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointer)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   bool good = memory != NULL && memory->pool != NULL && !memory->imported;
   if (good)
     write_ticket(memory, data, sizeof *data);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -277,8 +270,7 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool, CUmemPo
   CUresult result = cuIpcOpenMemHandle(pointer, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   (*sftest_cuda_find_memory((uintptr_t)*pointer))->pool = pool;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }

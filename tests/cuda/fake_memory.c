@@ -210,10 +210,9 @@ sftest_cuda_live_fn_t sftest_cuda_live;
 int64_t sftest_cuda_live(void)
 {
   int64_t n = 0;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     n++;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return n;
 }
 
@@ -251,11 +250,10 @@ CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes)
  * some is allocated or pinned. */
 static CUresult finish_and_free(uintptr_t address)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory(address);
   CUresult result = sftest_cuda_free_memory(address, memory != NULL && memory->imported && memory->pool != NULL);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -274,12 +272,11 @@ CUresult cuMemsetD8Async(CUdeviceptr pointer, unsigned char value, size_t bytes,
     result = CUDA_ERROR_UNKNOWN;
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_open_memory();
   memset((void *)(uintptr_t)pointer, value, bytes);
   sftest_cuda_close_memory();
   result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -289,10 +286,9 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS || (flags & CU_MEMHOSTALLOC_DEVICEMAP) == 0)
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   result = sftest_cuda_is_to_fail("cuMemHostAlloc") ? CUDA_ERROR_OUT_OF_MEMORY : make_memory(-1, bytes, pointer);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -312,7 +308,7 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     return result;
   if ((uintptr_t)pointer % page != 0 || bytes == 0 || bytes % page != 0 || (flags & CU_MEMHOSTREGISTER_DEVICEMAP) == 0)
     return CUDA_ERROR_INVALID_VALUE;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   for (const sftest_cuda_memory_t *memory = sftest_cuda_memories; memory != NULL; memory = memory->next)
     if (memory->device < 0 && memory->base < (char *)pointer + bytes &&
@@ -327,7 +323,6 @@ CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
     if (memory->alias == MAP_FAILED)
       abort();
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -337,7 +332,7 @@ CUresult cuMemHostUnregister(void *pointer)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   sftest_cuda_memory_t **link = sftest_cuda_find_memory((uintptr_t)pointer), *memory = *link;
   result = memory != NULL && memory->device == -2 && memory->base == pointer ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -346,7 +341,6 @@ CUresult cuMemHostUnregister(void *pointer)
     *link = memory->next;
     free(memory);
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -355,14 +349,13 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device_pointer, void *pointer, u
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   result = flags == 0 && memory != NULL && memory->device < 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS)
     *device_pointer =
         (CUdeviceptr)(uintptr_t)(memory->alias == NULL ? pointer
                                                        : (void *)(memory->alias + ((char *)pointer - memory->base)));
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -378,19 +371,17 @@ sftest_cuda_length_fn_t sftest_cuda_length;
 
 size_t sftest_cuda_length(const void *address)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)address);
   size_t bytes = memory != NULL ? memory->told_bytes : 0;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return bytes;
 }
 
 void *sftest_cuda_alloc(int device, size_t len_bytes)
 {
   void *base = NULL;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = make_memory(device, len_bytes, &base);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result == CUDA_SUCCESS ? base : NULL;
 }
 
@@ -407,9 +398,8 @@ void *sftest_cuda_alloc_pooled(int device, size_t len_bytes, int shareable)
 void *sftest_cuda_alloc_elsewhere(int device, size_t len_bytes)
 {
   char *memory = sftest_cuda_alloc(device, len_bytes);
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   (*sftest_cuda_find_memory((uintptr_t)memory))->elsewhere = true;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return memory;
 }
 

@@ -36,23 +36,17 @@ CUstream sftest_find_stream(CUstream stream)
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long *id)
 {
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_ENTER();
+  SFTEST_CUDA_LOCK();
   *id = sftest_find_stream(stream)->line->id;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags)
 {
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_ENTER();
+  SFTEST_CUDA_LOCK();
   *stream = make_stream(sftest_cuda_current(), (flags & CU_STREAM_NON_BLOCKING) == 0, false);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -65,12 +59,9 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_ENTER();
+  SFTEST_CUDA_LOCK();
   *stream = make_stream(sftest_cuda_current(), (flags & CU_STREAM_NON_BLOCKING) == 0, priority < 0);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -87,20 +78,19 @@ CUresult sftest_check_stream(CUstream stream)
 CUresult cuStreamSynchronize(CUstream stream)
 {
   sftest_cuda_forbid_in_captures();
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = sftest_check_stream(stream);
   if (result == CUDA_SUCCESS)
     sftest_finish_line(sftest_find_stream(stream)->line);
   if (result == CUDA_SUCCESS)
     result = sftest_cuda_is_to_fail("cuStreamSynchronize") ? CUDA_ERROR_UNKNOWN : sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuStreamQuery(CUstream stream)
 {
   sftest_cuda_forbid_in_captures();
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_pass();
   CUresult result = sftest_check_stream(stream);
   const sftest_line_t *line = result == CUDA_SUCCESS ? sftest_find_stream(stream)->line : NULL;
@@ -108,18 +98,16 @@ CUresult cuStreamQuery(CUstream stream)
     result = sftest_cuda_sticky;
   else if (result == CUDA_SUCCESS && line->done < line->told)
     result = CUDA_ERROR_NOT_READY;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 /* What it has been told is done all the same. */
 CUresult cuStreamDestroy(CUstream stream)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_end_line(stream->line);
   stream->next = unused;
   unused = stream;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -137,10 +125,9 @@ CUresult cuCtxSynchronize(void)
   CUresult result = sftest_cuda_enter();
   if (result != CUDA_SUCCESS)
     return result;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_finish(true);
   result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -184,23 +171,21 @@ void sftest_cuda_forbid_in_captures(void)
 /* Its graph is nothing. */
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   stream->captured = true;
   stream->capture_mode = mode;
   ncaptured += mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
   ncaptured_here += mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
   *graph = NULL;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   stream->captured = false;
   ncaptured -= stream->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
   ncaptured_here -= stream->capture_mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -214,9 +199,8 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
   if ((stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) && sftest_cuda_current() == NULL)
     return CUDA_ERROR_INVALID_CONTEXT;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   *status = sftest_find_stream(stream)->captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
@@ -234,9 +218,8 @@ void *sftest_cuda_stream_create(int device)
   CUstream stream = NULL;
   sftest_cuda_require(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&number, device) == CUDA_SUCCESS &&
                       cuDevicePrimaryCtxRetain(&context, number) == CUDA_SUCCESS);
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   stream = make_stream(context, false, false);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return stream;
 }
 
@@ -254,7 +237,6 @@ void sftest_cuda_stream_capture(void *stream, int begin)
 
 void sftest_cuda_stream_finish(void *stream)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_finish_line(((CUstream)stream)->line);
-  pthread_mutex_unlock(&sftest_cuda_lock);
 }

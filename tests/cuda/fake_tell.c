@@ -129,9 +129,7 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
 
 CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
-  CUresult result = sftest_cuda_enter();
-  if (result != CUDA_SUCCESS)
-    return result;
+  SFTEST_CUDA_ENTER();
   *event = calloc(1, sizeof **event);
   sftest_cuda_require(*event != NULL);
   (*event)->context = sftest_cuda_current();
@@ -141,7 +139,7 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = sftest_check_stream(stream);
   if (result == CUDA_SUCCESS && event->context != sftest_find_stream(stream)->context)
     result = CUDA_ERROR_INVALID_HANDLE;
@@ -156,14 +154,13 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
     sftest_tell(sftest_find_stream(stream), work);
     result = sftest_cuda_sticky;
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
   (void)flags;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = sftest_check_stream(stream);
   if (result == CUDA_SUCCESS && event->mark != NULL) {
     sftest_work_t *work = sftest_make_work(AWAIT);
@@ -173,19 +170,17 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
   }
   if (result == CUDA_SUCCESS)
     result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuEventQuery(CUevent event)
 {
   sftest_cuda_forbid_in_captures();
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_pass();
   CUresult result = sftest_cuda_sticky;
   if (result == CUDA_SUCCESS && event->mark != NULL && !event->mark->done)
     result = CUDA_ERROR_NOT_READY;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -194,7 +189,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
 
 CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   CUresult result = sftest_cuda_sticky;
   if (result == CUDA_SUCCESS && (start->mark == NULL || end->mark == NULL || !start->timed || !end->timed))
     result = CUDA_ERROR_INVALID_HANDLE;
@@ -202,14 +197,13 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
     result = CUDA_ERROR_NOT_READY;
   if (result == CUDA_SUCCESS)
     *ms = (float)(end->mark->done_ms - start->mark->done_ms);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
   sftest_cuda_forbid_in_captures();
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_mark_t *mark = event->mark;
   if (mark != NULL) {
     mark->holders++;
@@ -218,7 +212,6 @@ CUresult cuEventSynchronize(CUevent event)
     sftest_mark_drop(mark);
   }
   CUresult result = sftest_cuda_sticky;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return result;
 }
 
@@ -237,8 +230,7 @@ sftest_cuda_launched_fn_t sftest_cuda_launched;
 
 int64_t sftest_cuda_launched(void)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   int64_t n = nlaunched;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return n;
 }

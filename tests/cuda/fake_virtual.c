@@ -83,19 +83,18 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGeneric
   const physical_t *physical = physical_of(handle);
   if (offset != 0 || flags != 0 || lseek(physical->fd, 0, SEEK_END) != (off_t)bytes)
     return CUDA_ERROR_INVALID_VALUE;
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_memory_t *memory = sftest_cuda_add_memory(physical->device, bytes);
   memory->fd = again(physical->fd);
   memory->is_virtual = true;
   memory->is_shareable = physical->is_shareable;
   sftest_cuda_map_at(memory, (void *)(uintptr_t)pointer);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return CUDA_SUCCESS;
 }
 
 CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_memory_t **link = sftest_cuda_find_memory((uintptr_t)pointer), *memory = *link;
   bool good = memory != NULL && memory->is_virtual && memory->length_bytes == bytes;
   if (good) {
@@ -105,30 +104,27 @@ CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes)
     *link = memory->next;
     free(memory);
   }
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)pointer);
   bool good = memory != NULL && memory->is_virtual && memory->length_bytes == bytes && count == 1 &&
               access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   if (good)
     memory->access |= 1u << access->location.id;
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 {
-  pthread_mutex_lock(&sftest_cuda_lock);
+  SFTEST_CUDA_LOCK();
   const sftest_cuda_memory_t *memory = *sftest_cuda_find_memory((uintptr_t)address);
   bool good = memory != NULL && memory->is_virtual;
   if (good)
     *handle = make_handle(again(memory->fd), memory->device, memory->is_shareable);
-  pthread_mutex_unlock(&sftest_cuda_lock);
   return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -81,8 +81,7 @@ static void feed(int peer, sfproto_conn_t *conn, const uint8_t *data, size_t siz
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-  int before = lowest_free_fd();
-  int ends[2];
+  int before = lowest_free_fd(), ends[2];
   sfproto_conn_t *conn;
   require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "no socket pair");
   require(sfproto_conn_create(ends[1], &conn) == SF_OK, "no connection");
@@ -102,8 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* A message with nested, repeated and packed fields. */
 static void make_graph_create(sftest_frame_t *frame, int nfds)
 {
-  Sfproto__EdgeBlock blocks[8];
-  Sfproto__EdgeBlock *pointers[8];
+  Sfproto__EdgeBlock blocks[8], *pointers[8];
   for (unsigned i = 0; i < 8; i++) {
     sfproto__edge_block__init(&blocks[i]);
     blocks[i].rank = (int32_t)i;
@@ -131,8 +129,7 @@ static void spoil(sftest_frame_t *frame)
 static void append(sftest_made_t *input, const sftest_frame_t *frame, int nfds)
 {
   for (size_t done = 0; done < frame->length; nfds = below(400) == 0 ? 2 : 0) {
-    size_t left = frame->length - done;
-    size_t part = below(2) ? left : 1 + below((unsigned)left);
+    size_t left = frame->length - done, part = below(2) ? left : 1 + below((unsigned)left);
     input->bytes[input->size++] = nfds > 0 ? (uint8_t)(128 + nfds) : (uint8_t)below(4);
     input->bytes[input->size++] = (uint8_t)(part & 0xff);
     input->bytes[input->size++] = (uint8_t)(part >> 8 | (below(3) ? 0u : 0x80u) | (below(3) ? 0u : 0x40u));
@@ -147,8 +144,7 @@ static void make_input(sftest_made_t *input)
   input->size = 0;
   bool clean = below(4) == 0;
   for (unsigned n = 1 + below(8); n > 0; n--) {
-    int nfds = below(3) == 0 ? (int)below(7) : 0;
-    int sent = !clean && below(30) == 0 ? (int)below(80) : nfds;
+    int nfds = below(3) == 0 ? (int)below(7) : 0, sent = !clean && below(30) == 0 ? (int)below(80) : nfds;
     sftest_frame_t frame = sftest_frame(n, nfds);
     if (below(2))
       make_graph_create(&frame, nfds);

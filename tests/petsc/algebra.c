@@ -11,7 +11,6 @@ static PetscErrorCode make_shift(PetscInt by, PetscInt without, PetscSF *sf_p)
   int rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD);
   PetscInt n = 0, *leaves;
   PetscSFNode *roots;
-  PetscFunctionBegin;
   PetscCall(PetscMalloc1(VERTICES, &leaves));
   PetscCall(PetscMalloc1(VERTICES, &roots));
   for (PetscInt i = 0; i < VERTICES; i++) {
@@ -24,8 +23,7 @@ static PetscErrorCode make_shift(PetscInt by, PetscInt without, PetscSF *sf_p)
   }
   PetscCall(PetscSFCreate(PETSC_COMM_WORLD, sf_p));
   PetscCall(PetscSFSetFromOptions(*sf_p));
-  PetscCall(PetscSFSetGraph(*sf_p, VERTICES, n, leaves, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER));
-  PetscFunctionReturn(0);
+  return PetscSFSetGraph(*sf_p, VERTICES, n, leaves, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER);
 }
 
 /* What a graph does tells what it is. Destroys it. */
@@ -33,7 +31,6 @@ static PetscErrorCode try(const char *name, PetscSF *sf)
 {
   PetscInt nroots, last, *roots, *leaves;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(PetscSFSetUp(*sf));
   PetscCall(PetscSFGetGraph(*sf, &nroots, NULL, NULL, NULL));
   PetscCall(PetscSFGetLeafRange(*sf, NULL, &last));
@@ -54,15 +51,13 @@ static PetscErrorCode try(const char *name, PetscSF *sf)
   }
   PetscCall(digest_print(&digest, name));
   PetscCall(PetscFree2(roots, leaves));
-  PetscCall(PetscSFDestroy(sf));
-  PetscFunctionReturn(0);
+  return PetscSFDestroy(sf);
 }
 
 static PetscErrorCode make_others(PetscSF a, PetscSF b)
 {
   PetscSF other, both[2] = {a, b};
   PetscInt selected[VERTICES / 3], offsets[3] = {0, VERTICES, 2 * VERTICES};
-  PetscFunctionBegin;
   for (PetscInt i = 0; i < VERTICES / 3; i++)
     selected[i] = 2 * i;
   PetscCall(PetscSFCompose(a, b, &other));
@@ -80,8 +75,7 @@ static PetscErrorCode make_others(PetscSF a, PetscSF b)
   PetscCall(PetscSFConcatenate(PETSC_COMM_WORLD, 2, both, PETSC_FALSE, offsets, &other));
   PetscCall(try("concatenated", &other));
   PetscCall(PetscSFConcatenate(PETSC_COMM_WORLD, 2, both, PETSC_TRUE, offsets, &other));
-  PetscCall(try("concatenated with shared roots", &other));
-  PetscFunctionReturn(0);
+  return try("concatenated with shared roots", &other);
 }
 
 /* A graph changed in place, and one that forgets its type. */
@@ -91,7 +85,6 @@ static PetscErrorCode reuse(void)
   PetscInt nroots, nleaves;
   const PetscInt *leaves;
   const PetscSFNode *roots;
-  PetscFunctionBegin;
   PetscCall(make_shift(5, 4, &sf));
   for (PetscInt round = 0; round < 3; round++) {
     PetscCall(make_shift(11 + 50 * round, 3 + round, &other));
@@ -105,20 +98,17 @@ static PetscErrorCode reuse(void)
   }
   PetscCall(PetscSFReset(sf));
   PetscCall(PetscSFSetType(sf, PETSCSFBASIC));
-  PetscCall(PetscSFDestroy(&sf));
-  PetscFunctionReturn(0);
+  return PetscSFDestroy(&sf);
 }
 
 PetscErrorCode case_algebra(void)
 {
   PetscSF a, b;
-  PetscFunctionBegin;
   PetscCall(make_shift(37, 5, &a));
   PetscCall(make_shift(120, 7, &b));
   PetscCall(make_others(a, b));
   PetscCall(make_others(b, a)); /* now both have been used */
   PetscCall(PetscSFDestroy(&a));
   PetscCall(PetscSFDestroy(&b));
-  PetscCall(reuse());
-  PetscFunctionReturn(0);
+  return reuse();
 }

@@ -49,13 +49,11 @@ PetscErrorCode digest_vec(digest_t *digest, Vec vec)
 {
   const PetscScalar *values;
   PetscInt n;
-  PetscFunctionBegin;
   PetscCall(VecGetLocalSize(vec, &n));
   PetscCall(VecGetArrayRead(vec, &values));
   for (PetscInt i = 0; i < n; i++)
     digest_real(digest, PetscRealPart(values[i]));
-  PetscCall(VecRestoreArrayRead(vec, &values));
-  PetscFunctionReturn(0);
+  return VecRestoreArrayRead(vec, &values);
 }
 
 PetscErrorCode digest_mat(digest_t *digest, Mat mat)
@@ -63,7 +61,6 @@ PetscErrorCode digest_mat(digest_t *digest, Mat mat)
   PetscInt first, last, ncols;
   const PetscInt *cols;
   const PetscScalar *values;
-  PetscFunctionBegin;
   PetscCall(MatGetOwnershipRange(mat, &first, &last));
   for (PetscInt row = first; row < last; row++) {
     PetscCall(MatGetRow(mat, row, &ncols, &cols, &values));
@@ -73,29 +70,25 @@ PetscErrorCode digest_mat(digest_t *digest, Mat mat)
     }
     PetscCall(MatRestoreRow(mat, row, &ncols, &cols, &values));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 PetscErrorCode digest_print(const digest_t *digest, const char *name)
 {
   uint64_t mine = mix(digest->value + (uint64_t)my_rank(PETSC_COMM_WORLD)), all;
-  PetscFunctionBegin;
   PetscCallMPI(MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, PETSC_COMM_WORLD));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %016llx\n", name, (unsigned long long)all));
-  PetscFunctionReturn(0);
+  return PetscPrintf(PETSC_COMM_WORLD, "%s: %016llx\n", name, (unsigned long long)all);
 }
 
 PetscErrorCode fill_vec(Vec vec, uint64_t key)
 {
   PetscScalar *values;
   PetscInt first, last;
-  PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(vec, &first, &last));
   PetscCall(VecGetArray(vec, &values));
   for (PetscInt i = first; i < last; i++)
     values[i - first] = (PetscScalar)pick(key * 1000003 + (uint64_t)i, 97);
-  PetscCall(VecRestoreArray(vec, &values));
-  PetscFunctionReturn(0);
+  return VecRestoreArray(vec, &values);
 }
 
 /* -ask_each COMMAND is done after each case, by one process, with the case's name behind it. */
@@ -103,7 +96,6 @@ static PetscErrorCode ask(const char *name)
 {
   char command[PETSC_MAX_PATH_LEN], text[PETSC_MAX_PATH_LEN + 32];
   PetscBool wanted;
-  PetscFunctionBegin;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-ask_each", command, sizeof command, &wanted));
   if (wanted && my_rank(PETSC_COMM_WORLD) == 0) {
     snprintf(text, sizeof text, "%s %s", command, name);
@@ -111,7 +103,7 @@ static PetscErrorCode ask(const char *name)
   }
   if (wanted)
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* -only NAME: that case alone. */
@@ -125,7 +117,6 @@ static PetscErrorCode main_cases(void)
                {"algebra", case_algebra}, {"comms", case_comms},       {"types", case_types}};
   char only[32];
   PetscBool alone;
-  PetscFunctionBegin;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-only", only, sizeof only, &alone));
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     if (alone && strcmp(only, cases[i].name) != 0)
@@ -133,7 +124,7 @@ static PetscErrorCode main_cases(void)
     PetscCall(cases[i].run());
     PetscCall(ask(cases[i].name));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* PETSc on the first half of the processes, before it is used on all. */
@@ -141,7 +132,6 @@ static PetscErrorCode use_half(int *argc, char ***argv)
 {
   int rank = my_rank(MPI_COMM_WORLD), size = its_size(MPI_COMM_WORLD);
   MPI_Comm half;
-  PetscFunctionBeginUser;
   MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &half);
   if (rank < size / 2) {
     PETSC_COMM_WORLD = half;
@@ -151,7 +141,7 @@ static PetscErrorCode use_half(int *argc, char ***argv)
   }
   MPI_Comm_free(&half);
   PETSC_COMM_WORLD = MPI_COMM_WORLD;
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 static bool has_option(int argc, char **argv, const char *option)
@@ -164,7 +154,6 @@ static bool has_option(int argc, char **argv, const char *option)
 
 int main(int argc, char **argv)
 {
-  PetscFunctionBeginUser;
   MPI_Init(&argc, &argv);
   bool half_first = has_option(argc, argv, "-half_first");
   if (half_first)

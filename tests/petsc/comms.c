@@ -8,7 +8,6 @@
 static PetscErrorCode make_ring(MPI_Comm comm, PetscInt n, PetscSF *sf_p)
 {
   PetscSFNode *roots;
-  PetscFunctionBegin;
   PetscCall(PetscMalloc1(n, &roots));
   for (PetscInt i = 0; i < n; i++) {
     roots[i].rank = (my_rank(comm) + 1) % its_size(comm);
@@ -16,8 +15,7 @@ static PetscErrorCode make_ring(MPI_Comm comm, PetscInt n, PetscSF *sf_p)
   }
   PetscCall(PetscSFCreate(comm, sf_p));
   PetscCall(PetscSFSetFromOptions(*sf_p));
-  PetscCall(PetscSFSetGraph(*sf_p, n, n, NULL, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER));
-  PetscFunctionReturn(0);
+  return PetscSFSetGraph(*sf_p, n, n, NULL, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER);
 }
 
 typedef struct values {
@@ -30,7 +28,6 @@ static PetscErrorCode run_rings(const MPI_Comm comms[], int count, digest_t *dig
 {
   PetscSF rings[8];
   values_t values[8];
-  PetscFunctionBegin;
   for (int c = 0; c < count; c++)
     PetscCall(make_ring(comms[c], 8 + 3 * c, &rings[c]));
   for (int round = 0; round < ROUNDS; round++) {
@@ -47,12 +44,11 @@ static PetscErrorCode run_rings(const MPI_Comm comms[], int count, digest_t *dig
   }
   for (int c = 0; c < count; c++)
     PetscCall(PetscSFDestroy(&rings[c]));
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 static PetscErrorCode run_short(MPI_Comm comm, int operations, digest_t *digest)
 {
-  PetscFunctionBegin;
   for (int k = 0; k < MANY; k++) {
     PetscSF ring;
     values_t values;
@@ -66,7 +62,7 @@ static PetscErrorCode run_short(MPI_Comm comm, int operations, digest_t *digest)
     }
     PetscCall(PetscSFDestroy(&ring));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* One process behind by a message that needs its sender, which waits in the same operation, to get out. */
@@ -77,7 +73,6 @@ static PetscErrorCode wait_meanwhile(digest_t *digest)
   PetscSF ring;
   values_t values = {{0}, {0}};
   MPI_Request request = MPI_REQUEST_NULL;
-  PetscFunctionBegin;
   PetscCall(make_ring(PETSC_COMM_WORLD, 8, &ring));
   for (int round = 0; round < ROUNDS; round++) {
     values.roots[0] = rank + round;
@@ -90,8 +85,7 @@ static PetscErrorCode wait_meanwhile(digest_t *digest)
     PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     digest_real(digest, values.leaves[7]);
   }
-  PetscCall(PetscSFDestroy(&ring));
-  PetscFunctionReturn(0);
+  return PetscSFDestroy(&ring);
 }
 
 PetscErrorCode case_comms(void)
@@ -99,7 +93,6 @@ PetscErrorCode case_comms(void)
   int rank = my_rank(PETSC_COMM_WORLD);
   MPI_Comm half, turned, copy;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank % 2, rank, &half));
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, 0, -rank, &turned));
   PetscCallMPI(MPI_Comm_dup(half, &copy));
@@ -115,6 +108,5 @@ PetscErrorCode case_comms(void)
   PetscCallMPI(MPI_Comm_free(&half));
   PetscCallMPI(MPI_Comm_free(&turned));
   PetscCall(wait_meanwhile(&digest));
-  PetscCall(digest_print(&digest, "with messages under way"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "with messages under way");
 }

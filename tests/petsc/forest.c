@@ -12,10 +12,8 @@
 static PetscErrorCode make_forest(MPI_Comm comm, uint64_t key, PetscSF *sf_p)
 {
   int rank = my_rank(comm), size = its_size(comm);
-  PetscInt nroots = size > 1 && rank == size - 1 ? 0 : ROOTS, nleaves = size > 1 && rank == 0 ? 0 : LEAVES;
-  PetscInt *leaves;
+  PetscInt nroots = size > 1 && rank == size - 1 ? 0 : ROOTS, nleaves = size > 1 && rank == 0 ? 0 : LEAVES, *leaves;
   PetscSFNode *roots;
-  PetscFunctionBegin;
   PetscCall(PetscMalloc1(nleaves, &leaves));
   PetscCall(PetscMalloc1(nleaves, &roots));
   for (PetscInt i = 0; i < nleaves; i++) {
@@ -26,8 +24,7 @@ static PetscErrorCode make_forest(MPI_Comm comm, uint64_t key, PetscSF *sf_p)
   }
   PetscCall(PetscSFCreate(comm, sf_p));
   PetscCall(PetscSFSetFromOptions(*sf_p));
-  PetscCall(PetscSFSetGraph(*sf_p, nroots, nleaves, leaves, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER));
-  PetscFunctionReturn(0);
+  return PetscSFSetGraph(*sf_p, nroots, nleaves, leaves, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER);
 }
 
 #define LEAF_SPACE (7 + 2 * LEAVES)
@@ -80,7 +77,6 @@ static PetscErrorCode move(PetscSF sf, const char *name, MPI_Datatype unit, fill
 {
   static arrays_t arrays;
   digest_t digest = {0};
-  PetscFunctionBegin;
   for (uint64_t round = 0; round < 3; round++) {
     fill_arrays(&arrays, fill, round);
     PetscCall(PetscSFBcastBegin(sf, unit, arrays.roots, arrays.leaves, op));
@@ -93,8 +89,7 @@ static PetscErrorCode move(PetscSF sf, const char *name, MPI_Datatype unit, fill
     PetscCall(PetscSFReduceEnd(sf, unit, arrays.leaves, arrays.roots, op));
     digest_bytes(&digest, arrays.roots, sizeof arrays.roots);
   }
-  PetscCall(digest_print(&digest, name));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, name);
 }
 
 /* Units such as users make. */
@@ -104,7 +99,6 @@ typedef struct units {
 
 static PetscErrorCode make_units(units_t *units)
 {
-  PetscFunctionBegin;
   PetscCallMPI(MPI_Type_contiguous(3, MPI_DOUBLE, &units->three));
   PetscCallMPI(MPI_Type_contiguous(2, MPI_INT, &units->pair));
   PetscCallMPI(MPI_Type_dup(units->three, &units->copy));
@@ -113,24 +107,22 @@ static PetscErrorCode make_units(units_t *units)
   PetscCallMPI(MPI_Type_commit(&units->pair));
   PetscCallMPI(MPI_Type_commit(&units->copy));
   PetscCallMPI(MPI_Type_commit(&units->vector));
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 static PetscErrorCode free_units(units_t *units)
 {
-  PetscFunctionBegin;
   PetscCallMPI(MPI_Type_free(&units->three));
   PetscCallMPI(MPI_Type_free(&units->pair));
   PetscCallMPI(MPI_Type_free(&units->copy));
   PetscCallMPI(MPI_Type_free(&units->vector));
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* These, and units that PETSc's own code uses. */
 static PetscErrorCode move_all(PetscSF sf)
 {
   units_t units;
-  PetscFunctionBegin;
   PetscCall(make_units(&units));
   const struct {
     const char *name;
@@ -168,8 +160,7 @@ static PetscErrorCode move_all(PetscSF sf)
   };
   for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
     PetscCall(move(sf, moves[i].name, moves[i].unit, moves[i].fill, moves[i].op, moves[i].back));
-  PetscCall(free_units(&units));
-  PetscFunctionReturn(0);
+  return free_units(&units);
 }
 
 /* The same handle for another datatype: MPI may give what was freed again. */
@@ -177,7 +168,6 @@ static PetscErrorCode change_units(PetscSF sf)
 {
   digest_t digest = {0};
   static arrays_t arrays;
-  PetscFunctionBegin;
   for (int count = 1; count <= 7; count++) {
     MPI_Datatype unit;
     PetscCallMPI(MPI_Type_contiguous(count, MPI_DOUBLE, &unit));
@@ -188,8 +178,7 @@ static PetscErrorCode change_units(PetscSF sf)
     digest_bytes(&digest, arrays.leaves, sizeof arrays.leaves);
     PetscCallMPI(MPI_Type_free(&unit));
   }
-  PetscCall(digest_print(&digest, "datatypes that come and go"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "datatypes that come and go");
 }
 
 /* Several at once, ended in another order, some of them by MPI. */
@@ -197,7 +186,6 @@ static PetscErrorCode move_several(PetscSF sf)
 {
   static arrays_t a, b, c;
   digest_t digest = {0};
-  PetscFunctionBegin;
   for (uint64_t round = 0; round < ROUNDS; round++) {
     fill_arrays(&a, DOUBLES, round);
     fill_arrays(&b, DOUBLES, round + 20);
@@ -215,8 +203,7 @@ static PetscErrorCode move_several(PetscSF sf)
     digest_bytes(&digest, b.roots, sizeof b.roots);
     digest_bytes(&digest, c.roots, sizeof c.roots);
   }
-  PetscCall(digest_print(&digest, "several at once"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "several at once");
 }
 
 /* In which order contributions come is left open: all add one, and the sum of what they fetch tells. */
@@ -224,7 +211,6 @@ static PetscErrorCode fetch(PetscSF sf)
 {
   PetscInt nroots, nleaves, roots[ROOTS], ones[LEAF_SPACE], fetched[LEAF_SPACE];
   const PetscInt *leaves;
-  PetscFunctionBegin;
   PetscCall(PetscSFGetGraph(sf, &nroots, &nleaves, &leaves, NULL));
   for (int round = 0; round < ROUNDS; round++) {
     PetscInt sums[2] = {0}, all[2];
@@ -241,7 +227,7 @@ static PetscErrorCode fetch(PetscSF sf)
     PetscCallMPI(MPI_Reduce(sums, all, 2, MPIU_INT, MPI_SUM, 0, PETSC_COMM_WORLD));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "fetch and add: %" PetscInt_FMT " %" PetscInt_FMT "\n", all[0], all[1]));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 typedef struct fetches {
@@ -266,12 +252,10 @@ static void fill_fetches(fetches_t *f, uint64_t round)
 static PetscErrorCode add_changes(PetscSF sf, MPI_Op op, fetches_t *f)
 {
   PetscInt changes[LEAF_SPACE];
-  PetscFunctionBegin;
   for (PetscInt i = 0; i < LEAF_SPACE; i++)
     changes[i] = (op == MPI_MAX ? PetscMax(f->fetched[i], f->mine[i]) : f->mine[i]) - f->fetched[i];
   PetscCall(PetscSFReduceBegin(sf, MPIU_INT, changes, f->before, MPI_SUM));
-  PetscCall(PetscSFReduceEnd(sf, MPIU_INT, changes, f->before, MPI_SUM));
-  PetscFunctionReturn(0);
+  return PetscSFReduceEnd(sf, MPIU_INT, changes, f->before, MPI_SUM);
 }
 
 /* The roots must be what a reduce makes of them, and what the leaves have fetched must lead there. */
@@ -279,7 +263,6 @@ static PetscErrorCode fetch_with(PetscSF sf, MPI_Op op, uint64_t round)
 {
   static fetches_t f;
   PetscInt nroots;
-  PetscFunctionBegin;
   PetscCall(PetscSFGetGraph(sf, &nroots, NULL, NULL, NULL));
   fill_fetches(&f, round);
   PetscCall(PetscSFFetchAndOpBegin(sf, MPIU_INT, f.after, f.mine, f.fetched, op));
@@ -292,20 +275,19 @@ static PetscErrorCode fetch_with(PetscSF sf, MPI_Op op, uint64_t round)
                "fetch and %s: root %" PetscInt_FMT ": %" PetscInt_FMT ", by reduce %" PetscInt_FMT
                ", by what was fetched %" PetscInt_FMT,
                op == MPI_MAX ? "max" : "replace", i, f.after[i], f.reduced[i], f.before[i]);
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* PETSc's own types can fetch and add only. Prints nothing, as they could not. */
 static PetscErrorCode fetch_otherwise(PetscSF sf)
 {
   PetscBool can;
-  PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)sf, "sfd", &can));
   for (uint64_t round = 0; round < 3 && can && its_size(PETSC_COMM_WORLD) > 1; round++) {
     PetscCall(fetch_with(sf, MPI_MAX, round));
     PetscCall(fetch_with(sf, MPI_REPLACE, round));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* Where several leaves of one rank have one root, their order is left open: each root's values are sorted. */
@@ -314,7 +296,6 @@ static PetscErrorCode gather(PetscSF sf)
   const PetscInt *degrees;
   PetscInt nroots, total = 0, *gathered, mine[LEAF_SPACE], back[LEAF_SPACE];
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(PetscSFGetGraph(sf, &nroots, NULL, NULL, NULL));
   PetscCall(PetscSFComputeDegreeBegin(sf, &degrees));
   PetscCall(PetscSFComputeDegreeEnd(sf, &degrees));
@@ -340,8 +321,7 @@ static PetscErrorCode gather(PetscSF sf)
       digest_int(&digest, gathered[i]);
   }
   PetscCall(digest_print(&digest, "gather and scatter"));
-  PetscCall(PetscFree(gathered));
-  PetscFunctionReturn(0);
+  return PetscFree(gathered);
 }
 
 /* What the type says of itself, for those who look whether it is used: not the same for all types. -ask COMMAND is done
@@ -350,7 +330,6 @@ static PetscErrorCode show(PetscSF sf)
 {
   PetscBool wanted, asked;
   char command[PETSC_MAX_PATH_LEN];
-  PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-show", &wanted));
   if (wanted)
     PetscCall(PetscSFView(sf, PETSC_VIEWER_STDERR_WORLD));
@@ -358,13 +337,12 @@ static PetscErrorCode show(PetscSF sf)
   if (asked && my_rank(PETSC_COMM_WORLD) == 0)
     PetscCheck(system(command) == 0, PETSC_COMM_SELF, PETSC_ERR_SYS, "%s", command);
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 PetscErrorCode case_forest(void)
 {
   PetscSF sf;
-  PetscFunctionBegin;
   PetscCall(make_forest(PETSC_COMM_WORLD, 1, &sf));
   PetscCall(move_all(sf));
   PetscCall(change_units(sf));
@@ -373,6 +351,5 @@ PetscErrorCode case_forest(void)
   PetscCall(fetch_otherwise(sf));
   PetscCall(gather(sf));
   PetscCall(show(sf));
-  PetscCall(PetscSFDestroy(&sf));
-  PetscFunctionReturn(0);
+  return PetscSFDestroy(&sf);
 }

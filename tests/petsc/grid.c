@@ -13,7 +13,6 @@ static PetscErrorCode update_ghosts(const char *name, DM da)
 {
   Vec global, local, other;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(DMCreateGlobalVector(da, &global));
   PetscCall(DMCreateLocalVector(da, &local));
   PetscCall(VecDuplicate(local, &other));
@@ -41,8 +40,7 @@ static PetscErrorCode update_ghosts(const char *name, DM da)
   PetscCall(digest_print(&digest, name));
   PetscCall(VecDestroy(&global));
   PetscCall(VecDestroy(&local));
-  PetscCall(VecDestroy(&other));
-  PetscFunctionReturn(0);
+  return VecDestroy(&other);
 }
 
 /* To the order of the grid and back. */
@@ -50,7 +48,6 @@ static PetscErrorCode reorder(DM da)
 {
   Vec global, natural;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(DMCreateGlobalVector(da, &global));
   PetscCall(DMDACreateNaturalVector(da, &natural));
   for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -65,22 +62,18 @@ static PetscErrorCode reorder(DM da)
   }
   PetscCall(digest_print(&digest, "natural order"));
   PetscCall(VecDestroy(&global));
-  PetscCall(VecDestroy(&natural));
-  PetscFunctionReturn(0);
+  return VecDestroy(&natural);
 }
 
 static PetscErrorCode start(DM da)
 {
-  PetscFunctionBegin;
   PetscCall(DMSetFromOptions(da));
-  PetscCall(DMSetUp(da));
-  PetscFunctionReturn(0);
+  return DMSetUp(da);
 }
 
 PetscErrorCode case_grid(void)
 {
   DM da;
-  PetscFunctionBegin;
   PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_GHOSTED, DMDA_STENCIL_BOX, 17, 13,
                          PETSC_DECIDE, PETSC_DECIDE, 3, 2, NULL, NULL, &da));
   PetscCall(start(da));
@@ -91,6 +84,5 @@ PetscErrorCode case_grid(void)
                          9, 8, 7, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
   PetscCall(start(da));
   PetscCall(update_ghosts("grid in three dimensions", da));
-  PetscCall(DMDestroy(&da));
-  PetscFunctionReturn(0);
+  return DMDestroy(&da);
 }

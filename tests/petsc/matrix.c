@@ -7,7 +7,6 @@
 static PetscErrorCode make_matrix(MatType type, PetscInt bs, PetscInt columns, PetscInt width, uint64_t key, Mat *mat_p)
 {
   PetscInt first, last;
-  PetscFunctionBegin;
   PetscCall(MatCreate(PETSC_COMM_WORLD, mat_p));
   PetscCall(MatSetSizes(*mat_p, PETSC_DECIDE, PETSC_DECIDE, ROWS, columns));
   PetscCall(MatSetType(*mat_p, type));
@@ -30,15 +29,13 @@ static PetscErrorCode make_matrix(MatType type, PetscInt bs, PetscInt columns, P
     }
   }
   PetscCall(MatAssemblyBegin(*mat_p, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*mat_p, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(0);
+  return MatAssemblyEnd(*mat_p, MAT_FINAL_ASSEMBLY);
 }
 
 static PetscErrorCode multiply(const char *name, Mat mat)
 {
   digest_t digest = {0};
   Vec x, y, z;
-  PetscFunctionBegin;
   PetscCall(MatCreateVecs(mat, &x, &y));
   PetscCall(VecDuplicate(y, &z));
   for (uint64_t round = 0; round < ROUNDS; round++) {
@@ -56,8 +53,7 @@ static PetscErrorCode multiply(const char *name, Mat mat)
   PetscCall(digest_print(&digest, name));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscFunctionReturn(0);
+  return VecDestroy(&z);
 }
 
 static PetscErrorCode multiply_types(void)
@@ -67,7 +63,6 @@ static PetscErrorCode multiply_types(void)
     MatType type;
     PetscInt bs;
   } types[] = {{"aij", MATMPIAIJ, 1}, {"baij", MATMPIBAIJ, 3}, {"sbaij", MATMPISBAIJ, 1}};
-  PetscFunctionBegin;
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
     Mat mat, copy;
     PetscCall(make_matrix(types[i].type, types[i].bs, ROWS, 9, i, &mat));
@@ -78,23 +73,20 @@ static PetscErrorCode multiply_types(void)
     PetscCall(MatDestroy(&copy));
     PetscCall(MatDestroy(&mat));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 static PetscErrorCode print_product(const char *name, Mat *product)
 {
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(digest_mat(&digest, *product));
   PetscCall(digest_print(&digest, name));
-  PetscCall(MatDestroy(product));
-  PetscFunctionReturn(0);
+  return MatDestroy(product);
 }
 
 static PetscErrorCode multiply_matrices(void)
 {
   Mat a, b, c, product;
-  PetscFunctionBegin;
   PetscCall(make_matrix(MATMPIAIJ, 1, ROWS, 6, 11, &a));
   PetscCall(make_matrix(MATMPIAIJ, 1, ROWS / 2, 3, 12, &b));
   PetscCall(make_matrix(MATMPIAIJ, 1, ROWS, 2, 13, &c));
@@ -113,8 +105,7 @@ static PetscErrorCode multiply_matrices(void)
   PetscCall(print_product("A'", &product));
   PetscCall(MatDestroy(&a));
   PetscCall(MatDestroy(&b));
-  PetscCall(MatDestroy(&c));
-  PetscFunctionReturn(0);
+  return MatDestroy(&c);
 }
 
 /* A part of the rows and columns, and parts for each process. */
@@ -124,7 +115,6 @@ static PetscErrorCode extract(void)
   IS rows;
   PetscInt first, last;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(make_matrix(MATMPIAIJ, 1, ROWS, 8, 21, &a));
   PetscCall(MatGetOwnershipRange(a, &first, &last));
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, (last - first) / 2, first, 2, &rows));
@@ -140,8 +130,7 @@ static PetscErrorCode extract(void)
   PetscCall(digest_print(&digest, "with overlap"));
   PetscCall(MatDestroySubMatrices(1, &own));
   PetscCall(ISDestroy(&rows));
-  PetscCall(MatDestroy(&a));
-  PetscFunctionReturn(0);
+  return MatDestroy(&a);
 }
 
 /* As many iterations, and the same solution up to what is told. */
@@ -153,7 +142,6 @@ static PetscErrorCode solve(const char *name, KSPType type, PCType preconditione
   PC pc;
   PetscInt iterations;
   PetscReal norm;
-  PetscFunctionBegin;
   PetscCall(make_matrix(MATMPIAIJ, 1, ROWS, 4, 31, &a));
   PetscCall(MatCreateVecs(a, &x, &b));
   PetscCall(fill_vec(b, 1));
@@ -170,18 +158,15 @@ static PetscErrorCode solve(const char *name, KSPType type, PCType preconditione
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&a));
-  PetscFunctionReturn(0);
+  return MatDestroy(&a);
 }
 
 PetscErrorCode case_matrix(void)
 {
-  PetscFunctionBegin;
   PetscCall(multiply_types());
   PetscCall(multiply_matrices());
   PetscCall(extract());
   PetscCall(solve("gmres, jacobi", KSPGMRES, PCJACOBI));
   PetscCall(solve("bicg, none", KSPBICG, PCNONE));
-  PetscCall(solve("gmres, asm", KSPGMRES, PCASM));
-  PetscFunctionReturn(0);
+  return solve("gmres, asm", KSPGMRES, PCASM);
 }

@@ -9,7 +9,6 @@ static PetscErrorCode digest_sf(digest_t *digest, PetscSF sf)
   PetscInt nroots, nleaves;
   const PetscInt *leaves;
   const PetscSFNode *roots;
-  PetscFunctionBegin;
   PetscCall(PetscSFGetGraph(sf, &nroots, &nleaves, &leaves, &roots));
   digest_int(digest, nroots);
   for (PetscInt i = 0; i < nleaves; i++) {
@@ -17,7 +16,7 @@ static PetscErrorCode digest_sf(digest_t *digest, PetscSF sf)
     digest_int(digest, roots[i].rank);
     digest_int(digest, roots[i].index);
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* Every point with what it is made of, the coordinates, and who shares which points. */
@@ -28,7 +27,6 @@ static PetscErrorCode print_mesh(const char *name, DM mesh)
   PetscSF sf;
   Vec coordinates;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(DMPlexGetChart(mesh, &first, &last));
   for (PetscInt point = first; point < last; point++) {
     PetscCall(DMPlexGetConeSize(mesh, point, &size));
@@ -40,8 +38,7 @@ static PetscErrorCode print_mesh(const char *name, DM mesh)
   PetscCall(digest_vec(&digest, coordinates));
   PetscCall(DMGetPointSF(mesh, &sf));
   PetscCall(digest_sf(&digest, sf));
-  PetscCall(digest_print(&digest, name));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, name);
 }
 
 /* Values at vertices and cells. */
@@ -51,7 +48,6 @@ static PetscErrorCode update_ghosts(const char *name, DM mesh)
   PetscInt first, last, begin, end;
   Vec global, local;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(DMPlexGetChart(mesh, &first, &last));
   PetscCall(PetscSectionCreate(PETSC_COMM_WORLD, &section));
   PetscCall(PetscSectionSetChart(section, first, last));
@@ -76,15 +72,13 @@ static PetscErrorCode update_ghosts(const char *name, DM mesh)
   }
   PetscCall(digest_print(&digest, name));
   PetscCall(VecDestroy(&global));
-  PetscCall(VecDestroy(&local));
-  PetscFunctionReturn(0);
+  return VecDestroy(&local);
 }
 
 static PetscErrorCode distribute(DM *mesh, PetscInt overlap)
 {
   DM parallel;
   PetscPartitioner partitioner;
-  PetscFunctionBegin;
   if (overlap == 0) {
     PetscCall(DMPlexGetPartitioner(*mesh, &partitioner));
     PetscCall(PetscPartitionerSetType(partitioner, PETSCPARTITIONERSIMPLE));
@@ -96,7 +90,7 @@ static PetscErrorCode distribute(DM *mesh, PetscInt overlap)
     PetscCall(DMDestroy(mesh));
     *mesh = parallel;
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 static PetscErrorCode run_mesh(PetscBool simplex)
@@ -105,7 +99,6 @@ static PetscErrorCode run_mesh(PetscBool simplex)
   DM mesh;
   DMLabel label;
   PetscInt size;
-  PetscFunctionBegin;
   PetscCall(DMPlexCreateBoxMesh(PETSC_COMM_WORLD, 3, simplex, faces, NULL, NULL, NULL, PETSC_TRUE, &mesh));
   PetscCall(DMPlexDistributeSetDefault(mesh, PETSC_FALSE));
   PetscCall(distribute(&mesh, 0));
@@ -117,15 +110,12 @@ static PetscErrorCode run_mesh(PetscBool simplex)
   PetscCall(DMGetLabel(mesh, "Face Sets", &label));
   PetscCall(DMGetLabelSize(mesh, "Face Sets", &size));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "labels on the first process: %" PetscInt_FMT "\n", label ? size : -1));
-  PetscCall(DMDestroy(&mesh));
-  PetscFunctionReturn(0);
+  return DMDestroy(&mesh);
 }
 
 PetscErrorCode case_mesh(void)
 {
-  PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(NULL, "-dm_distribute", "0"));
   PetscCall(run_mesh(PETSC_FALSE));
-  PetscCall(PetscOptionsClearValue(NULL, "-dm_distribute"));
-  PetscFunctionReturn(0);
+  return PetscOptionsClearValue(NULL, "-dm_distribute");
 }

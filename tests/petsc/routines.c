@@ -16,22 +16,18 @@ typedef struct routine {
 
 static PetscErrorCode make_parallel(PetscInt n, Vec *vec_p)
 {
-  PetscFunctionBegin;
-  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, n, PETSC_DETERMINE, vec_p));
-  PetscFunctionReturn(0);
+  return VecCreateMPI(PETSC_COMM_WORLD, n, PETSC_DETERMINE, vec_p);
 }
 
 /* count elements from first on go to count elements from target on. */
 static PetscErrorCode connect(routine_t *routine, PetscInt count, PetscInt first, PetscInt target)
 {
   IS from, to;
-  PetscFunctionBegin;
   PetscCall(ISCreateStride(PETSC_COMM_SELF, count, first, 1, &from));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, count, target, 1, &to));
   PetscCall(VecScatterCreate(routine->from, from, routine->to, to, &routine->scatter));
   PetscCall(ISDestroy(&from));
-  PetscCall(ISDestroy(&to));
-  PetscFunctionReturn(0);
+  return ISDestroy(&to);
 }
 
 #define BLOCKS 5 /* of a process, but in the last routine */
@@ -39,48 +35,39 @@ static PetscErrorCode connect(routine_t *routine, PetscInt count, PetscInt first
 static PetscErrorCode make_ring(PetscInt block, routine_t *routine)
 {
   PetscInt rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD), n = BLOCKS * block;
-  PetscFunctionBegin;
   *routine = (routine_t){.name = "parallel to parallel", .mode = ADD_VALUES};
   PetscCall(make_parallel(n, &routine->from));
   PetscCall(make_parallel(n, &routine->to));
-  PetscCall(connect(routine, n, n * rank, n * (rank + 1) % (n * size)));
-  PetscFunctionReturn(0);
+  return connect(routine, n, n * rank, n * (rank + 1) % (n * size));
 }
 
 static PetscErrorCode make_to_parallel(PetscInt block, routine_t *routine)
 {
   PetscInt rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD), n = BLOCKS * block;
-  PetscFunctionBegin;
   *routine = (routine_t){.name = "sequential to parallel", .mode = ADD_VALUES};
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, n * size, &routine->from));
   PetscCall(make_parallel(n, &routine->to));
-  PetscCall(connect(routine, n, 0, rank * block));
-  PetscFunctionReturn(0);
+  return connect(routine, n, 0, rank * block);
 }
 
 static PetscErrorCode make_to_sequential(PetscInt block, routine_t *routine)
 {
   PetscInt rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD), all = size * (size + 1) / 2 * block;
-  PetscFunctionBegin;
   *routine = (routine_t){.name = "parallel to sequential", .mode = INSERT_VALUES};
   PetscCall(make_parallel((rank + 1) * block, &routine->from));
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, all - rank * block, &routine->to));
-  PetscCall(connect(routine, all - rank * block, rank * block, 0));
-  PetscFunctionReturn(0);
+  return connect(routine, all - rank * block, rank * block, 0);
 }
 
 static PetscErrorCode run(const routine_t *routine)
 {
-  PetscFunctionBegin;
   PetscCall(VecScatterBegin(routine->scatter, routine->from, routine->to, routine->mode, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(routine->scatter, routine->from, routine->to, routine->mode, SCATTER_FORWARD));
-  PetscFunctionReturn(0);
+  return VecScatterEnd(routine->scatter, routine->from, routine->to, routine->mode, SCATTER_FORWARD);
 }
 
 static PetscErrorCode measure(const routine_t *routine, PetscInt repeats)
 {
   double mine, longest;
-  PetscFunctionBegin;
   for (PetscInt i = -repeats / 10; i < repeats; i++) {
     if (i == 0) {
       PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
@@ -90,15 +77,13 @@ static PetscErrorCode measure(const routine_t *routine, PetscInt repeats)
   }
   mine = MPI_Wtime() - mine;
   PetscCallMPI(MPI_Reduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, PETSC_COMM_WORLD));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %.2f us an iteration\n", routine->name, 1e6 * longest / repeats));
-  PetscFunctionReturn(0);
+  return PetscPrintf(PETSC_COMM_WORLD, "%s: %.2f us an iteration\n", routine->name, 1e6 * longest / repeats);
 }
 
 PetscErrorCode case_routines(void)
 {
   PetscErrorCode (*const make[])(PetscInt, routine_t *) = {make_ring, make_to_parallel, make_to_sequential};
   PetscInt block = 100, repeats = 0;
-  PetscFunctionBegin;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-routine_block", &block, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-routine_repeats", &repeats, NULL));
   for (size_t k = 0; k < sizeof make / sizeof make[0]; k++) {
@@ -118,5 +103,5 @@ PetscErrorCode case_routines(void)
     PetscCall(VecDestroy(&routine.from));
     PetscCall(VecDestroy(&routine.to));
   }
-  PetscFunctionReturn(0);
+  return 0;
 }

@@ -9,7 +9,6 @@ static const InsertMode modes[] = {INSERT_VALUES, ADD_VALUES, MAX_VALUES, MIN_VA
 static PetscErrorCode scatter_all(const char *name, VecScatter scatter, Vec global, Vec local, PetscBool insert_back)
 {
   digest_t digest = {0};
-  PetscFunctionBegin;
   for (uint64_t round = 0; round < ROUNDS; round++) {
     for (size_t m = 0; m < 4; m++) {
       PetscCall(fill_vec(global, round * 8 + m));
@@ -24,21 +23,18 @@ static PetscErrorCode scatter_all(const char *name, VecScatter scatter, Vec glob
       PetscCall(digest_vec(&digest, global));
     }
   }
-  PetscCall(digest_print(&digest, name));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, name);
 }
 
 static PetscErrorCode make_global(PetscInt length, PetscInt bs, Vec *vec_p)
 {
   int rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD);
-  PetscFunctionBegin;
   /* Of different lengths; the second process has none. */
   PetscInt share = size < 3 ? length / size : rank == 1 ? 0 : length / (size - 1);
   PetscCall(VecCreate(PETSC_COMM_WORLD, vec_p));
   PetscCall(VecSetSizes(*vec_p, share / bs * bs, PETSC_DETERMINE));
   PetscCall(VecSetBlockSize(*vec_p, bs));
-  PetscCall(VecSetType(*vec_p, VECSTANDARD));
-  PetscFunctionReturn(0);
+  return VecSetType(*vec_p, VECSTANDARD);
 }
 
 /* Random elements, some of them wanted several times; targets distinct, or occurring twice. */
@@ -49,7 +45,6 @@ static PetscErrorCode scatter_random(const char *name, PetscInt nwanted, PetscBo
   IS from, to;
   VecScatter scatter;
   PetscInt length, *wanted, *places;
-  PetscFunctionBegin;
   PetscCall(make_global(LENGTH, 1, &global));
   PetscCall(VecGetSize(global, &length));
   PetscCall(PetscMalloc2(nwanted, &wanted, nwanted, &places));
@@ -67,8 +62,7 @@ static PetscErrorCode scatter_random(const char *name, PetscInt nwanted, PetscBo
   PetscCall(ISDestroy(&to));
   PetscCall(VecDestroy(&local));
   PetscCall(VecDestroy(&global));
-  PetscCall(PetscFree2(wanted, places));
-  PetscFunctionReturn(0);
+  return PetscFree2(wanted, places);
 }
 
 /* Blocks of 4, and every third element: from one parallel vector to another one. */
@@ -78,7 +72,6 @@ static PetscErrorCode scatter_regular(const char *name, PetscBool blocks)
   Vec global, target;
   IS from, to;
   VecScatter scatter;
-  PetscFunctionBegin;
   PetscCall(make_global(LENGTH, bs, &global));
   PetscCall(VecGetSize(global, &length));
   PetscCall(VecCreateMPI(PETSC_COMM_WORLD, PETSC_DECIDE, blocks ? length : length / 3, &target));
@@ -107,8 +100,7 @@ static PetscErrorCode scatter_regular(const char *name, PetscBool blocks)
   PetscCall(ISDestroy(&from));
   PetscCall(ISDestroy(&to));
   PetscCall(VecDestroy(&target));
-  PetscCall(VecDestroy(&global));
-  PetscFunctionReturn(0);
+  return VecDestroy(&global);
 }
 
 /* What PETSc does by collectives, and the local part of a scatter. */
@@ -116,7 +108,6 @@ static PetscErrorCode scatter_collective(void)
 {
   Vec global, all;
   VecScatter scatter;
-  PetscFunctionBegin;
   PetscCall(make_global(LENGTH, 1, &global));
   PetscCall(VecScatterCreateToAll(global, &scatter, &all));
   PetscCall(scatter_all("to all", scatter, global, all, PETSC_FALSE));
@@ -126,8 +117,7 @@ static PetscErrorCode scatter_collective(void)
   PetscCall(scatter_all("to zero", scatter, global, all, PETSC_FALSE));
   PetscCall(VecDestroy(&all));
   PetscCall(VecScatterDestroy(&scatter));
-  PetscCall(VecDestroy(&global));
-  PetscFunctionReturn(0);
+  return VecDestroy(&global);
 }
 
 /* A cyclic shift, its copy, and its part within the process. */
@@ -138,7 +128,6 @@ static PetscErrorCode scatter_local(void)
   VecScatter scatter, copy;
   PetscInt first, last, length = LENGTH;
   digest_t digest = {0};
-  PetscFunctionBegin;
   PetscCall(VecCreateMPI(PETSC_COMM_WORLD, PETSC_DECIDE, length, &x));
   PetscCall(VecDuplicate(x, &y));
   PetscCall(VecGetOwnershipRange(x, &first, &last));
@@ -163,19 +152,16 @@ static PetscErrorCode scatter_local(void)
   PetscCall(ISDestroy(&from));
   PetscCall(ISDestroy(&to));
   PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscFunctionReturn(0);
+  return VecDestroy(&y);
 }
 
 PetscErrorCode case_scatter(void)
 {
-  PetscFunctionBegin;
   PetscCall(scatter_random("random scatter", 150, PETSC_FALSE));
   PetscCall(scatter_random("large scatter", 30000, PETSC_FALSE));
   PetscCall(scatter_random("targets twice", 90, PETSC_TRUE));
   PetscCall(scatter_regular("stride", PETSC_FALSE));
   PetscCall(scatter_regular("blocks", PETSC_TRUE));
   PetscCall(scatter_collective());
-  PetscCall(scatter_local());
-  PetscFunctionReturn(0);
+  return scatter_local();
 }

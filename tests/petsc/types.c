@@ -13,16 +13,13 @@ static PetscErrorCode make_ring(PetscInt n, PetscInt nroots, int size, PetscSF *
   PetscSFNode *roots;
   int rank = my_rank(PETSC_COMM_WORLD);
   PetscInt nleaves = rank < size ? n : 0;
-  PetscFunctionBegin;
   PetscCall(PetscMalloc1(nleaves, &roots));
   for (PetscInt i = 0; i < nleaves; i++) {
     roots[i].rank = (rank + 1) % size;
     roots[i].index = n - 1 - i;
   }
   PetscCall(PetscSFCreate(PETSC_COMM_WORLD, sf_p));
-  PetscCall(
-      PetscSFSetGraph(*sf_p, rank < size ? nroots : 0, nleaves, NULL, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER));
-  PetscFunctionReturn(0);
+  return PetscSFSetGraph(*sf_p, rank < size ? nroots : 0, nleaves, NULL, PETSC_OWN_POINTER, roots, PETSC_OWN_POINTER);
 }
 
 typedef struct values {
@@ -45,7 +42,6 @@ static PetscErrorCode use(PetscSF sf, int times, digest_t *digest)
 {
   static values_t v;
   PetscInt gathered[N]; /* as many leaves as roots */
-  PetscFunctionBegin;
   for (int round = 0; round < times; round++) {
     fill(&v, round);
     PetscCall(PetscSFBcastBegin(sf, MPIU_INT, v.roots, v.updates, MPI_REPLACE));
@@ -62,7 +58,7 @@ static PetscErrorCode use(PetscSF sf, int times, digest_t *digest)
       digest_int(digest, gathered[i]);
     }
   }
-  PetscFunctionReturn(0);
+  return 0;
 }
 
 /* A program makes it without asking the options, uses it, and then asks them, or goes back. */
@@ -70,7 +66,6 @@ static PetscErrorCode change_types(void)
 {
   digest_t digest = {0};
   PetscSF sf;
-  PetscFunctionBegin;
   for (int times = 1; times <= ROUNDS; times += ROUNDS - 1) {
     PetscCall(make_ring(N, N, its_size(PETSC_COMM_WORLD), &sf));
     for (int round = 0; round < 2; round++) {
@@ -81,8 +76,7 @@ static PetscErrorCode change_types(void)
     }
     PetscCall(PetscSFDestroy(&sf));
   }
-  PetscCall(digest_print(&digest, "types that change"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "types that change");
 }
 
 static PetscErrorCode use_more_roots(void)
@@ -90,7 +84,6 @@ static PetscErrorCode use_more_roots(void)
   digest_t digest = {0};
   PetscSF sf;
   values_t v;
-  PetscFunctionBegin;
   PetscCall(make_ring(N, N / 2, its_size(PETSC_COMM_WORLD), &sf));
   PetscCall(PetscSFSetFromOptions(sf));
   for (int round = 0; round < 2 * ROUNDS; round++) {
@@ -101,8 +94,7 @@ static PetscErrorCode use_more_roots(void)
       digest_int(&digest, v.roots[i]);
   }
   PetscCall(PetscSFDestroy(&sf));
-  PetscCall(digest_print(&digest, "roots beyond their number"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "roots beyond their number");
 }
 
 /* More operations than the adapter takes to find out whether sfd or MPI is faster, two in flight together at times. */
@@ -111,7 +103,6 @@ static PetscErrorCode use_often(void)
   digest_t digest = {0};
   PetscSF sf;
   values_t v, w;
-  PetscFunctionBegin;
   PetscCall(make_ring(N, N, its_size(PETSC_COMM_WORLD), &sf));
   PetscCall(PetscSFSetFromOptions(sf));
   for (int round = 0; round < 15 * ROUNDS; round++) {
@@ -130,8 +121,7 @@ static PetscErrorCode use_often(void)
     }
   }
   PetscCall(PetscSFDestroy(&sf));
-  PetscCall(digest_print(&digest, "used often"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "used often");
 }
 
 /* Two datatypes in flight together: on ranks without vertices the buffers do not tell them apart. One may be MPI's and
@@ -144,7 +134,6 @@ static PetscErrorCode use_on_few(void)
   int ints[N] = {0}, ints_there[N] = {0};
   double reals[N] = {0}, reals_there[N] = {0};
   PetscBool there = (PetscBool)(rank < size);
-  PetscFunctionBegin;
   PetscCall(make_ring(N, N, size, &sf));
   PetscCall(PetscSFSetFromOptions(sf));
   for (int round = 0; round < 2 * ROUNDS; round++) {
@@ -166,8 +155,7 @@ static PetscErrorCode use_on_few(void)
     }
   }
   PetscCall(PetscSFDestroy(&sf));
-  PetscCall(digest_print(&digest, "ranks without vertices"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "ranks without vertices");
 }
 
 /* Process 0 waits, between begin and end, for a message that process 1 sends after its own end. Not in PETSc's memory:
@@ -178,7 +166,6 @@ static PetscErrorCode cross(PetscInt n)
   PetscSF sf;
   double *roots, *leaves;
   int rank = my_rank(PETSC_COMM_WORLD), size = its_size(PETSC_COMM_WORLD);
-  PetscFunctionBegin;
   PetscCall(make_ring(n, n, size, &sf));
   PetscCall(PetscSFSetFromOptions(sf));
   roots = calloc((size_t)n, sizeof *roots);
@@ -199,18 +186,15 @@ static PetscErrorCode cross(PetscInt n)
   free(roots);
   free(leaves);
   PetscCall(PetscSFDestroy(&sf));
-  PetscCall(digest_print(&digest, "messages between begin and end"));
-  PetscFunctionReturn(0);
+  return digest_print(&digest, "messages between begin and end");
 }
 
 PetscErrorCode case_types(void)
 {
-  PetscFunctionBegin;
   PetscCall(change_types());
   PetscCall(use_more_roots());
   PetscCall(use_often());
   PetscCall(use_on_few());
   PetscCall(cross(N));
-  PetscCall(cross(MANY));
-  PetscFunctionReturn(0);
+  return cross(MANY);
 }

@@ -59,8 +59,7 @@ SFTEST_JOINED(run_cases)
 static void run_jobs(int32_t nnodes, int njobs)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, nnodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, nnodes);
   for (int i = 0; i < sftest_rounds(njobs); i++) {
     int32_t places[SFTEST_GROUP_MAX];
     uint64_t seed = sftest_seed(), random = sftest_hash(seed);

@@ -129,6 +129,12 @@ void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes)
   sftest_cluster_start_logging(cluster, nnodes, NULL);
 }
 
+void sftest_cluster_start_warm(sftest_cluster_t *cluster, int32_t nnodes)
+{
+  sftest_cluster_start(cluster, nnodes);
+  sftest_cluster_warm(cluster);
+}
+
 void sftest_cluster_kill(sftest_cluster_t *cluster, int32_t node)
 {
   sftest_node_kill(&cluster->nodes[node]);
@@ -199,19 +205,33 @@ static int32_t case_nnodes;
 
 static void start_for_case(void)
 {
-  sftest_cluster_start(&sftest_case_cluster, case_nnodes);
-  sftest_cluster_warm(&sftest_case_cluster);
+  sftest_cluster_start_warm(&sftest_case_cluster, case_nnodes);
 }
 
-static void stop_for_case(void)
+void sftest_stop_nodes(void)
 {
   sftest_cluster_stop(&sftest_case_cluster);
+}
+
+void sftest_two_nodes(void)
+{
+  sftest_cluster_start_warm(&sftest_case_cluster, 2);
+}
+
+void sftest_three_nodes(void)
+{
+  sftest_cluster_start_warm(&sftest_case_cluster, 3);
+}
+
+void sftest_four_nodes(void)
+{
+  sftest_cluster_start_warm(&sftest_case_cluster, 4);
 }
 
 void sftest_cluster_for_case(TCase *tests, int32_t nnodes)
 {
   case_nnodes = nnodes;
-  tcase_add_unchecked_fixture(tests, start_for_case, stop_for_case);
+  tcase_add_unchecked_fixture(tests, start_for_case, sftest_stop_nodes);
 }
 
 int32_t sftest_coordinator_of(const char *job, int32_t nnodes)

@@ -21,6 +21,7 @@ typedef struct sftest_cluster {
 } sftest_cluster_t;
 
 void sftest_cluster_start(sftest_cluster_t *cluster, int32_t nnodes);
+void sftest_cluster_start_warm(sftest_cluster_t *cluster, int32_t nnodes); /* and sftest_cluster_warm */
 void sftest_cluster_start_logging(sftest_cluster_t *cluster, int32_t nnodes, const char *log_level);
 
 /* One daemon on each host. */
@@ -43,6 +44,12 @@ void sftest_cluster_settle(const sftest_cluster_t *cluster);
 /* A cluster for all tests of a case, of which a program has one: they find it warm. */
 extern sftest_cluster_t sftest_case_cluster;
 void sftest_cluster_for_case(TCase *tests, int32_t nnodes);
+
+/* Another one for each test: setups and teardown. */
+void sftest_two_nodes(void);
+void sftest_three_nodes(void);
+void sftest_four_nodes(void);
+void sftest_stop_nodes(void);
 
 /* The node that assembles a job of this user if none is lost, as daemons choose it: docs/peer-protocol.md. */
 int32_t sftest_coordinator_of(const char *job, int32_t nnodes);

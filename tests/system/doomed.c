@@ -232,6 +232,5 @@ void sftest_doomed_collect(sftest_doomed_t *doomed)
     sftest_job_expect_all(&doomed->job);
   else
     sftest_job_expect_all_but(&doomed->job, doom->victim);
-  sftest_shared_free(doom, sizeof *doom);
   doomed->doom = NULL;
 }

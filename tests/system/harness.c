@@ -15,11 +15,6 @@ void *sftest_shared(size_t bytes)
   return shared;
 }
 
-void sftest_shared_free(void *shared, size_t bytes)
-{
-  munmap(shared, bytes);
-}
-
 void sftest_await(const _Atomic int *word, int value)
 {
   while (atomic_load(word) < value)
@@ -94,7 +89,7 @@ void sftest_job_start_over(sftest_job_t *job, const sftest_node_t nodes[], const
 
 static void free_notes(sftest_job_t *job)
 {
-  sftest_shared_free(job->notes, sizeof *job->notes * SFTEST_RANKS_MAX);
+  munmap(job->notes, sizeof *job->notes * SFTEST_RANKS_MAX);
   job->notes = NULL;
 }
 

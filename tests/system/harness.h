@@ -120,9 +120,8 @@ void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t ru
 /* The same on a node of its own, which has no options. */
 void sftest_run_alone(int32_t size, sftest_rank_fn_t run, void *argument);
 
-/* Memory that the test shares with all ranks forked after this; zeroed. */
+/* Memory that the test shares with all ranks forked after this; zeroed. It goes with the process. */
 void *sftest_shared(size_t bytes);
-void sftest_shared_free(void *shared, size_t bytes);
 
 /* Waits until the word there has reached the value. */
 void sftest_await(const _Atomic int *word, int value);

@@ -38,8 +38,7 @@ static void find_sfctl(char path[PATH_MAX])
 /* The child. It ends together with the test. */
 static void become_sfctl(const sftest_sfctl_t *run, const char *socket, const char *const words[])
 {
-  char path[PATH_MAX];
-  char *argv[MAX_WORDS] = {path};
+  char path[PATH_MAX], *argv[MAX_WORDS] = {path};
   int argc = 1;
   find_sfctl(path);
   for (; words[argc - 1] != NULL && argc < MAX_WORDS - 1; argc++)

@@ -5,8 +5,7 @@
 
 sf_status_t sftest_ring_create(sf_group_t *group, int64_t n, uint32_t flags, sf_graph_t **graph_p)
 {
-  int32_t next = (sf_group_rank(group) + 1) % sf_group_size(group);
-  int32_t *ranks = malloc(((size_t)n + 1) * sizeof *ranks);
+  int32_t next = (sf_group_rank(group) + 1) % sf_group_size(group), *ranks = malloc(((size_t)n + 1) * sizeof *ranks);
   int64_t *roots = malloc(((size_t)n + 1) * sizeof *roots);
   for (int64_t i = 0; i < n; i++) {
     ranks[i] = next;
@@ -84,7 +83,6 @@ void sftest_bystander_stop(sftest_bystander_t *bystander)
   sftest_job_await(&bystander->job, &bystander->shared->rounds, bystander->shared->rounds + 1);
   bystander->shared->stop = true;
   sftest_job_end_well(&bystander->job);
-  sftest_shared_free(bystander->shared, sizeof *bystander->shared);
 }
 
 /* ---- To be looked at --------------------------------------------------------------------------------------------- */
@@ -115,7 +113,6 @@ void sftest_show_end(sftest_show_t *show)
 {
   show->shared->over = true;
   sftest_job_end_well(&show->job);
-  sftest_shared_free(show->shared, sizeof *show->shared);
 }
 
 /* ---- Once -------------------------------------------------------------------------------------------------------- */

@@ -19,9 +19,7 @@
 /* With a worker, however many cores there are. */
 static void start_options(sfd_options_t *options)
 {
-  char name[] = "sfd", workers[] = "--offload-workers=1";
-  char *argv[] = {name, workers, NULL};
-  char *environment[] = {NULL};
+  char name[] = "sfd", workers[] = "--offload-workers=1", *argv[] = {name, workers, NULL}, *environment[] = {NULL};
   ck_assert_int_eq(sfd_options_parse(2, argv, environment, options), SF_OK);
 }
 

@@ -29,10 +29,8 @@ static void fill_lanes(const int32_t ranks[], int32_t n, Sfproto__LaneEnd lanes[
 
 void sftest_send_edges(sftest_client_t *client, const sftest_edges_t *edges)
 {
-  Sfproto__EdgeBlock blocks[SFTEST_MAX_RANKS];
-  Sfproto__EdgeBlock *pointers[SFTEST_MAX_RANKS];
-  Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS];
-  Sfproto__LaneEnd *ends[SFTEST_MAX_RANKS];
+  Sfproto__EdgeBlock blocks[SFTEST_MAX_RANKS], *pointers[SFTEST_MAX_RANKS];
+  Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS], *ends[SFTEST_MAX_RANKS];
   for (int32_t i = 0; i < edges->nblocks; i++) {
     blocks[i] = (Sfproto__EdgeBlock)SFPROTO__EDGE_BLOCK__INIT;
     blocks[i].rank = edges->ranks[i];
@@ -110,8 +108,7 @@ void sftest_expect_peers(sftest_client_t *client, sftest_peers_t *peers)
 void sftest_send_lanes(sftest_client_t *client, uint64_t graph, const int32_t ranks[], int32_t n,
                        Sfproto__SetupError *error)
 {
-  Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS];
-  Sfproto__LaneEnd *pointers[SFTEST_MAX_RANKS];
+  Sfproto__LaneEnd lanes[SFTEST_MAX_RANKS], *pointers[SFTEST_MAX_RANKS];
   fill_lanes(ranks, n, lanes, pointers);
   Sfproto__GraphCommit commit = SFPROTO__GRAPH_COMMIT__INIT;
   commit.graph = graph;
@@ -144,8 +141,7 @@ void sftest_expect_ready(sftest_client_t *client, uint64_t graph, int32_t own, c
 /* The neighbours of a rank in the ring, ascending; how many. */
 static int32_t neighbours(int32_t r, int32_t size, int32_t out[2])
 {
-  int32_t a = (r + size - 1) % size;
-  int32_t b = (r + 1) % size;
+  int32_t a = (r + size - 1) % size, b = (r + 1) % size;
   out[0] = a < b ? a : b;
   out[1] = a < b ? b : a;
   return a == b ? 1 : 2;

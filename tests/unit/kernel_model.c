@@ -90,8 +90,7 @@ static uint64_t combine_integers(sfshm_op_t op, uint64_t a, uint64_t b, bool b_a
 static void model_integer(sfshm_base_t base, sfshm_op_t op, unsigned char *to, const unsigned char *from)
 {
   size_t size = sfshm_base_size(base);
-  uint64_t a = 0;
-  uint64_t b = 0;
+  uint64_t a = 0, b = 0;
   memcpy(&a, to, size);
   memcpy(&b, from, size);
   bool is_signed = base % 2 == 0; /* signed and unsigned alternate in the table */
@@ -131,8 +130,7 @@ static void model_complex_product(sfshm_base_t base, unsigned char *to, const un
 {
   double a = load_real(base, to, 0), b = load_real(base, to, 1);
   double c = load_real(base, from, 0), d = load_real(base, from, 1);
-  double ac = rounded(base, a * c), bd = rounded(base, b * d);
-  double ad = rounded(base, a * d), bc = rounded(base, b * c);
+  double ac = rounded(base, a * c), bd = rounded(base, b * d), ad = rounded(base, a * d), bc = rounded(base, b * c);
   store_real(base, to, 0, rounded(base, ac - bd));
   store_real(base, to, 1, rounded(base, ad + bc));
 }
@@ -140,8 +138,7 @@ static void model_complex_product(sfshm_base_t base, unsigned char *to, const un
 static void model_real(sfshm_base_t base, sfshm_op_t op, unsigned char *to, const unsigned char *from)
 {
   for (size_t k = 0; k < components(base); k++) {
-    double a = load_real(base, to, k);
-    double b = load_real(base, from, k);
+    double a = load_real(base, to, k), b = load_real(base, from, k);
     if (op == SFSHM_OP_SUM)
       store_real(base, to, k, rounded(base, a + b));
     else if (op == SFSHM_OP_PROD)
@@ -276,8 +273,7 @@ static bool same_element(sfshm_base_t base, const unsigned char *a, const unsign
   if (is_integer(base) || base >= SFSHM_BASE_OPAQUE)
     return false;
   for (size_t k = 0; k < components(base); k++) {
-    double x = load_real(base, a, k);
-    double y = load_real(base, b, k);
+    double x = load_real(base, a, k), y = load_real(base, b, k);
     bool both_nan = isnan(x) && isnan(y);
     if (!both_nan && (isnan(x) || isnan(y) || x != y || signbit(x) != signbit(y)))
       return false;
@@ -287,8 +283,7 @@ static bool same_element(sfshm_base_t base, const unsigned char *a, const unsign
 
 void sftest_expect_data(const sftest_data_t *data, const unsigned char *expected, sfshm_unit_t unit, sfshm_op_t op)
 {
-  size_t size = sfshm_base_size(unit.base);
-  size_t at = 0;
+  size_t size = sfshm_base_size(unit.base), at = 0;
   while (at < data->len_bytes && same_element(unit.base, data->start + at, expected + at))
     at += size;
   ck_assert_msg(at == data->len_bytes, "%s of %lld x %s differs at element %zu", sfshm_op_name(op),

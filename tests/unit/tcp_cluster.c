@@ -35,7 +35,6 @@ sftest_tcp_end_t *sftest_tcp_end(int node, int peer)
   return &sftest_tcp.nodes[node].ends[peer];
 }
 
-/* What a stream carries at a position. */
 uint8_t sftest_tcp_content(int from, int to, uint64_t position)
 {
   uint64_t x = (position >> 3) * 0x9e3779b97f4a7c15u + (uint64_t)(from * TCP_NODES + to);
@@ -204,6 +203,7 @@ void sftest_tcp_setup(void)
 
 void sftest_tcp_teardown(void)
 {
+  sftest_tcp_close_all();
   ck_assert_int_eq(uv_loop_close(&sftest_tcp.loop), 0);
   for (int i = 0; i < TCP_NODES; i++)
     close(sftest_tcp.listen_fds[i]);

@@ -69,7 +69,7 @@ void sftest_tcp_create_all(int nnodes);
 
 /* Closes and destroys the fabric. */
 void sftest_tcp_close(int node);
-void sftest_tcp_close_all(void);
+void sftest_tcp_close_all(void); /* the teardown does it, too */
 
 /* Of a fabric whose closing has come to its end. */
 void sftest_tcp_destroy(int node);

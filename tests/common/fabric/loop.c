@@ -180,8 +180,7 @@ static const char *why_refused(const sftest_fabric_hub_t *hub, int32_t a, int32_
 /* Both ends are told at one time, unless the first one has changed its mind meanwhile. */
 static bool step_connect(sftest_fabric_hub_t *hub, int32_t from, int32_t to)
 {
-  sftest_fabric_node_t *node = &hub->nodes[from];
-  sftest_fabric_node_t *peer = &hub->nodes[to];
+  sftest_fabric_node_t *node = &hub->nodes[from], *peer = &hub->nodes[to];
   if (!has_user(node) || node->ends[to].state != SFTEST_FABRIC_CONNECTING)
     return false;
   const char *refusal = why_refused(hub, from, to);

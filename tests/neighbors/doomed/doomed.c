@@ -39,8 +39,7 @@ static void write_found(const char *directory, int rank, int size, const char *f
 
 int main(int argc, char *argv[])
 {
-  char found[MPI_MAX_ERROR_STRING + 40];
-  char text[MPI_MAX_ERROR_STRING];
+  char found[MPI_MAX_ERROR_STRING + 40], text[MPI_MAX_ERROR_STRING];
   int rank, size, in[2], out[2] = {1, 2}, length, code = MPI_SUCCESS, periodic = 1;
   MPI_Comm ring;
   MPI_Errhandler handler;

@@ -58,7 +58,6 @@ SFTEST_FOR(test_ahead, 2)
   else
     sftest_job_expect_all(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(ahead, sizeof *ahead);
 }
 
 /* Graphs on streams of their own, which the ranks call in opposite order, once each, or in the same order: the first

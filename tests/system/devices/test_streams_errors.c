@@ -157,7 +157,6 @@ SFTEST_FOR(test_differing, sftest_device_is_there() ? DIFFERINGS : 0)
   difference_t *difference = sftest_shared(sizeof *difference);
   difference->how = (differing_t)_i;
   sftest_run_alone(4, differ, difference);
-  sftest_shared_free(difference, sizeof *difference);
 }
 
 /* Some call their first operation on streams, for which all meet, the others one on the host, whose data do not come.
@@ -190,8 +189,7 @@ SFTEST_FOR(test_mixed, sftest_device_is_there() ? 6 : 0)
   sftest_loop_cluster_start(&loop, 3, 0, 0);
   for (mixed_t mixed = {_i % 2 != 0, 0}; mixed.odd < 3; mixed.odd++) {
     sftest_job_start_over(&job, loop.nodes, placements[_i / 2], 3, mix_up, &mixed);
-    sftest_job_wait(&job);
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job);
   }
   sftest_loop_cluster_stop(&loop);
 }

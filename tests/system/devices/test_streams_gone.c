@@ -41,7 +41,6 @@ SFTEST_FOR(test_many, 2)
   if (_i == 1)
     ck_assert(sftest_device_for_programs());
   sftest_run_alone(2, make_and_free, counted);
-  sftest_shared_free(counted, sizeof *counted);
 }
 
 /* Rank 1 goes on with a graph that rank 0 has destroyed: the areas of the next one are others. */
@@ -92,7 +91,6 @@ SFTEST_FOR(test_gone_graph, 2)
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
-  sftest_shared_free(step, sizeof *step);
 }
 
 /* ---- Failures ---------------------------------------------------------------------------------------------------- */
@@ -174,7 +172,6 @@ static void run_fate(fate_t fate, bool memops, bool on_device)
   else
     sftest_job_expect_all(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(plot, sizeof *plot);
 }
 
 SFTEST_FOR(test_fates, sftest_device_can_fail() ? 4 * FATES : 4 * KERNEL_FAILS)
@@ -270,7 +267,6 @@ SFTEST(test_going_on)
 {
   holding_t *holding = sftest_shared(sizeof *holding);
   sftest_run_alone(2, go_on_meanwhile, holding);
-  sftest_shared_free(holding, sizeof *holding);
 }
 
 SFTEST_FOR(test_open, 2)
@@ -284,7 +280,6 @@ SFTEST_FOR(test_open, 2)
   sftest_job_wait(&job);
   sftest_job_expect_success(&job, 1);
   sftest_node_stop(&node);
-  sftest_shared_free(holding, sizeof *holding);
 }
 
 SFTEST_DEVICE_MAIN(true);

@@ -161,8 +161,7 @@ static void run_over(const sftest_node_t nodes[], sftest_rank_fn_t run_rank, con
 {
   sftest_job_t job;
   sftest_job_start_over(&job, nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
 }
 
 static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, const void *argument)
@@ -268,7 +267,6 @@ static void kill_one(const sftest_node_t nodes[], int n, uint64_t *random)
   kill(job.pids[victim], SIGKILL);
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, victim);
-  sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
 
 /* The daemons live on. */
@@ -293,10 +291,8 @@ SFTEST_FOR(test_daemon_dies, sftest_mpi_cluster_lacks() == NULL ? NODES : 0)
   for (int32_t i = 0; i < RANKS; i++)
     sftest_await(&rounds[i], 2);
   kill(cluster.daemons[_i], SIGKILL);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_mpi_cluster_stop(&cluster, true);
-  sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
 }
 
 /* ---- Several graphs ---------------------------------------------------------------------------------------------- */

@@ -150,7 +150,6 @@ static void run_fate(fate_t fate, bool memops)
   else
     sftest_job_expect_all(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(plot, sizeof *plot);
 }
 
 SFTEST_FOR(test_fates, sftest_device_can_fail() ? 2 * FATES : 2 * KERNEL_FAILS)
@@ -216,7 +215,6 @@ SFTEST(test_any_moment)
     else
       sftest_job_expect_all_but(&job, victim);
     sftest_cluster_stop(&cluster);
-    sftest_shared_free((void *)rounds, RANKS * sizeof *rounds);
   }
 }
 
@@ -243,10 +241,8 @@ SFTEST_FOR(test_held, sftest_device_can_fail() ? 1 : 0)
   sftest_sleep_ms(20); /* for what must not happen */
   ck_assert(!plot->ended[2] && !plot->ended[3]);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_LET_GO, 1, 0);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(plot, sizeof *plot);
 }
 
 /* ---- Nobody sends ------------------------------------------------------------------------------------------------ */
@@ -286,8 +282,7 @@ SFTEST(test_nobody_sends)
   sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_in_vain, NULL);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
 }
 
@@ -366,11 +361,9 @@ SFTEST(test_kin)
     sftest_job_t job;
     *vain = (vain_t){.wait = wait};
     sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_on_kin, vain);
-    sftest_job_wait(&job);
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job);
   }
   sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(vain, sizeof *vain);
 }
 
 SFTEST_DEVICE_MAIN(true);

@@ -136,10 +136,8 @@ SFTEST_FOR(test_ahead, 2)
   sftest_loop_cluster_start(&cluster, NODES, 0, 0);
   plot->bcast = _i == 0;
   sftest_job_start_over(&job, cluster.nodes, places, NODES, run_ahead, plot);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&cluster);
-  sftest_shared_free(plot, sizeof *plot);
 }
 
 SFTEST_DEVICE_MAIN(true);

@@ -262,8 +262,7 @@ SFTEST(test_cycles)
   ck_assert(sftest_device_for_programs());
   sftest_node_start(&node, (const char *const[]){"--max-device-memory=8", NULL}); /* old and new slots of both ranks */
   sftest_job_start(&job, &node, 2, cycle, NULL);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_node_stop(&node);
 }
 
@@ -368,7 +367,6 @@ SFTEST_FOR(test_chain, 4)
   chain->on_host = (_i & 2) != 0;
   ck_assert(sftest_device_for_programs());
   sftest_run_alone(3, grow_in_a_chain, chain);
-  sftest_shared_free(chain, sizeof *chain);
 }
 
 SFTEST_DEVICE_MAIN(true);

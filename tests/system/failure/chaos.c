@@ -214,8 +214,7 @@ static void take_part(scene_t *scene)
   sftest_slots_t model = {.real = NULL};
   sftest_graph_make(&model.graph, sftest_random(&scene->random), scene->self->size, 60);
   const sftest_part_t *own = &model.graph.parts[scene->self->rank];
-  int64_t most = by_roots ? own->nroots : own->leaf_space;
-  int64_t *even = malloc(((size_t)most + 1) * sizeof *even);
+  int64_t most = by_roots ? own->nroots : own->leaf_space, *even = malloc(((size_t)most + 1) * sizeof *even);
   if (went(scene, sftest_graph_create(&model.graph, sf_group_world(scene->context), false, SF_GRAPH_DEFAULT, &whole))) {
     for (int64_t i = 0; i < most; i += 2)
       even[n++] = i;

@@ -85,7 +85,6 @@ static void run_job(sftest_loop_cluster_t *cluster, uint64_t seed)
   (void)sftest_loop_cluster_order(cluster, SFTEST_LOOP_CHAOS, 0, 0);
   expect_none(cluster, play, SFTEST_LOOP_JOBS, "jobs");
   expect_none(cluster, play, SFTEST_LOOP_KEPT, "bytes of messages about jobs that are over");
-  sftest_shared_free(play, sizeof *play);
 }
 
 /* One cluster. Seeds follow from the first one; each says also how many nodes there are. */

@@ -208,7 +208,6 @@ static void lose_once(sftest_node_t *node, step_t step, bool stopped)
   plan->dead = true;
   sftest_node_kill(node);
   sftest_job_end_well(&job);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 SFTEST_FOR(loss, STEP_COUNT)
@@ -237,7 +236,6 @@ SFTEST(ordinary_end)
   sftest_node_end(&node);
   sftest_job_end_well(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 static void join_in_vain(sftest_rank_t *self)

@@ -64,7 +64,6 @@ static void fight(const sftest_node_t *node, int first, int last, int jobs)
       sftest_job_expect_all(&battle->jobs[i]);
   }
   sftest_node_settle(node, fds);
-  sftest_shared_free(battle->assaults, (size_t)NKINDS * sizeof *battle->assaults);
   free(battle);
 }
 
@@ -122,8 +121,7 @@ SFTEST(elsewhere)
 {
   static sftest_cluster_t cluster;
   static const int32_t places[] = {0, 1};
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   sftest_cluster_run(&cluster, places, 2, ask_elsewhere, NULL);
   sftest_cluster_stop(&cluster);
 }

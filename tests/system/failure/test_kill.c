@@ -363,7 +363,6 @@ static void run_plan(const sftest_node_t *node, step_t step, manner_t manner)
   sftest_job_wait(&job);
   expect_ends(&job, plan);
   sftest_node_settle(node, fds);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 /* All manners at one step, while another job works. */

@@ -288,8 +288,7 @@ SFTEST_FOR(noticed_over_nodes, NMISMATCHES)
   mismatch_t chosen = mismatches[_i];
   if (!sftest_is_chosen(_i))
     return;
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, SFTEST_NODES_MAX);
   size_t njobs = chosen.calls[0].kind > REDUCE || chosen.calls[1].kind > REDUCE ? 1 : 2;
   for (size_t i = 0; i < njobs; i++)
     sftest_cluster_run(&cluster, placements[((size_t)_i + i) % NPLACEMENTS], 4, run_plans, &chosen);

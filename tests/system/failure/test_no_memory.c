@@ -138,7 +138,6 @@ SFTEST_FOR(test_told, START)
   }
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* The failure may come before the start does. */
@@ -175,7 +174,6 @@ SFTEST_BETWEEN(test_started, 1, RANKS + 1)
   sftest_job_end_well(&job);
   ck_assert_int_eq(atomic_load(&scene->refused), 1);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST_JOINED(make_without_trunks)
@@ -207,7 +205,6 @@ SFTEST_FOR(test_trunks, RANKS + 2)
   atomic_store(&scene->stage, 1);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* All leaves are on roots of rank 1, which finds out who has them, and waits for the others at that; none waits for it.

@@ -148,7 +148,6 @@ SFTEST_FOR(request_not_sent, 2)
     sftest_run_alone(3, lose_request, unsent);
   } while (atomic_load(&unsent->nfailed) > 0);
   ck_assert_int_gt(n, 6);
-  sftest_shared_free(unsent, sizeof *unsent);
 }
 
 /* Rank 1 can't say that it has destroyed a graph. It does so when it can: then nothing of the graph is left. */
@@ -215,19 +214,6 @@ SFTEST_JOB(alert_not_taken, 1, sftest_run_alone(3, ranks, NULL))
 
 /* ---- Daemons without descriptors --------------------------------------------------------------------------------- */
 
-static sftest_cluster_t cluster;
-
-static void start_two(void)
-{
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* The lowest descriptor that a process does not have. */
 static rlim_t lowest_free(pid_t pid)
 {
@@ -277,8 +263,7 @@ static sf_status_t make_scattered(sftest_rank_t *self, sf_group_t *group, int64_
 
 static sf_status_t bcast(sftest_rank_t *self, sf_graph_t *graph, int64_t leaves[])
 {
-  int64_t nroots = self->rank == 0 ? 3 * NVALUES : 0;
-  int64_t *roots = calloc((size_t)nroots + 1, sizeof *roots);
+  int64_t nroots = self->rank == 0 ? 3 * NVALUES : 0, *roots = calloc((size_t)nroots + 1, sizeof *roots);
   for (int64_t i = 0; i < nroots; i++)
     roots[i] = i;
   sf_status_t status = sf_bcast(graph, SF_INT64, roots, leaves, SF_REPLACE);
@@ -297,8 +282,7 @@ static void check_scattered(sftest_rank_t *self, sf_graph_t *graph, int64_t firs
 
 static sf_status_t take_thirds(sftest_rank_t *self, sf_graph_t *whole, sf_graph_t **part_p)
 {
-  int64_t n = self->rank == 1 ? NVALUES / 3 : 0;
-  int64_t *chosen = calloc((size_t)n + 1, sizeof *chosen);
+  int64_t n = self->rank == 1 ? NVALUES / 3 : 0, *chosen = calloc((size_t)n + 1, sizeof *chosen);
   for (int64_t i = 0; i < n; i++)
     chosen[i] = 3 * i;
   sf_status_t status = sf_graph_embed_leaves(whole, n, chosen, part_p);
@@ -309,7 +293,7 @@ static sf_status_t take_thirds(sftest_rank_t *self, sf_graph_t *whole, sf_graph_
 /* Rank 0 takes all descriptors from its daemon, or gives them back. */
 static void limit_daemon(sftest_rank_t *self, bool on, struct rlimit *before)
 {
-  pid_t daemon = cluster.nodes[0].pid;
+  pid_t daemon = sftest_case_cluster.nodes[0].pid;
   if (self->rank != 0)
     return;
   if (on)
@@ -343,13 +327,13 @@ SFTEST_JOINED(lack_map)
   free(leaves);
 }
 
-SFTEST_FIXTURE(start_two, stop);
+SFTEST_FIXTURE(sftest_two_nodes, sftest_stop_nodes);
 
 SFTEST_FOR(map_not_made, 2)
 {
   static const int32_t places[] = {0, 1};
   static const bool part[] = {false, true};
-  sftest_cluster_run(&cluster, places, 2, lack_map, (void *)(uintptr_t)&part[_i]);
+  sftest_cluster_run(&sftest_case_cluster, places, 2, lack_map, (void *)(uintptr_t)&part[_i]);
 }
 
 /* Rank 1 has a descriptor for its edge list, and none to send it: that is everybody's error, and all goes on. */
@@ -372,5 +356,5 @@ SFTEST_JOINED(lack_descriptor)
 SFTEST(list_not_sent)
 {
   static const int32_t places[] = {0, 1};
-  sftest_cluster_run(&cluster, places, 2, lack_descriptor, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 2, lack_descriptor, NULL);
 }

@@ -51,8 +51,7 @@ SFTEST_FIXTURE(sftest_machine_watch, NULL);
 SFTEST_BETWEEN(noticed_soon, RANK_HERE, VICTIMS)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   for (int round = 0; round < ROUNDS; round++) {
     sftest_job_t job;
     plan_t *plan = sftest_shared(sizeof *plan);
@@ -71,7 +70,6 @@ SFTEST_BETWEEN(noticed_soon, RANK_HERE, VICTIMS)
     else
       sftest_job_expect_all_but(&job, _i);
     sftest_cluster_warm(&cluster);
-    sftest_shared_free(plan, sizeof *plan);
   }
   sftest_cluster_stop(&cluster);
 }

@@ -94,7 +94,6 @@ static void resist(int nstrangers, sftest_rank_fn_t strangers, sftest_rank_fn_t 
   assault->over = true;
   sftest_job_end_well(&job);
   sftest_node_settle(&node, fds);
-  sftest_shared_free(assault, sizeof *assault);
   sftest_node_stop(&node);
 }
 

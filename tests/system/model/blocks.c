@@ -10,8 +10,7 @@
 size_t sftest_block_length(const sftest_blocks_t *blocks, uint64_t call, int32_t rank, int64_t root)
 {
   uint64_t own = sftest_hash2(blocks->seed, (uint64_t)rank), period = 1 + own % 4;
-  uint64_t phase = sftest_hash2(own, (call + own / 4 % period) / period);
-  uint64_t one = sftest_hash2(phase, (uint64_t)root);
+  uint64_t phase = sftest_hash2(own, (call + own / 4 % period) / period), one = sftest_hash2(phase, (uint64_t)root);
   size_t most = blocks->longest >> (phase % 16 < 12 ? phase % 12 : 0);
   return phase % 16 == 15 || one % 8 == 0 ? 0 : (size_t)(one / 8 % (most + 1));
 }

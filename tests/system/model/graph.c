@@ -73,8 +73,7 @@ static sftest_edge_t choose_root(const sftest_graph_t *graph, root_style_t style
   else if (style == ROOTS_SELF)
     first = rank;
   int32_t root_rank = rank_with_roots(graph, first);
-  int64_t nroots = graph->parts[root_rank].nroots;
-  int64_t root = 0;
+  int64_t nroots = graph->parts[root_rank].nroots, root = 0;
   switch (style) {
   case ROOTS_ONE:
     root = (int64_t)(choice >> 8) % nroots;
@@ -107,8 +106,7 @@ static sftest_edge_t choose_root(const sftest_graph_t *graph, root_style_t style
 static void permute(sftest_edge_t edges[], int64_t n, uint64_t *random)
 {
   for (int64_t i = n - 1; i > 0; i--) {
-    int64_t k = sftest_below(random, i + 1);
-    int64_t leaf = edges[i].leaf;
+    int64_t k = sftest_below(random, i + 1), leaf = edges[i].leaf;
     edges[i].leaf = edges[k].leaf;
     edges[k].leaf = leaf;
   }

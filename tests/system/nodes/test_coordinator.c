@@ -133,8 +133,7 @@ SFTEST(nodes_that_disagree_about_the_coordinator_meet)
 {
   static sftest_job_t jobs[MANY_JOBS];
   static const int32_t places[] = {0, DEAD}, others[] = {0, 1};
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, NODES);
   for (int round = 0; round < 3; round++) {
     sftest_cluster_kill(&cluster, DEAD);
     sftest_sleep_ms(20);
@@ -172,8 +171,7 @@ SFTEST(a_job_outlives_its_coordinator)
   static const int32_t places[] = {0, 1};
   shared_t *shared = sftest_shared(sizeof *shared);
   int n = 0;
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, NODES);
   do
     sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_coordinator, shared);
   while (sftest_coordinator_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
@@ -190,7 +188,6 @@ SFTEST(a_job_outlives_its_coordinator)
   sftest_cluster_restart(&cluster, DEAD);
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 typedef struct again {
@@ -235,8 +232,7 @@ SFTEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
   again_t *again = sftest_shared(sizeof *again);
   for (int i = 0; i == 0 || sftest_coordinator_of(again->name, NODES) != DEAD; i++)
     snprintf(again->name, sizeof again->name, "again-%d", i);
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, NODES);
   sftest_job_start_over(&first, cluster.nodes, places, 2, wait_for_word, again);
   sftest_await(&again->ready, 2);
   sftest_cluster_kill(&cluster, DEAD);
@@ -253,7 +249,6 @@ SFTEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
   sftest_cluster_restart(&cluster, DEAD);
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(again, sizeof *again);
 }
 
 static void join_again_and_again(sftest_rank_t *self)
@@ -267,8 +262,7 @@ SFTEST_BETWEEN(ranks_join_again, 1, 4)
 {
   sftest_job_t job;
   int32_t places[8];
-  sftest_cluster_start(&cluster, _i);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, _i);
   sftest_places_cyclic(places, 8, _i);
   sftest_job_start_over(&job, cluster.nodes, places, 8, join_again_and_again, NULL);
   sftest_job_end_well(&job);

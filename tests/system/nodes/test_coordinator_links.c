@@ -52,7 +52,6 @@ SFTEST_FOR(a_job_outlives_links_of_its_coordinator, 2)
   atomic_store(&hold->step, 1);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(hold, sizeof *hold);
 }
 
 static void wait_in_vain(sftest_rank_t *self)
@@ -96,7 +95,6 @@ SFTEST_FOR(who_hears_of_a_loss_passes_it_on, 4)
   for (int i = 0; i < 2; i++)
     sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, lost[i], deaf);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(hold, sizeof *hold);
 }
 
 static void join_late(sftest_rank_t *self)
@@ -125,12 +123,6 @@ static hold_t *begin_to_join(sftest_loop_cluster_t *loop, sftest_job_t *job, int
   return hold;
 }
 
-static void end_loop(sftest_loop_cluster_t *loop, hold_t *hold)
-{
-  sftest_loop_cluster_stop(loop);
-  sftest_shared_free(hold, sizeof *hold);
-}
-
 /* Until the coordinator, which is held, has sent the start. */
 static void await_start(sftest_loop_cluster_t *loop)
 {
@@ -143,7 +135,7 @@ SFTEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
-  hold_t *hold = begin_to_join(&loop, &job, 2, 0, join_late);
+  begin_to_join(&loop, &job, 2, 0, join_late);
   await_start(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 2, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
@@ -151,7 +143,7 @@ SFTEST(the_next_coordinator_starts_a_job_that_nobody_heard_of)
   sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
-  end_loop(&loop, hold);
+  sftest_loop_cluster_stop(&loop);
 }
 
 /* The coordinator is lost when the first node has heard of the start, and not yet the second one, which turns to the
@@ -176,7 +168,7 @@ SFTEST(the_first_node_starts_those_that_lose_the_coordinator)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
   sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
   sftest_job_end_well(&job);
-  end_loop(&loop, hold);
+  sftest_loop_cluster_stop(&loop);
 }
 
 static void fail_to_start(sftest_rank_t *self)
@@ -207,7 +199,7 @@ SFTEST(a_node_that_is_lost_before_the_start_hears_of_the_failure)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 0, 1);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 0, 1);
   sftest_job_end_well(&job);
-  end_loop(&loop, hold);
+  sftest_loop_cluster_stop(&loop);
 }
 
 static void fail_to_join(sftest_rank_t *self)
@@ -224,10 +216,10 @@ SFTEST(a_job_whose_first_node_is_lost_does_not_start)
 {
   static sftest_loop_cluster_t loop;
   static sftest_job_t job;
-  hold_t *hold = begin_to_join(&loop, &job, 2, 0, fail_to_join);
+  begin_to_join(&loop, &job, 2, 0, fail_to_join);
   await_start(&loop);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_CUT, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_job_end_well(&job);
-  end_loop(&loop, hold);
+  sftest_loop_cluster_stop(&loop);
 }

@@ -160,8 +160,7 @@ static void run(const sftest_node_t nodes[], const int32_t places_of[], int32_t 
 {
   sftest_job_t job;
   sftest_job_start_over(&job, nodes, places_of, size, run_rank, shared);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
 }
 
 static shared_t *share(const way_t *way)
@@ -176,7 +175,6 @@ static void share_and_run(const sftest_node_t nodes[], const int32_t places_of[]
 {
   shared_t *shared = share(way);
   run(nodes, places_of, size, run_rank, shared);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 static void go_all_ways(const sftest_node_t nodes[])
@@ -283,7 +281,6 @@ static void kill_one(const sftest_node_t nodes[], uint64_t *random)
   kill(job.pids[victim], SIGKILL);
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, victim);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 /* ---- Over MPI ---------------------------------------------------------------------------------------------------- */
@@ -323,10 +320,8 @@ SFTEST_FOR(test_daemon_dies, sftest_mpi_cluster_lacks() == NULL ? NODES : 0)
   for (int32_t i = 0; i < RANKS; i++)
     sftest_await(&shared->rounds[i], 3);
   kill(cluster.daemons[_i], SIGKILL);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_mpi_cluster_stop(&cluster, true);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 /* ---- Without MPI ------------------------------------------------------------------------------------------------- */

@@ -6,25 +6,6 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 
-static sftest_cluster_t cluster;
-
-static void start_two(void)
-{
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-}
-
-static void start_four(void)
-{
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* ---- What travels ------------------------------------------------------------------------------------------------ */
 
 #define EACH 1000 /* doubles that every rank needs of each other rank */
@@ -93,14 +74,14 @@ static void exchange_all(sftest_rank_t *self)
 /* What each of the calls has sent between nodes. */
 static void expect_traffic(const int32_t places[], int32_t size, exchange_t exchange, uint64_t messages, uint64_t bytes)
 {
-  sftest_traffic_t before = sftest_cluster_traffic(&cluster);
-  sftest_cluster_run(&cluster, places, size, exchange_all, &exchange);
-  sftest_traffic_t after = sftest_cluster_traffic(&cluster);
+  sftest_traffic_t before = sftest_cluster_traffic(&sftest_case_cluster);
+  sftest_cluster_run(&sftest_case_cluster, places, size, exchange_all, &exchange);
+  sftest_traffic_t after = sftest_cluster_traffic(&sftest_case_cluster);
   ck_assert_uint_eq(after.messages - before.messages, CALLS * messages);
   ck_assert_uint_eq(after.bytes - before.bytes, CALLS * bytes);
 }
 
-SFTEST_FIXTURE(start_two, stop);
+SFTEST_FIXTURE(sftest_two_nodes, sftest_stop_nodes);
 
 SFTEST(counts)
 {
@@ -133,8 +114,7 @@ static void use_far_roots(sftest_rank_t *self)
   sf_context_t *context = sftest_join(self);
   sf_graph_t *graph = NULL;
   make_all_to_all(self, context, FAR, 0, &graph);
-  double *leaves = calloc((size_t)self->size * EACH, sizeof *leaves);
-  double *near = malloc(EACH * sizeof *near);
+  double *leaves = calloc((size_t)self->size * EACH, sizeof *leaves), *near = malloc(EACH * sizeof *near);
   for (int64_t i = 0; i < EACH; i++)
     near[i] = root_value(self->rank, i);
   double *far = (double *)((uintptr_t)near - (uintptr_t)FAR * sizeof *near);
@@ -152,7 +132,7 @@ static void use_far_roots(sftest_rank_t *self)
 SFTEST(far_roots)
 {
   const int32_t places[] = {0, 1, 0, 1, 1};
-  sftest_cluster_run(&cluster, places, 5, use_far_roots, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 5, use_far_roots, NULL);
 }
 
 /* ---- Results under every placement ------------------------------------------------------------------------------- */
@@ -200,7 +180,7 @@ static void sum_freely(sftest_rank_t *self)
   free(leaves);
 }
 
-SFTEST_FIXTURE(start_four, stop);
+SFTEST_FIXTURE(sftest_four_nodes, sftest_stop_nodes);
 
 SFTEST(counts_over_four)
 {
@@ -213,18 +193,16 @@ SFTEST(counts_over_four)
 SFTEST(repeats)
 {
   results_t *results = sftest_shared(sizeof *results);
-  uint64_t first[RESULTS_RANKS];
-  uint64_t random = results->seed = sftest_seed();
+  uint64_t first[RESULTS_RANKS], random = results->seed = sftest_seed();
   int32_t places[RESULTS_RANKS];
   sftest_use_seed(results->seed);
   sftest_places_random(places, RESULTS_RANKS, SFTEST_NODES_MAX, &random);
   for (int i = 0; i < 8; i++) {
-    sftest_cluster_run(&cluster, places, RESULTS_RANKS, sum_freely, results);
+    sftest_cluster_run(&sftest_case_cluster, places, RESULTS_RANKS, sum_freely, results);
     if (i == 0)
       memcpy(first, results->hashes, sizeof first);
     ck_assert_mem_eq(first, results->hashes, sizeof first);
   }
-  sftest_shared_free(results, sizeof *results);
 }
 
 /* ---- Shared roots ------------------------------------------------------------------------------------------------ */
@@ -252,5 +230,5 @@ SFTEST(replaces)
 {
   static const int32_t placements[][5] = {{0, 1, 2, 3, 0}, {0, 0, 1, 1, 1}, {1, 0, 1, 0, 1}, {2, 2, 0, 2, 2}};
   for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
-    sftest_cluster_run(&cluster, placements[i], 5, replace_shared, NULL);
+    sftest_cluster_run(&sftest_case_cluster, placements[i], 5, replace_shared, NULL);
 }

@@ -6,25 +6,6 @@
 #include "tests/system/sfctl.h"
 #include "tests/system/work.h"
 
-static sftest_cluster_t cluster;
-
-static void start_two(void)
-{
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-}
-
-static void start_three(void)
-{
-  sftest_cluster_start(&cluster, 3);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* ---- What travels ------------------------------------------------------------------------------------------------ */
 
 /* Each rank has one block that all others get; the block of rank 0 has other lengths. */
@@ -77,26 +58,26 @@ static uint64_t message_bytes(uint64_t n, uint64_t bytes)
 
 static void expect_traffic(int32_t per_node, size_t first_bytes)
 {
-  int32_t places[SFTEST_GROUP_MAX], n = cluster.nnodes;
+  int32_t places[SFTEST_GROUP_MAX], n = sftest_case_cluster.nnodes;
   counted_t counted = {10, first_bytes};
   uint64_t pairs = (uint64_t)(n * (n - 1)), ranks = (uint64_t)per_node;
   uint64_t others = message_bytes(ranks, ranks * 8), first = message_bytes(ranks, ranks * 8 - 8 + first_bytes);
   sftest_places_block(places, per_node * n, n);
-  sftest_traffic_t before = sftest_cluster_traffic(&cluster);
-  sftest_cluster_run(&cluster, places, per_node * n, send_to_all, &counted);
-  sftest_traffic_t after = sftest_cluster_traffic(&cluster);
+  sftest_traffic_t before = sftest_cluster_traffic(&sftest_case_cluster);
+  sftest_cluster_run(&sftest_case_cluster, places, per_node * n, send_to_all, &counted);
+  sftest_traffic_t after = sftest_cluster_traffic(&sftest_case_cluster);
   ck_assert_uint_eq(after.messages - before.messages, 10 * pairs);
   ck_assert_uint_eq(after.bytes - before.bytes, 10 * pairs * others + 8 * (uint64_t)(n - 1) * (first - others));
 }
 
-SFTEST_FIXTURE(start_two, stop);
+SFTEST_FIXTURE(sftest_two_nodes, sftest_stop_nodes);
 
 /* One message between two nodes in each direction, whatever the sizes, and what is in it only once. */
 SFTEST(counts)
 {
   static const size_t sizes[] = {0, 8, 1000, 100000, (size_t)5 << 20};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-    expect_traffic(cluster.nnodes == 2 ? 4 : 2, sizes[i]);
+    expect_traffic(sftest_case_cluster.nnodes == 2 ? 4 : 2, sizes[i]);
 }
 
 /* ---- Sides that differ ------------------------------------------------------------------------------------------- */
@@ -148,7 +129,7 @@ static void send_unevenly(sftest_rank_t *self)
 SFTEST(uneven_sides)
 {
   static const int32_t places[] = {0, 1};
-  sftest_cluster_run(&cluster, places, 2, send_unevenly, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 2, send_unevenly, NULL);
 }
 
 /* ---- Requests ---------------------------------------------------------------------------------------------------- */
@@ -193,9 +174,8 @@ SFTEST_FOR(wrong_requests, 3)
                                     {.class_bytes = 8}};
   request_t *request = sftest_shared(sizeof *request);
   *request = wrong[_i];
-  sftest_cluster_run(&cluster, places, 2, ask_wrongly, request);
-  sftest_shared_free(request, sizeof *request);
+  sftest_cluster_run(&sftest_case_cluster, places, 2, ask_wrongly, request);
 }
 
-SFTEST_FIXTURE(start_three, stop);
+SFTEST_FIXTURE(sftest_three_nodes, sftest_stop_nodes);
 SFTEST_AGAIN(counts, 1);

@@ -11,25 +11,6 @@
 #include "tests/system/model/blocks.h"
 #include "tests/system/work.h"
 
-static sftest_cluster_t cluster;
-
-static void start_two(void)
-{
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
-}
-
-static void start_three(void)
-{
-  sftest_cluster_start(&cluster, 3);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
 /* ---- Random graphs ----------------------------------------------------------------------------------------------- */
 
 #define GRAPHS 12
@@ -90,12 +71,12 @@ static void play_over_nodes(int graphs, int64_t vertices, size_t longest)
     uint64_t random = sftest_hash(play.seed);
     int32_t size = 2 + (int32_t)sftest_below(&random, SFTEST_GROUP_MAX - 1);
     sftest_use_seed(play.seed);
-    sftest_places_choose(places, size, cluster.nnodes, &random);
-    sftest_cluster_run(&cluster, places, size, play_randomly, &play);
+    sftest_places_choose(places, size, sftest_case_cluster.nnodes, &random);
+    sftest_cluster_run(&sftest_case_cluster, places, size, play_randomly, &play);
   }
 }
 
-SFTEST_FIXTURE(start_two, stop);
+SFTEST_FIXTURE(sftest_two_nodes, sftest_stop_nodes);
 
 SFTEST(random_graphs)
 {
@@ -157,8 +138,8 @@ SFTEST_JOINED(call_something_else)
 SFTEST(mismatch)
 {
   static const int32_t together[] = {0, 0, 1, 1}, alone[] = {0, 0, 0, 1};
-  sftest_cluster_run(&cluster, together, FAILING_SIZE, call_something_else, NULL);
-  sftest_cluster_run(&cluster, alone, FAILING_SIZE, call_something_else, NULL);
+  sftest_cluster_run(&sftest_case_cluster, together, FAILING_SIZE, call_something_else, NULL);
+  sftest_cluster_run(&sftest_case_cluster, alone, FAILING_SIZE, call_something_else, NULL);
 }
 
 #define TOO_MUCH (((size_t)1 << 38) + 4096)
@@ -184,7 +165,7 @@ SFTEST_JOINED(send_too_much)
 SFTEST(too_much)
 {
   static const int32_t places[] = {0, 0, 1, 1};
-  sftest_cluster_run(&cluster, places, FAILING_SIZE, send_too_much, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, FAILING_SIZE, send_too_much, NULL);
 }
 
 /* ---- Deaths and nonsense ----------------------------------------------------------------------------------------- */
@@ -271,28 +252,27 @@ static void run_scene(bool writes)
   scene->seed = sftest_seed();
   scene->writes = writes;
   sftest_use_seed(scene->seed);
-  sftest_job_start_over(&job, cluster.nodes, places, FAILING_SIZE, survive, scene);
+  sftest_job_start_over(&job, sftest_case_cluster.nodes, places, FAILING_SIZE, survive, scene);
   sftest_job_wait(&job);
   if (writes)
     sftest_job_expect_all(&job);
   else
     sftest_job_expect_all_but(&job, 3);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST(deaths)
 {
   for (int i = 0; i < 3; i++)
     run_scene(false);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_warm(&sftest_case_cluster);
 }
 
 SFTEST(hostile_members)
 {
   for (int i = 0; i < sftest_scale(8); i++)
     run_scene(true);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_warm(&sftest_case_cluster);
 }
 
-SFTEST_FIXTURE(start_three, stop);
+SFTEST_FIXTURE(sftest_three_nodes, sftest_stop_nodes);
 SFTEST_AGAIN(random_graphs, 1);

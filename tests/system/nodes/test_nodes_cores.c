@@ -136,7 +136,6 @@ static void run(bool alone)
   plan->over = 1;
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 SFTEST(moves_off_the_core_of_its_rank)

@@ -122,7 +122,6 @@ static void cut_once(sftest_cluster_t *cluster, uint64_t seed)
   sftest_job_end_well(&job);
   set_cut(cluster->hosts, what, victim, false);
   expect_recovery(cluster, plan);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 /* Exchanges until the last step, which rank 0 chooses so that nobody has come to it yet. */
@@ -171,7 +170,6 @@ static bool interrupt_once(sftest_cluster_t *cluster, uint64_t seed)
     sftest_job_end_well(&job);
   else
     sftest_job_wait(&job);
-  sftest_shared_free(plan, sizeof *plan);
   return lasted_ms <= SURVIVED_MS;
 }
 

@@ -103,8 +103,6 @@ SFTEST(joining_without_end)
   sftest_job_end_well(&job);
   sftest_job_start_over(&job, cluster.nodes, places, 2, work_before_and_after, shared); /* all are taken again */
   sftest_job_end_well(&job);
-  sftest_shared_free(assault, sizeof *assault);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 /* ---- Jobs that can't start --------------------------------------------------------------------------------------- */

@@ -86,5 +86,4 @@ SFTEST_BETWEEN(test_forged, 2, RANKS + 1)
   atomic_store(&scene->said, 1);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }

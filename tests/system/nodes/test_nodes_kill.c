@@ -71,8 +71,7 @@ SFTEST(kills)
 {
   sftest_bystander_t bystander;
   int rounds = sftest_rounds(ROUNDS);
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, SFTEST_NODES_MAX);
   int fds[2] = {cluster.fds[0], cluster.fds[1]};
   sftest_bystander_start_over(&bystander, cluster.nodes);
   for (int n = 0; n < rounds; n++)

@@ -85,5 +85,4 @@ SFTEST_FOR(ranks_that_come_late_get_the_error, 2)
   sftest_job_start_over(&job, loop.nodes, places, NODES, join, scene);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -63,7 +63,6 @@ static void end_play(play_t *play)
 {
   sftest_job_end_well(&play->job);
   sftest_loop_cluster_stop(&play->cluster);
-  sftest_shared_free(play->shared, sizeof *play->shared);
 }
 
 /* ---- Gathering --------------------------------------------------------------------------------------------------- */
@@ -314,7 +313,6 @@ SFTEST(cut_links)
     sftest_loop_cluster_order(&cluster, SFTEST_LOOP_CUT, 1, 2);
     sftest_job_end_well(&job);
     sftest_loop_cluster_stop(&cluster);
-    sftest_shared_free(shared, sizeof *shared);
   }
 }
 

@@ -4,20 +4,7 @@
 #include "tests/system/model/graph.h"
 #include "tests/system/work.h"
 
-static sftest_cluster_t cluster;
-
-static void start_four(void)
-{
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
-}
-
-static void stop(void)
-{
-  sftest_cluster_stop(&cluster);
-}
-
-SFTEST_FIXTURE(start_four, stop);
+SFTEST_FIXTURE(sftest_four_nodes, sftest_stop_nodes);
 
 /* ---- Many in flight ---------------------------------------------------------------------------------------------- */
 
@@ -132,11 +119,11 @@ SFTEST(many_in_flight)
   uint64_t random = sftest_seed();
   sftest_use_seed(random);
   sftest_places_cyclic(places, 8, 3);
-  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 8, fly, NULL);
   sftest_places_block(places, 8, 4);
-  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 8, fly, NULL);
   sftest_places_random(places, 8, 4, &random);
-  sftest_cluster_run(&cluster, places, 8, fly, NULL);
+  sftest_cluster_run(&sftest_case_cluster, places, 8, fly, NULL);
 }
 
 /* ---- Jobs -------------------------------------------------------------------------------------------------------- */
@@ -152,12 +139,12 @@ SFTEST(jobs_at_once)
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < JOBS; i++) {
       sftest_places_random(places, 5, SFTEST_NODES_MAX, &random);
-      sftest_job_start_over(&jobs[i], cluster.nodes, places, 5, fly, NULL);
+      sftest_job_start_over(&jobs[i], sftest_case_cluster.nodes, places, 5, fly, NULL);
     }
     for (int i = 0; i < JOBS; i++) {
       sftest_job_end_well(&jobs[i]);
     }
-    sftest_cluster_settle(&cluster);
+    sftest_cluster_settle(&sftest_case_cluster);
   }
 }
 
@@ -175,5 +162,5 @@ SFTEST(any_order)
   uint64_t seed = sftest_seed();
   const int32_t places[] = {3, 0, 1, 0, 3, 3};
   sftest_use_seed(seed);
-  sftest_cluster_run(&cluster, places, 6, come_late, &seed);
+  sftest_cluster_run(&sftest_case_cluster, places, 6, come_late, &seed);
 }

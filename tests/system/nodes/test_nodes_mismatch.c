@@ -103,8 +103,7 @@ SFTEST_FOR(noticed, (int)NMISMATCHES)
 {
   static const int32_t placements[][RANKS] = {{0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 1, 1, 1, 2, 3}};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, SFTEST_NODES_MAX);
   for (size_t i = 0; i < sizeof placements / sizeof placements[0]; i++)
     for (int shape = CHAIN; shape <= STAR; shape++)
       for (int32_t odd_rank = 0; odd_rank < RANKS; odd_rank += 2 + (odd_rank == 2)) {
@@ -119,8 +118,7 @@ SFTEST_FOR(noticed_apart, (int)NMISMATCHES)
 {
   static const int32_t placements[][RANKS] = {{0}, {0, 0, 0, 1, 1, 1}, {0, 1, 2, 0, 1, 2}, {0, 0, 1, 1, 3, 2}};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, SFTEST_NODES_MAX);
   for (int i = 0; i < (int)(sizeof placements / sizeof placements[0]); i++) {
     plan_t plan = {&mismatches[_i], PAIRS, 2 * ((i + _i) % 3), (i + _i) % 2 == 1};
     sftest_cluster_run(&cluster, placements[i], RANKS, call_wrongly, &plan);

@@ -152,7 +152,6 @@ static scene_t *begin(void)
 static void finish(scene_t *scene)
 {
   sftest_loop_cluster_stop(&scene->cluster);
-  sftest_shared_free(scene->told, PARTS * sizeof scene->told[0]);
 }
 
 /* The ranks of the job that is there now meet, whatever was said of the one before. */

@@ -185,8 +185,7 @@ SFTEST_BETWEEN(errors, 1, 3)
 {
   int32_t places[RANKS];
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, _i);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, _i);
   sftest_places_cyclic(places, RANKS, _i);
   sftest_cluster_run(&cluster, places, RANKS, make_errors, NULL);
   sftest_cluster_stop(&cluster);
@@ -299,8 +298,7 @@ SFTEST_BETWEEN(kills, 1, 4)
   int rounds = sftest_rounds(KILLS);
   int32_t places[RANKS];
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, _i);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, _i);
   for (int i = 0; i < rounds; i++) {
     sftest_job_t job;
     uint64_t random = sftest_seed();

@@ -199,8 +199,7 @@ SFTEST(nonsense)
   scene_t *scene = sftest_shared(sizeof *scene);
   scene->seed = sftest_seed();
   sftest_use_seed(scene->seed);
-  sftest_cluster_start(&cluster, NODES);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, NODES);
   sftest_job_start_over(&workers, cluster.nodes, places, NODES, work, scene);
   sftest_job_start_over(&attackers, cluster.nodes, places, NODES, attack, scene);
   sftest_job_wait(&attackers);
@@ -211,5 +210,4 @@ SFTEST(nonsense)
   sftest_cluster_settle(&cluster);
   sftest_cluster_warm(&cluster);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -346,8 +346,7 @@ static void run_job(const sftest_node_t nodes[], int32_t nnodes)
   sftest_use_seed(seed);
   sftest_places_choose(places, size, nnodes, &random);
   sftest_job_start_over(&job, nodes, places, size, run_cases, &seed);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
 }
 
 static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, int jobs)
@@ -359,8 +358,7 @@ static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, int jobs)
 static void run_over_tcp(int32_t nnodes, int jobs)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, nnodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, nnodes);
   run_jobs(cluster.nodes, nnodes, jobs);
   sftest_cluster_settle(&cluster);
   sftest_cluster_stop(&cluster);

@@ -24,8 +24,7 @@ static void draw_tickets(sftest_rank_t *self, sf_context_t *context, const sf_ty
 {
   int64_t n = TICKETS * self->size, ticket, one = 1;
   const int64_t at = self->size - 1;
-  sf_array_t *counter = make_line(self, context, unit, self->size);
-  sf_array_t *drawn = make_line(self, context, SF_INT64, n);
+  sf_array_t *counter = make_line(self, context, unit, self->size), *drawn = make_line(self, context, SF_INT64, n);
   for (int i = 0; i < TICKETS; i++) {
     SFTEST_OK(self, sf_array_read_inc(counter, &at, 1, &ticket));
     SFTEST_REQUIRE(self, ticket >= 0 && ticket < n);
@@ -230,8 +229,7 @@ static void move_pieces(sftest_rank_t *self, sf_array_t *array, double *rows, bo
   int64_t first = ROWS * self->rank / self->size, n = ROWS * (self->rank + 1) / self->size - first, ld = COLUMNS;
   sf_request_t *requests[PIECES];
   for (int64_t p = 0; p < PIECES; p++) {
-    int64_t lo[] = {first + n * p / PIECES, 0};
-    int64_t extent[] = {first + n * (p + 1) / PIECES - lo[0], COLUMNS};
+    int64_t lo[] = {first + n * p / PIECES, 0}, extent[] = {first + n * (p + 1) / PIECES - lo[0], COLUMNS};
     double *buffer = rows + (lo[0] - first) * COLUMNS;
     if (gets)
       SFTEST_OK(self, sf_array_get_begin(array, lo, extent, buffer, &ld, &requests[p]));
@@ -310,8 +308,7 @@ static void run_jobs(int32_t nnodes, sftest_rank_fn_t run)
 {
   int32_t places[RANKS_MAX];
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, nnodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, nnodes);
   for (int32_t size = nnodes; size <= RANKS_MAX; size += 3) {
     sftest_places_cyclic(places, size, nnodes);
     sftest_cluster_run(&cluster, places, size, run, NULL);

@@ -77,8 +77,7 @@ SFTEST(arrays)
   sftest_sfctl_t run;
   sftest_job_t job;
   scene_t *scene = sftest_shared(sizeof *scene);
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   const char *socket = cluster.nodes[0].socket;
   sftest_sfctl(socket, WORDS("trace", "start"), 0);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, work, scene);
@@ -98,10 +97,8 @@ SFTEST(arrays)
   sftest_expect_in(sftest_sfctl_out, "rank 1 of job ");
   sftest_expect_in(sftest_sfctl_out, "node 0) waits for a flush from node 1: 1 request on the array of graph ");
   scene->over = true;
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
   sftest_sfctl(socket, WORDS("arrays"), 0);
   sftest_expect_in(sftest_sfctl_out, "no arrays");
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }

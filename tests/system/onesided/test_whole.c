@@ -184,8 +184,7 @@ SFTEST_JOINED(run_cases)
 static void run_jobs(int32_t nnodes, int jobs)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, nnodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, nnodes);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : sftest_scale(jobs)); i++) {
     int32_t places[RANKS_MAX];
     uint64_t seed = sftest_seed(), random = sftest_hash(seed);

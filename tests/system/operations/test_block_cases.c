@@ -265,7 +265,6 @@ SFTEST_FOR(test_ahead, 8)
   scene->unreadable = _i % 2 != 0;
   scene->ahead = 12;
   sftest_run_alone(2, run_ahead, scene);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST_JOINED_JOB(test_mismatch, 1, sftest_run_alone(2, ranks, NULL))
@@ -294,5 +293,4 @@ SFTEST(test_death)
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }

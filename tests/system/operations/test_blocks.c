@@ -322,5 +322,4 @@ SFTEST(test_random)
     sftest_run_job(&node, 1 + (int32_t)(scene->seed % RANKS_MAX), run_rank, scene);
   }
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -103,7 +103,6 @@ static void run_job(int nodes, sftest_rank_fn_t run, int64_t n, int64_t count)
     sftest_run_alone(RANKS, run, scene);
   else
     sftest_loop_run_alone(nodes, places, RANKS, run, scene);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* Inline, in cells, more than these hold, and units larger than a cell. */

@@ -22,8 +22,7 @@ static void run(sftest_rank_fn_t run_rank, int32_t size, void *argument)
   static const int32_t places[] = {0, 1};
   sftest_job_t job;
   sftest_job_start_over(&job, cluster.nodes, places, size, run_rank, argument);
-  sftest_job_wait(&job);
-  sftest_job_expect_all(&job);
+  sftest_job_end_well(&job);
 }
 
 /* As a client may that is not ours. */
@@ -135,9 +134,7 @@ SFTEST(descriptors)
     for (int node = 0; node < NODES; node++)
       sftest_expect_serving(&cluster.nodes[node]);
     shared->served = 1;
-    sftest_job_wait(&job);
-    sftest_job_expect_all(&job);
+    sftest_job_end_well(&job);
   }
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(shared, sizeof *shared);
 }

@@ -130,7 +130,6 @@ SFTEST_FOR(test_late, (sftest_device_is_there() ? USES : HOST_USES) * NPLACEMENT
     sftest_job_end_well(&job);
   }
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST_DEVICE_MAIN(false);

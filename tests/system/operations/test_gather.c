@@ -330,8 +330,7 @@ static void run_job(const sftest_cluster_t *cluster)
 static void run_jobs(int32_t max_nodes, int njobs)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, max_nodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, max_nodes);
   for (int i = 0; i < sftest_rounds(njobs); i++)
     run_job(&cluster);
   sftest_cluster_stop(&cluster);
@@ -374,8 +373,7 @@ SFTEST_JOINED(use_few_roots)
   static const int32_t ranks[FEW] = {0};
   static const int64_t indices[FEW] = {MANY_ROOTS - 1, MANY_ROOTS / 2, MANY_ROOTS - 1};
   int64_t nroots = self->rank == 0 ? MANY_ROOTS : 0;
-  uint8_t *roots = calloc((size_t)nroots + 1, 1), leaves[FEW] = {1, 2, 4}, before[FEW] = {0};
-  uint8_t slots[2 * FEW * 2] = {0};
+  uint8_t *roots = calloc((size_t)nroots + 1, 1), leaves[FEW] = {1, 2, 4}, before[FEW] = {0}, slots[2 * FEW * 2] = {0};
   const sf_op_t *op;
   sf_graph_t *graph;
   SFTEST_OK(self, sf_graph_create(world, nroots, FEW, NULL, ranks, indices, SF_GRAPH_DEFAULT, &graph));
@@ -399,8 +397,7 @@ SFTEST_FOR(few_roots_of_many, 2)
 {
   static const int32_t places[][2] = {{0, 0}, {0, 1}};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 1 + _i);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 1 + _i);
   sftest_cluster_run(&cluster, places[_i], 2, use_few_roots, NULL);
   sftest_cluster_stop(&cluster);
 }

@@ -73,7 +73,6 @@ static found_t run_ranks(const sftest_node_t nodes[], int32_t nnodes, int32_t si
   found = (found_t){sftest_node_resident_kib(&nodes[0]) - before_kib, shared->most_kib};
   atomic_store(&shared->go, 1);
   sftest_job_end_well(&job);
-  sftest_shared_free(shared, sizeof *shared);
   return found;
 }
 
@@ -102,8 +101,7 @@ SFTEST(on_two_nodes)
 {
   int32_t size = many(SFTEST_RANKS_MAX / 2);
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   found_t all = run_ranks(cluster.nodes, 2, 2 * size);
   printf("%d ranks on each of two nodes: %ld KiB of the daemon each, exchanges and rings included\n", size,
          all.daemon_kib / size);

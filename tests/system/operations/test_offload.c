@@ -197,7 +197,6 @@ static void run_without_calls(const sftest_node_t *node, form_t form, bool bcast
   scene->n = n;
   sftest_use_seed(scene->seed);
   sftest_run_job(node, 2, without_calls, scene);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST(owner_makes_no_call)
@@ -253,7 +252,6 @@ SFTEST(parts_have_their_own_edges)
   sftest_node_start(&node, two_workers);
   sftest_run_job(&node, 2, use_part, scene);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- Many at a time ---------------------------------------------------------------------------------------------- */

@@ -74,7 +74,6 @@ static void kill_one(const sftest_node_t *node, int32_t victim, int64_t delay_ms
   sftest_job_signal(&job, victim, SIGKILL);
   sftest_job_wait(&job);
   sftest_job_expect_all_but(&job, victim);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 SFTEST(killed_while_copied)
@@ -190,5 +189,4 @@ SFTEST(lies_do_no_harm)
   sftest_bystander_stop(&bystander);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
-  sftest_shared_free(stage, sizeof *stage);
 }

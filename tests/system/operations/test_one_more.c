@@ -142,7 +142,6 @@ SFTEST_FOR(test_waits, NPLACEMENTS)
       run(&loop, placements[_i], plan);
     }
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 /* The other node is asked about every operation, not only about the first one that takes long. */
@@ -158,7 +157,6 @@ SFTEST(test_waits_again)
     run(&loop, placements[1], plan);
   }
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(plan, sizeof *plan);
 }
 
 /* ---- Who has sent what others need ------------------------------------------------------------------------------- */
@@ -194,5 +192,4 @@ SFTEST_FOR(test_reads_late, NPLACEMENTS)
 {
   late_t *late = sftest_shared(sizeof *late);
   sftest_loop_run_alone(3, placements[_i], RANKS, read_late, late);
-  sftest_shared_free(late, sizeof *late);
 }

@@ -143,8 +143,7 @@ static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, const sftest_c
 static void run_over_tcp(const sizes_t *sizes, int32_t max_nodes, int njobs)
 {
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, max_nodes);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, max_nodes);
   run_jobs(cluster.nodes, max_nodes, &cluster, sizes, njobs);
   sftest_cluster_stop(&cluster);
 }

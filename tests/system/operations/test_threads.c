@@ -78,8 +78,7 @@ static void fetch_once(worker_t *worker, int round)
 /* Many bcasts in flight, ended from the last to the first. */
 static void bcast_many(worker_t *worker, int round)
 {
-  int64_t *leaves = calloc((size_t)worker->n * MANY, sizeof *leaves);
-  int64_t *data = calloc((size_t)worker->n, sizeof *data);
+  int64_t *leaves = calloc((size_t)worker->n * MANY, sizeof *leaves), *data = calloc((size_t)worker->n, sizeof *data);
   sf_request_t *requests[MANY];
   int32_t next = (sf_group_rank(worker->group) + 1) % sf_group_size(worker->group);
   data[0] = 1000 * sf_group_rank(worker->group) + round;

@@ -123,12 +123,10 @@ SFTEST(is_over)
 {
   _Atomic int *step = sftest_shared(sizeof *step);
   sftest_run_alone(RANKS, look_again, step);
-  sftest_shared_free(step, sizeof *step);
 }
 
 SFTEST(gives_up)
 {
   scene_t *scene = sftest_shared(sizeof *scene);
   sftest_run_alone(RANKS, be_patient, scene);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -175,8 +175,7 @@ SFTEST_JOINED(embed)
     sf_graph_t *whole, *part, *less;
     sftest_at(self, "round %d", round);
     sftest_graph_make(&model, sftest_random(&random), self->size, round % 2 == 0 ? 200 : 3000);
-    int64_t space = sftest_graph_space(&model, self->rank), n;
-    int64_t *chosen = malloc(((size_t)space + 1) * sizeof *chosen);
+    int64_t space = sftest_graph_space(&model, self->rank), n, *chosen = malloc(((size_t)space + 1) * sizeof *chosen);
     SFTEST_OK(self, sftest_graph_create(&model, world, true, SF_GRAPH_DEFAULT, &whole));
     n = choose(model.parts[self->rank].nroots, chosen);
     if (round < 3)

@@ -8,8 +8,7 @@
 /* A ring of n edges, the last of which rank 1 moves by so much. */
 static sf_status_t make_ring(sftest_rank_t *self, sf_group_t *group, int64_t n, int64_t moved, sf_graph_t **graph_p)
 {
-  int32_t size = sf_group_size(group), rank = sf_group_rank(group);
-  int32_t *ranks = malloc((size_t)n * sizeof *ranks);
+  int32_t size = sf_group_size(group), rank = sf_group_rank(group), *ranks = malloc((size_t)n * sizeof *ranks);
   int64_t *roots = malloc((size_t)n * sizeof *roots);
   (void)self;
   for (int64_t i = 0; i < n; i++) {
@@ -105,7 +104,6 @@ SFTEST(late_refusal)
   atomic_store(&shared->held, 2);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 /* More graphs than plans are kept, on groups that come and go: the oldest are made from their edges again. */

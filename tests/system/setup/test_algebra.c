@@ -17,8 +17,7 @@ static void compose(scene_t *scene)
   memcpy(ab.nroots, a.nroots, sizeof ab.nroots);
   for (int32_t rank = 0; rank < scene->size; rank++)
     for (int64_t i = 0; i < b.n[rank]; i++) {
-      const sftest_edge_t *lower = &b.edges[rank][i];
-      const sftest_edge_t *upper = sftest_forest_find(&a, lower->root_rank, lower->root);
+      const sftest_edge_t *lower = &b.edges[rank][i], *upper = sftest_forest_find(&a, lower->root_rank, lower->root);
       if (upper != NULL)
         sftest_forest_add(&ab, rank, lower->leaf, upper->root_rank, upper->root);
     }

@@ -201,8 +201,7 @@ SFTEST_FOR(over_nodes, (int)(sizeof jobs / sizeof jobs[0]))
 {
   static const int32_t places[][3] = {{0, 0, 0}, {0, 1, 0}};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   for (int i = 0; i < 2; i++)
     sftest_cluster_run(&cluster, places[i], jobs[_i].size, jobs[_i].run, NULL);
   sftest_cluster_stop(&cluster);

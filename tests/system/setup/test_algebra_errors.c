@@ -280,8 +280,7 @@ SFTEST(over_nodes)
 {
   static const int32_t places[][RANKS] = {{0, 0, 0, 0}, {0, 1, 0, 1}};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   for (int i = 0; i < 2; i++)
     sftest_cluster_run(&cluster, places[i], RANKS, try_all, NULL);
   sftest_cluster_stop(&cluster);
@@ -314,8 +313,7 @@ SFTEST(a_rank_dies)
 {
   static const int32_t places[RANKS] = {0, 1, 0, 1};
   sftest_cluster_t cluster;
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   for (int i = 0; i < sftest_scale(5); i++) {
     sftest_job_t job;
     int64_t until = sftest_now_ms() + 50 + 7 * i;

@@ -182,7 +182,6 @@ SFTEST_FOR(lists_stay_until_they_are_read, 2)
   sftest_node_start(&node, workers[_i]);
   sftest_run_job(&node, SFTEST_CROSSED_RANKS, lend, steps);
   sftest_node_stop(&node);
-  sftest_shared_free(steps, sizeof *steps);
 }
 
 /* ---- A lie ------------------------------------------------------------------------------------------------------- */
@@ -234,7 +233,6 @@ SFTEST(a_lie_fails_the_graph)
   sftest_run_job(&node, SFTEST_CROSSED_RANKS, hear_a_lie, steps);
   sftest_expect_serving(&node);
   sftest_node_stop(&node);
-  sftest_shared_free(steps, sizeof *steps);
 }
 
 /* ---- Death ------------------------------------------------------------------------------------------------------- */
@@ -286,5 +284,4 @@ SFTEST_FOR(one_dies, STEPS)
   sftest_expect_serving(&node);
   sftest_node_settle(&node, fds);
   sftest_node_stop(&node);
-  sftest_shared_free(step, sizeof *step);
 }

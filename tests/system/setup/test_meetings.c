@@ -119,7 +119,6 @@ SFTEST_FOR(test_failing, LATES *RANKS)
       if (sftest_is_chosen(way * NODES + failing))
         play(&loop, scene, failing, ways[way]);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- A graph that is gone on a node ------------------------------------------------------------------------------ */
@@ -188,7 +187,6 @@ SFTEST_FOR(test_gone, NPAUSES *NODES)
   going->node = _i % NODES;
   going->busy = -1;
   lose(going, NODES, places, RANKS, going->node == 1 ? 2 : 1, pauses_ms[_i / NODES]);
-  sftest_shared_free(going, sizeof *going);
 }
 
 /* The last node of ten is a child of the second one in the tree, of which nobody has come: that passes on who waits. */
@@ -199,5 +197,4 @@ SFTEST_FOR(test_gone_below, NPAUSES)
   going->node = 9;
   going->busy = 1;
   lose(going, 10, places, 10, 1, pauses_ms[_i]);
-  sftest_shared_free(going, sizeof *going);
 }

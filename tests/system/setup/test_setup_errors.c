@@ -152,8 +152,7 @@ static void run_placed(int i, int32_t size, sftest_rank_fn_t run, void *argument
     sftest_run_alone(size, run, argument);
     return;
   }
-  sftest_cluster_start(&cluster, SFTEST_NODES_MAX);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, SFTEST_NODES_MAX);
   sftest_cluster_run(&cluster, placements[i - 1] + RANKS - size, size, run, argument);
   sftest_cluster_stop(&cluster);
 }
@@ -261,7 +260,6 @@ SFTEST_BETWEEN(missing_ranks_over_nodes, 1, 3)
 {
   progress_t *progress = sftest_shared(sizeof *progress);
   run_placed(_i, RANKS, join_incomplete, progress);
-  sftest_shared_free(progress, sizeof *progress);
 }
 
 /* The daemon's own limit, which no option of the clients exceeds. */
@@ -284,7 +282,6 @@ SFTEST(missing_ranks)
   sftest_node_start(&node, options);
   sftest_run_job(&node, 2, join_late, NULL);
   sftest_node_stop(&node);
-  sftest_shared_free(progress, sizeof *progress);
 }
 
 static void await_step(const progress_t *progress, int step)
@@ -331,5 +328,4 @@ SFTEST_FOR(wrong_ranks, 3)
 {
   progress_t *progress = sftest_shared(sizeof *progress);
   run_placed(_i, 2, join_wrongly, progress);
-  sftest_shared_free(progress, sizeof *progress);
 }

@@ -86,7 +86,6 @@ static void run_held(int32_t from, uint64_t nmessages, sftest_rank_fn_t run)
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, from, 1 - from);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);
-  sftest_shared_free(shared, sizeof *shared);
 }
 
 static sf_context_t *join_held(sftest_rank_t *self)

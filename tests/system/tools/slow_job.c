@@ -72,7 +72,6 @@ void sftest_slow_end(void)
 {
   sftest_slow->over = true;
   sftest_job_end_well(&sftest_slow_job);
-  sftest_shared_free(sftest_slow, sizeof *sftest_slow);
   sftest_cluster_stop(&sftest_slow_cluster);
 }
 
@@ -85,8 +84,7 @@ double sftest_slow_share_of(const char *fragment, const char *name)
 {
   char member[48];
   snprintf(member, sizeof member, "\"%s\":", name);
-  const char *row = strstr(sftest_sfctl_out, fragment);
-  const char *at = row != NULL ? strstr(row, member) : NULL;
+  const char *row = strstr(sftest_sfctl_out, fragment), *at = row != NULL ? strstr(row, member) : NULL;
   ck_assert_msg(at != NULL, "no %s behind %s in: %s", name, fragment, sftest_sfctl_out);
   return strtod(at + strlen(member), NULL);
 }

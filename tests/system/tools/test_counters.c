@@ -256,7 +256,6 @@ SFTEST(random_graphs)
     fflush(stdout);
     run(scene, first + i, i < GRAPHS / 2 ? 14 : 20000);
   }
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- Kinds ------------------------------------------------------------------------------------------------------- */
@@ -345,7 +344,6 @@ SFTEST(kinds)
   scene->over = true;
   sftest_job_end_well(&job);
   sftest_graph_free(&graph);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- Samples ----------------------------------------------------------------------------------------------------- */
@@ -384,5 +382,4 @@ SFTEST(samples)
   ck_assert_uint_ge(sftest_sfctl_number("\"latency\"", "samples"), 2 * 2 * LOOP_ROUNDS / 96);
   scene->over = true;
   sftest_job_end_well(&job);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -94,5 +94,4 @@ SFTEST(idle)
   quiet->over = true;
   sftest_job_end_well(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(quiet, sizeof *quiet);
 }

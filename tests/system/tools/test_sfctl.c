@@ -255,7 +255,6 @@ SFTEST(a_job)
   sftest_sfctl(node.socket, WORDS("ranks", "--json"), 0);
   ck_assert_str_eq(out, "[]\n");
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* Rank 1 dies when rank 0 has all its data; rank 0 stays. */
@@ -297,7 +296,6 @@ SFTEST(a_job_that_failed)
   end_job(&job, scene);
   sftest_job_expect_all_but(&job, 1);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* Rank 1 joins late. */
@@ -322,7 +320,6 @@ SFTEST(a_job_that_joins)
   end_job(&job, scene);
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* Rank 1 takes part late. */
@@ -351,7 +348,6 @@ SFTEST(a_graph_that_is_set_up)
   end_job(&job, scene);
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* A graph that the library creates by way of another one. */
@@ -380,7 +376,6 @@ SFTEST(the_call_site_of_a_graph)
   end_job(&job, scene);
   sftest_job_expect_all(&job);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- Kept copy costs --------------------------------------------------------------------------------------------- */

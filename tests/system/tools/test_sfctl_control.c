@@ -98,8 +98,7 @@ SFTEST(drain_one_node_of_two)
   sftest_cluster_t cluster;
   static const int32_t places[] = {0, 1};
   refusal_t *refusal = sftest_shared(sizeof *refusal);
-  sftest_cluster_start(&cluster, 2);
-  sftest_cluster_warm(&cluster);
+  sftest_cluster_start_warm(&cluster, 2);
   for (int32_t drained = 0; drained < 2; drained++) {
     sftest_sfctl(cluster.nodes[drained].socket, WORDS("drain"), 0);
     refusal->drained = drained;
@@ -109,7 +108,6 @@ SFTEST(drain_one_node_of_two)
   }
   sftest_cluster_run(&cluster, places, 2, come_and_go, NULL);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(refusal, sizeof *refusal);
 }
 
 static void kill_over(int32_t nnodes)
@@ -129,7 +127,6 @@ static void kill_over(int32_t nnodes)
   sftest_expect_in(out, "of 4 ranks killed\n");
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST_BETWEEN(kill_a_job, 1, 3)
@@ -167,7 +164,6 @@ SFTEST(shutdown_is_orderly)
   ck_assert_str_eq(out, "{\"action\":\"shutdown\",\"text\":\"ends; 0 jobs are lost\",\"jobs\":0}\n");
   expect_end(&node);
   sftest_node_stop(&node);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* The daemon's own number is that of another process here, so it can't be what sfctl waits for. */

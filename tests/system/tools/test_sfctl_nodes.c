@@ -267,7 +267,6 @@ SFTEST(a_job_over_two_nodes)
   scene->over = true;
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 /* ---- Channels that are not open ---------------------------------------------------------------------------------- */
@@ -382,5 +381,4 @@ SFTEST(questions_that_do_not_fit_into_a_message)
   scene->over = true;
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }

@@ -62,7 +62,6 @@ static void finish(sftest_job_t *job, meeting_t *meeting)
 {
   meeting->over = true;
   sftest_job_end_well(job);
-  sftest_shared_free(meeting, sizeof *meeting);
 }
 
 SFTEST(bytes_are_counted)

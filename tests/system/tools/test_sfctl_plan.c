@@ -226,7 +226,6 @@ SFTEST(a_matrix_on_two_nodes)
   scene->looked = ROUNDS;
   sftest_job_end_well(&job);
   sftest_cluster_stop(&cluster);
-  sftest_shared_free(scene, sizeof *scene);
 }
 
 SFTEST(large_grids_are_planned_quickly)

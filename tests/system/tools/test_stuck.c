@@ -58,7 +58,6 @@ static void end(void)
 {
   sftest_job_signal(&job, STOPPED, SIGCONT);
   sftest_job_end_well(&job);
-  sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
 
@@ -236,7 +235,6 @@ SFTEST(behind_the_turn)
   sftest_expect_in(out, wanted);
   scene->go_on = true;
   sftest_job_end_well(&job);
-  sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
 
@@ -268,7 +266,6 @@ SFTEST(in_set_up)
   ck_assert_msg(sftest_count_lines(out) == 2 + RANKS, "%s", out);
   scene->go_on = true;
   sftest_job_end_well(&job);
-  sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }
 
@@ -301,6 +298,5 @@ SFTEST(in_init)
   sftest_expect_in(out, wanted);
   scene->go_on = true;
   sftest_job_end_well(&job);
-  sftest_shared_free(scene, sizeof *scene);
   sftest_cluster_stop(&cluster);
 }

@@ -172,9 +172,7 @@ SFTEST(blocks_are_where_they_say)
 
 SFTEST(large_blocks_have_segments_of_their_own)
 {
-  sfc_block_t small = take(100);
-  sfc_block_t limit = take(SEGMENT_BYTES / 4);
-  sfc_block_t large = take(SEGMENT_BYTES);
+  sfc_block_t small = take(100), limit = take(SEGMENT_BYTES / 4), large = take(SEGMENT_BYTES);
   sfc_block_t huge = take(10 * SEGMENT_BYTES);
   ck_assert_uint_eq(limit.segment, small.segment);
   ck_assert_int_eq(fake.added, 3);

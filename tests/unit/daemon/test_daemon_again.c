@@ -17,8 +17,7 @@ typedef struct again {
 
 static void send_again(sftest_client_t *client, const again_t *again)
 {
-  Sfproto__LaneEnd lanes[3];
-  Sfproto__LaneEnd *pointers[3];
+  Sfproto__LaneEnd lanes[3], *pointers[3];
   Sfproto__EdgeBlock block = SFPROTO__EDGE_BLOCK__INIT, *blocks[] = {&block};
   Sfproto__GraphCreate create = SFPROTO__GRAPH_CREATE__INIT;
   for (int32_t i = 0; i < again->nlanes; i++) {

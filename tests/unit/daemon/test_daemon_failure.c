@@ -178,8 +178,7 @@ static void run_parent(const char *path, const int report[2])
   sftest_daemon_t there = {.server = NULL};
   sftest_client_t client = {.daemon = &there};
   Sfproto__Hello hello;
-  int fd;
-  int pair[2];
+  int fd, pair[2];
   if (sfproto_connect(path, &fd) != SF_OK || sfproto_conn_create(fd, &client.conn) != SF_OK ||
       socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
     _exit(1);
@@ -201,8 +200,7 @@ static void run_parent(const char *path, const int report[2])
 SFTEST(forked_child_hides_nothing)
 {
   sftest_client_t first;
-  int report[2];
-  int pidfd = sfd_credentials_pidfd(getpid());
+  int report[2], pidfd = sfd_credentials_pidfd(getpid());
   if (pidfd < 0) {
     puts("part skipped: forked_child_hides_nothing: this kernel has no pidfds");
     return;

@@ -29,8 +29,7 @@ SFTEST(members_get_the_same_new_id)
 
 SFTEST(tag_and_order_of_the_list_matter)
 {
-  static const int32_t ranks[] = {0, 1};
-  static const int32_t reverse[] = {1, 0};
+  static const int32_t ranks[] = {0, 1}, reverse[] = {1, 0};
   sftest_send_group_create(&clients[0], ranks, 2, 1);
   sftest_send_group_create(&clients[1], ranks, 2, 2);
   sftest_expect_nothing(&clients[0]);
@@ -69,10 +68,7 @@ SFTEST(group_of_one)
 
 SFTEST(bad_lists_are_refused)
 {
-  static const int32_t out_of_range[] = {0, SIZE};
-  static const int32_t negative[] = {0, -1};
-  static const int32_t twice[] = {0, 1, 0};
-  static const int32_t without[] = {1, 2};
+  static const int32_t out_of_range[] = {0, SIZE}, negative[] = {0, -1}, twice[] = {0, 1, 0}, without[] = {1, 2};
   static const int32_t long_list[] = {0, 1, 2, 3, 0};
   sftest_send_group_create(&clients[0], out_of_range, 2, 0);
   sftest_expect_error(&clients[0], SF_ERR_ARG, "member 1 of the group is rank 4");
@@ -90,8 +86,7 @@ SFTEST(bad_lists_are_refused)
 
 SFTEST(death_answers_all_who_wait)
 {
-  static const int32_t ranks[] = {0, 1, 2, 3};
-  static const int32_t pair[] = {1, 2};
+  static const int32_t ranks[] = {0, 1, 2, 3}, pair[] = {1, 2};
   sftest_send_group_create(&clients[0], ranks, 4, 0);
   sftest_send_group_create(&clients[1], pair, 2, 0); /* does not need the one that dies, but its job does */
   sftest_daemon_settle(&daemon_);
@@ -106,8 +101,7 @@ SFTEST(death_answers_all_who_wait)
 
 SFTEST(goodbye_answers_all_who_wait_for_it)
 {
-  static const int32_t ranks[] = {0, 3};
-  static const int32_t others[] = {1, 2};
+  static const int32_t ranks[] = {0, 3}, others[] = {1, 2};
   sftest_send_group_create(&clients[0], ranks, 2, 0);
   sftest_send_group_create(&clients[1], others, 2, 0);
   sftest_send_goodbye(&clients[3]);

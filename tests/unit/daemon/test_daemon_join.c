@@ -177,8 +177,7 @@ SFTEST_FOR(places_of_the_largest_job_fit_into_a_message, 6)
 {
   static const int32_t nodes[] = {2, 128, 129, 16384, 16385, 1 << 20};
   static char name[256];
-  int32_t nnodes = nodes[_i], most = sfd_join_most_ranks(nnodes);
-  int32_t *places = malloc((size_t)most * sizeof *places);
+  int32_t nnodes = nodes[_i], most = sfd_join_most_ranks(nnodes), *places = malloc((size_t)most * sizeof *places);
   size_t nhosts = nnodes < 4096 ? (size_t)nnodes : 4096;
   static int32_t hosts[4096];
   static uint64_t incarnations[4096];

@@ -189,9 +189,7 @@ SFTEST(graphs)
   char detail[] = "why";
   Sfproto__GraphFail fail = SFPROTO__GRAPH_FAIL__INIT;
   sftest_join_all(&daemon_, clients, "job", 3);
-  uint64_t ready = sftest_ring(clients, 3);
-  uint64_t failed = sftest_ring(clients, 3);
-  uint64_t retiring = sftest_ring(clients, 3);
+  uint64_t ready = sftest_ring(clients, 3), failed = sftest_ring(clients, 3), retiring = sftest_ring(clients, 3);
   fail.graph = failed;
   fail.detail = detail;
   sftest_send_body(&clients[1], SFPROTO__MESSAGE__BODY_GRAPH_FAIL, &fail, NULL, 0);

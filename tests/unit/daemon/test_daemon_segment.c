@@ -206,8 +206,7 @@ SFTEST(memory_of_the_dead_is_given_back)
   sftest_expect_alert(&clients[1], SFPROTO__ALERT__KIND__JOB_FAILED, "rank 0");
   sftest_daemon_settle(&daemon_);
   /* 2 here; there: 2 sockets, inbox, segment, and a pidfd where there are any. Only the counters stay, for sfctl. */
-  int after = sftest_count_fds();
-  int pidfd = sfd_credentials_pidfd(getpid());
+  int after = sftest_count_fds(), pidfd = sfd_credentials_pidfd(getpid());
   ck_assert_int_eq(before - after, pidfd >= 0 ? 7 : 6);
   if (pidfd >= 0)
     close(pidfd);

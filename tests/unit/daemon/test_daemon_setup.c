@@ -64,8 +64,7 @@ SFTEST(blocks_are_turned_around)
 
 SFTEST(ring)
 {
-  uint64_t first = sftest_ring(clients, SIZE);
-  uint64_t second = sftest_ring(clients, SIZE);
+  uint64_t first = sftest_ring(clients, SIZE), second = sftest_ring(clients, SIZE);
   ck_assert_uint_gt(second, first);
   ck_assert_int_eq(daemon_.server->statistics.ngraphs, 2);
 }
@@ -82,9 +81,7 @@ SFTEST(graph_without_edges_between_ranks)
 
 SFTEST(graph_on_a_subgroup_translates_ranks)
 {
-  static const int32_t ranks[] = {3, 1};
-  static const int32_t zero[] = {0};
-  static const int32_t one[] = {1};
+  static const int32_t ranks[] = {3, 1}, zero[] = {0}, one[] = {1};
   sftest_peers_t peers;
   sftest_send_group_create(&clients[1], ranks, 2, 0);
   sftest_send_group_create(&clients[3], ranks, 2, 0);

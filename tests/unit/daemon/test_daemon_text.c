@@ -57,8 +57,7 @@ SFTEST_FOR(ranges, 5)
 
 SFTEST(many_ranges_are_cut)
 {
-  char set[200];
-  char text[256];
+  char set[200], text[256];
   for (int i = 0; i < 200; i++)
     set[i] = i % 2 ? '.' : 'x';
   sfd_text_ranges(text, sizeof text, 200, in_set, set);

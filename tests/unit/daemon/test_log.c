@@ -141,8 +141,7 @@ SFTEST(long_text_is_cut)
   memset(text, 1, sizeof text - 1); /* the longest escapes */
   begin_capture();
   sfd_log(SFD_LOG_MAIN, SFD_INFO, "%s", text);
-  const char *line = captured();
-  const char *begin = strstr(line, ": ") + 2;
+  const char *line = captured(), *begin = strstr(line, ": ") + 2;
   ck_assert_uint_eq(strlen(begin), 988 * 4 + 3 + 1);
   ck_assert_str_eq(begin + 988 * 4, "...\n");
 }

@@ -161,8 +161,7 @@ static void hold(int32_t a, int32_t b)
 
 static void act(void)
 {
-  int32_t a = (int32_t)below(NODES);
-  int32_t b = (int32_t)((unsigned)a + 1 + below(NODES - 1)) % NODES;
+  int32_t a = (int32_t)below(NODES), b = (int32_t)((unsigned)a + 1 + below(NODES - 1)) % NODES;
   switch (below(8)) {
   case 0:
     hold(a, b);

@@ -63,7 +63,6 @@ SFTEST(bytes_arrive_as_sent)
     }
   sftest_tcp_run_until(sftest_tcp_all_up);
   sftest_tcp_run_until(sftest_tcp_all_sent);
-  sftest_tcp_close_all();
 }
 
 static bool is_measured(void)
@@ -91,7 +90,6 @@ SFTEST(send_that_has_to_wait)
   disconnect(1, 0);
   sftest_tcp_run_until(is_down_at_0);
   ck_assert(!functions(0)->link(sftest_tcp.nodes[0].fabric, 1, &link));
-  sftest_tcp_close_all();
 }
 
 static bool one_sent(void)
@@ -107,7 +105,6 @@ SFTEST(nothing_to_send_is_sent)
   functions(0)->send(sftest_tcp.nodes[0].fabric, 1, nothing, 2);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nsents, 0); /* not from within send */
   sftest_tcp_run_until(one_sent);
-  sftest_tcp_close_all();
 }
 
 SFTEST(describes_nodes)
@@ -118,7 +115,6 @@ SFTEST(describes_nodes)
   snprintf(expected, sizeof expected, "node 2 (tcp 127.0.0.1:%u)", sftest_tcp.ports[2]);
   ck_assert_str_eq(text, expected);
   ck_assert_str_eq(functions(0)->name, "tcp");
-  sftest_tcp_close_all();
 }
 
 /* ---- Connecting ---- */
@@ -155,7 +151,6 @@ SFTEST(one_stream_if_both_connect)
       }
     sftest_tcp_run_until(all_down);
   }
-  sftest_tcp_close_all();
 }
 
 /* A list of two peers of which one is told to be elsewhere. */
@@ -197,7 +192,6 @@ SFTEST_FOR(higher_node_connects_if_lower_cannot, 2)
   sftest_tcp_run_for(0.6);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups + sftest_tcp_end(1, 0)->nups, 2);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns + sftest_tcp_end(1, 0)->ndowns, 0);
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_that_starts_later)
@@ -210,7 +204,6 @@ SFTEST(peer_that_starts_later)
   options = sftest_tcp_options(1, 2);
   sftest_tcp_create(1, &options);
   sftest_tcp_run_until(has_up);
-  sftest_tcp_close_all();
 }
 
 /* Two nodes wait for it, of which the one that is less patient gives up before the other, which had begun before. */
@@ -231,7 +224,6 @@ SFTEST(peer_that_never_starts)
                     strstr(sftest_tcp_end(0, 1)->detail, "refused"),
                 "%s", sftest_tcp_end(0, 1)->detail);
   sftest_tcp_connect(0, 1); /* once more is allowed */
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_with_a_name)
@@ -247,7 +239,6 @@ SFTEST(peer_with_a_name)
   sftest_tcp_run_until(has_up);
   disconnect(0, 1);
   sftest_tcp_connect(0, 1); /* closed while the name is looked up */
-  sftest_tcp_close_all();
 }
 
 SFTEST(name_that_does_not_resolve)
@@ -264,7 +255,6 @@ SFTEST(name_that_does_not_resolve)
   sftest_tcp_run_until(is_down_at_0);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->status, SF_ERR_NO_DAEMON);
   ck_assert_msg(strstr(sftest_tcp_end(0, 1)->detail, "resolved") != NULL, "%s", sftest_tcp_end(0, 1)->detail);
-  sftest_tcp_close_all();
 }
 
 /* ---- Ends ---- */
@@ -284,7 +274,6 @@ SFTEST(peer_that_closes_and_comes_back)
   sftest_tcp_run_until(has_up);
   sftest_tcp_send(0, 1, 100000);
   sftest_tcp_run_until(sftest_tcp_all_sent);
-  sftest_tcp_close_all();
 }
 
 static bool is_down_at_3(void)
@@ -312,7 +301,6 @@ SFTEST(peer_that_begins_afresh)
   ck_assert_int_eq(sftest_tcp_end(3, 0)->ndowns, 1);
   sftest_tcp_send(1, 0, 100000);
   sftest_tcp_run_until(sftest_tcp_all_sent);
-  sftest_tcp_close_all();
 }
 
 SFTEST(user_that_refuses)
@@ -325,7 +313,6 @@ SFTEST(user_that_refuses)
   disconnect(1, 0);
   sftest_tcp_run_until(is_down_at_0);
   ck_assert_int_eq(sftest_tcp_end(1, 0)->ndowns, 0);
-  sftest_tcp_close_all();
 }
 
 SFTEST(close_and_disconnect_in_every_state)
@@ -374,5 +361,4 @@ SFTEST(idle_fabric_sleeps)
   ck_assert_int_le(wakings, 4 * TCP_NODES);
   struct pollfd loop = {.fd = uv_backend_fd(&sftest_tcp.loop), .events = POLLIN};
   ck_assert_int_eq(poll(&loop, 1, 1500), 0);
-  sftest_tcp_close_all();
 }

@@ -70,7 +70,6 @@ SFTEST(large_payload_gathers)
   expect_until(FIRST + DUE);
   sftest_tcp_send(0, 1, 1); /* of which nothing is known */
   expect_until(FIRST + DUE + 1);
-  sftest_tcp_close_all();
 }
 
 /* Whatever was awaited: the rest is as many bytes as are missing, and not one more. */
@@ -81,7 +80,6 @@ SFTEST(last_part_comes_at_once)
   keep();
   sftest_tcp_send(0, 1, 1);
   expect_until(FIRST + DUE);
-  sftest_tcp_close_all();
 }
 
 static bool is_down(void)
@@ -94,5 +92,4 @@ SFTEST(end_of_stream_is_told_at_once)
   begin_gathering();
   sftest_tcp_close(0);
   sftest_tcp_run_until(is_down);
-  sftest_tcp_close_all();
 }

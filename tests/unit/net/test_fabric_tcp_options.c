@@ -59,7 +59,6 @@ SFTEST(address_in_use)
   sfd_tcp_options_t options = sftest_tcp_options(0, 1);
   sftest_tcp_create_all(1);
   expect_refusal(&options, SF_ERR_EXISTS, sftest_tcp_peers(1));
-  sftest_tcp_close_all();
 }
 
 static bool is_closed(void)

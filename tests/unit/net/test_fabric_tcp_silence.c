@@ -139,7 +139,6 @@ SFTEST_IF(silent_link_is_noticed, sftest_tcp_can_cut_links())
     ck_assert_int_eq(end->status, SF_ERR_DAEMON_LOST);
     ck_assert_double_le(end->down_s - begin, (i == 2 || i == 3 ? TOLD_WITHIN_S : TOLD_QUIET_S) + TOLERANCE_S);
   }
-  sftest_tcp_close_all();
 }
 
 /* A daemon that is held up, so that its buffers are full, is not a silent one: its host still answers. */

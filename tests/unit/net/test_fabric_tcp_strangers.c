@@ -57,7 +57,6 @@ SFTEST(garbage_is_dropped_at_once)
     sftest_tcp_say(fd, garbage, sizeof(sfd_tcp_hello_t) + sftest_tcp_random(sizeof garbage - sizeof(sfd_tcp_hello_t)));
     sftest_tcp_expect_thrown_out(fd);
   }
-  sftest_tcp_close_all();
 }
 
 static int strangers[STRANGERS];
@@ -100,7 +99,6 @@ SFTEST(strangers_do_not_stay)
     sftest_tcp_expect_thrown_out(strangers[i]);
   ck_assert(has_up());
   ck_assert_int_le(sftest_tcp_count_fds(), nfds + 8); /* the stream, and what the loop made when it first ran */
-  sftest_tcp_close_all();
 }
 
 SFTEST_FOR(wrong_proof_is_dropped, 2)
@@ -121,7 +119,6 @@ SFTEST_FOR(wrong_proof_is_dropped, 2)
   sftest_tcp_say(fd, &proof, sizeof proof);
   sftest_tcp_expect_thrown_out(fd);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
-  sftest_tcp_close_all();
 }
 
 /* The proof of another connection, overheard, is worth nothing. */
@@ -146,7 +143,6 @@ SFTEST(old_proof_is_dropped)
   ck_assert(sftest_tcp_end(0, 1)->up);
   close(first);
   sftest_tcp_run_until(is_down_at_0);
-  sftest_tcp_close_all();
 }
 
 static bool has_eight(void)
@@ -178,7 +174,6 @@ SFTEST(stream_begins_behind_the_proof)
   sftest_tcp_run_until(has_eight);
   close(fd);
   sftest_tcp_run_until(is_down_at_0);
-  sftest_tcp_close_all();
 }
 
 /* ---- Two connections between the same two ---- */
@@ -233,8 +228,7 @@ SFTEST_FOR(stream_is_replaced_by_a_later_connection_only, 2)
   uint32_t heard;
   sfd_tcp_proof_t proof;
   create_alone();
-  int other = begin_proof(&proof);
-  int attempt = take_attempt();
+  int other = begin_proof(&proof), attempt = take_attempt();
   if (_i == 0)
     sftest_tcp_say(other, &proof, sizeof proof);
   sftest_tcp_run_for(0.05);
@@ -258,7 +252,6 @@ SFTEST_FOR(stream_is_replaced_by_a_later_connection_only, 2)
   sftest_tcp_expect_thrown_out(attempt);
   close(other);
   sftest_tcp_run_until(is_down_at_0);
-  sftest_tcp_close_all();
 }
 
 /* A daemon with another list of peers thinks that it is node 1, which is connected from another host. */
@@ -282,7 +275,6 @@ SFTEST(stream_is_not_replaced_by_another_host)
   sftest_tcp_greet(other, &hello, &challenge);
   ck_assert_uint_eq(le32toh(challenge.refusal), SFD_TCP_WELCOME);
   close(other);
-  sftest_tcp_close_all();
 }
 
 /* Who waits for the verdict has nothing to say. */
@@ -290,8 +282,7 @@ SFTEST(nothing_is_said_before_the_verdict)
 {
   sfd_tcp_proof_t proof;
   create_alone();
-  int other = begin_proof(&proof);
-  int attempt = take_attempt();
+  int other = begin_proof(&proof), attempt = take_attempt();
   sftest_tcp_say(other, &proof, sizeof proof);
   sftest_tcp_run_for(0.05);
   ck_assert(is_open(other));
@@ -299,7 +290,6 @@ SFTEST(nothing_is_said_before_the_verdict)
   sftest_tcp_expect_thrown_out(other);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 0);
   close(attempt);
-  sftest_tcp_close_all();
 }
 
 /* ---- Peers that do not fit ---- */
@@ -313,7 +303,6 @@ SFTEST(peer_with_another_key)
   sftest_tcp_connect(1, 0);
   sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "key");
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "key");
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_with_a_longer_list)
@@ -326,7 +315,6 @@ SFTEST(peer_with_a_longer_list)
   sftest_tcp_expect_failure(0, 1, SF_ERR_ARG, "number of nodes");
   sftest_tcp_connect(1, 0);
   sftest_tcp_expect_failure(1, 0, SF_ERR_ARG, "number of nodes");
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_with_another_number)
@@ -336,7 +324,6 @@ SFTEST(peer_with_another_number)
   sftest_tcp_create(1, &other); /* listens where node 1 should */
   sftest_tcp_connect(0, 1);
   sftest_tcp_expect_failure(0, 1, SF_ERR_ARG, "another node");
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_that_has_this_ones_number)
@@ -352,7 +339,6 @@ SFTEST(peer_that_has_this_ones_number)
   while (end->ndowns == 0)
     sftest_tcp_run_for(0.01);
   ck_assert_int_eq(end->status, SF_ERR_ARG);
-  sftest_tcp_close_all();
 }
 
 SFTEST(peer_of_another_version)
@@ -367,7 +353,6 @@ SFTEST(peer_of_another_version)
   sftest_tcp_hear(fd, &challenge, sizeof challenge);
   ck_assert_uint_eq(challenge.refusal, SFD_TCP_OTHER_VERSION);
   sftest_tcp_expect_thrown_out(fd);
-  sftest_tcp_close_all();
 }
 
 /* Something else serves at the peer's address: it answers in its own way, not at all, or hangs up. */

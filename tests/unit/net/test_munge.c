@@ -140,7 +140,6 @@ SFTEST(daemons_that_trust_each_other)
   sftest_tcp_expect_failure(0, 2, SF_ERR_PERM, "MUNGE keys of the hosts differ");
   sftest_tcp_expect_failure(2, 1, SF_ERR_PERM, "MUNGE keys of the hosts differ");
   ck_assert(sftest_tcp_all_up());
-  sftest_tcp_close_all();
 }
 
 static sfd_tcp_refusal_t show(sfd_tcp_hello_t *hello, const char *ticket)
@@ -177,7 +176,6 @@ SFTEST(strangers_are_refused)
   ck_assert_int_eq(munge->seal(&letter), SFD_MUNGE_OK);
   ck_assert_int_eq(show(&hello, text), SFD_TCP_OTHER_USER);
   ck_assert_int_eq(show(&hello, "MUNGE:AwQFAAA:"), SFD_TCP_BAD_TICKET);
-  sftest_tcp_close_all();
 }
 
 /* It ends when a daemon runs already. */
@@ -193,7 +191,6 @@ SFTEST(munged_ends)
   sfd_fabric_t *fabric;
   ck_assert_int_eq(sfd_tcp_create(&sftest_tcp.loop, &zero, &fabric), SF_ERR_SYS);
   ck_assert_ptr_nonnull(strstr(sfshm_error_detail(), own.socket));
-  sftest_tcp_close_all();
 }
 
 int main(void)

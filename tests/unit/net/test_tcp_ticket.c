@@ -108,7 +108,6 @@ SFTEST(all_connect_to_all)
       if (i != j)
         sftest_tcp_send(i, j, 100000);
   sftest_tcp_run_until(sftest_tcp_all_sent);
-  sftest_tcp_close_all();
 }
 
 SFTEST_FOR(refusals_say_why, 8)
@@ -137,7 +136,6 @@ SFTEST_FOR(refusals_say_why, 8)
   sftest_tcp_expect_failure(0, 1, cases[_i].status, cases[_i].words);
   snprintf(peer, sizeof peer, "node 1 (tcp 127.0.0.1:%u) ", sftest_tcp.ports[1]);
   ck_assert_ptr_eq(strstr(sftest_tcp_end(0, 1)->detail, peer), sftest_tcp_end(0, 1)->detail);
-  sftest_tcp_close_all();
 }
 
 static bool is_up(void)
@@ -157,7 +155,6 @@ SFTEST_FOR(munged_comes_back, 2)
   munge.seals = munge.opens = SFD_MUNGE_OK;
   sftest_tcp_run_until(is_up);
   ck_assert_int_eq(sftest_tcp_end(0, 1)->ndowns, 0);
-  sftest_tcp_close_all();
 }
 
 SFTEST(one_has_a_key_file)
@@ -168,7 +165,6 @@ SFTEST(one_has_a_key_file)
   sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "one has a key file");
   sftest_tcp_connect(1, 0);
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "one has a key file");
-  sftest_tcp_close_all();
 }
 
 SFTEST(munge_is_needed_at_the_start)
@@ -217,7 +213,6 @@ SFTEST_FOR(nobody_else_waits, 2)
   sftest_tcp.nnodes = 3;
   sftest_tcp_connect(1, 2);
   sftest_tcp_run_until(sftest_tcp_all_up);
-  sftest_tcp_close_all();
 }
 
 static bool has_ended(void)
@@ -251,7 +246,6 @@ SFTEST(munged_that_hangs)
   munge.slow = false;
   sem_post(&munge.turn);
   sftest_tcp_run_until(is_up_some_time);
-  sftest_tcp_close_all();
 }
 
 static bool is_closed(void)
@@ -276,7 +270,6 @@ SFTEST_FOR(closing_meanwhile, 2)
   sem_post(&munge.turn);
   sftest_tcp_run_until(is_closed);
   sftest_tcp_destroy(0);
-  sftest_tcp_close_all();
 }
 
 /* ---- Strangers ---- */
@@ -315,7 +308,6 @@ SFTEST(strangers_are_refused)
   expect_refusal(SFD_TCP_TICKET_MAX, longest, SFD_TCP_BAD_TICKET);
   expect_refusal(SFD_TCP_TICKET_MAX + 1, "", SFD_TCP_BAD_TICKET);
   expect_refusal(UINT32_MAX, "", SFD_TCP_BAD_TICKET);
-  sftest_tcp_close_all();
 }
 
 /* As the fabric itself makes one. */
@@ -375,5 +367,4 @@ SFTEST(tickets_of_others)
   ck_assert_int_eq(sftest_tcp_end(0, 1)->nups, 1);
   close(fd);
   sftest_tcp_run_until(has_ended);
-  sftest_tcp_close_all();
 }

@@ -105,7 +105,6 @@ SFTEST_FOR(peers_of_one_user, 2)
   sftest_tcp_send(0, 1, 100000);
   sftest_tcp_send(1, 0, 100000);
   sftest_tcp_run_until(sftest_tcp_all_sent);
-  sftest_tcp_close_all();
 }
 
 SFTEST(a_peer_with_a_key)
@@ -116,7 +115,6 @@ SFTEST(a_peer_with_a_key)
   sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "one has none");
   sftest_tcp_connect(1, 0);
   sftest_tcp_expect_failure(1, 0, SF_ERR_PERM, "one has none");
-  sftest_tcp_close_all();
 }
 
 /* ---- Other users, for whom the test must be root's --------------------------------------------------------------- */
@@ -133,7 +131,6 @@ SFTEST_FOR(another_user_connects, geteuid() == 0 ? 1 : 0)
   sftest_tcp_greet(fd, &hello, &challenge);
   ck_assert_int_eq(le32toh(challenge.refusal), SFD_TCP_OTHER_USER);
   sftest_tcp_expect_thrown_out(fd);
-  sftest_tcp_close_all();
 }
 
 /* It listens where a peer should, and knows what to say. */
@@ -155,5 +152,4 @@ SFTEST_FOR(another_user_listens, geteuid() == 0 ? 1 : 0)
   sftest_tcp_say(fd, &challenge, sizeof challenge);
   sftest_tcp_expect_failure(0, 1, SF_ERR_PERM, "another user");
   close(fd);
-  sftest_tcp_close_all();
 }

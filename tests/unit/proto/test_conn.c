@@ -101,8 +101,7 @@ SFTEST(partial_writes)
     ck_assert_int_eq(sftest_pair_queue(sftest_left, (uint64_t)i, length, fds, i % 4), SF_OK);
     close_fds(i % 4, fds);
   }
-  int taken = 0;
-  int flushes = 0;
+  int taken = 0, flushes = 0;
   for (; taken < count; flushes++) {
     size_t before = sfproto_conn_queued_bytes(sftest_left);
     ck_assert_int_eq(sfproto_conn_flush(sftest_left), SF_OK);

@@ -98,8 +98,7 @@ SFTEST(flood_waits_in_the_socket)
   const int count = 200;
   for (int i = 0; i < count; i++)
     ck_assert_int_eq(sfproto_conn_queue(sender, &message, NULL, 0), SF_OK);
-  int taken = 0;
-  int most = 0;
+  int taken = 0, most = 0;
   while (taken < count) {
     ck_assert_int_eq(sfproto_conn_flush(sender), SF_OK);
     ck_assert_int_eq(sfproto_conn_read(sftest_reader), SF_OK);
@@ -160,8 +159,7 @@ static void random_script(script_t *script, uint64_t *random)
 /* Sends some bytes from position on, as far as one sendmsg may reach; returns where it ended. */
 static size_t send_some(const script_t *script, size_t position, uint64_t *random)
 {
-  size_t most = 1 + sftest_random(random) % (sftest_random(random) % 2 ? 7 : 80);
-  size_t end = position + 1;
+  size_t most = 1 + sftest_random(random) % (sftest_random(random) % 2 ? 7 : 80), end = position + 1;
   while (end < script->length && end < position + most && script->nfds[end] == 0)
     end++;
   ck_assert(

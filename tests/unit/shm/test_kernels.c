@@ -92,8 +92,7 @@ static void check_pack(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
   sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
-  sftest_data_t array = sftest_data_new(trial->unit, SPACE);
-  sftest_data_t packed = sftest_data_new(trial->unit, trial->n);
+  sftest_data_t array = sftest_data_new(trial->unit, SPACE), packed = sftest_data_new(trial->unit, trial->n);
   unsigned char *expected = sftest_data_copy(&packed);
   for (int64_t i = 0; i < trial->n; i++)
     memcpy(sftest_vertex(expected, trial->unit, i),
@@ -110,8 +109,7 @@ static void check_unpack(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
   sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
-  sftest_data_t array = sftest_data_new(trial->unit, SPACE);
-  sftest_data_t packed = sftest_data_new(trial->unit, trial->n);
+  sftest_data_t array = sftest_data_new(trial->unit, SPACE), packed = sftest_data_new(trial->unit, trial->n);
   unsigned char *expected = sftest_data_copy(&array);
   for (int64_t i = 0; i < trial->n; i++)
     sftest_kernel_model(trial->unit, trial->op,
@@ -128,8 +126,7 @@ static void check_fetch(const trial_t *trial, sfshm_pattern_kind_t kind)
 {
   indices_t indices;
   sfshm_pattern_t pattern = random_form(kind, trial->total, 0, &indices);
-  sftest_data_t array = sftest_data_new(trial->unit, SPACE);
-  sftest_data_t packed = sftest_data_new(trial->unit, trial->n);
+  sftest_data_t array = sftest_data_new(trial->unit, SPACE), packed = sftest_data_new(trial->unit, trial->n);
   unsigned char *expected = sftest_data_copy(&array), *fetched = sftest_data_copy(&packed);
   for (int64_t i = 0; i < trial->n; i++) {
     unsigned char *present = sftest_vertex(expected, trial->unit, sfshm_pattern_at(&pattern, trial->first + i));

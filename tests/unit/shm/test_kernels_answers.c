@@ -76,8 +76,7 @@ SFTEST(last_of_several_replaces)
   uint32_t index[] = {2, 0, 2, 2};
   sfshm_pattern_t pattern = sfshm_pattern_from_index32(index, 4);
   sfshm_unit_t unit = {SFSHM_BASE_INT32, 1};
-  int32_t packed[] = {1, 2, 3, 4};
-  int32_t array[] = {10, 11, 12};
+  int32_t packed[] = {1, 2, 3, 4}, array[] = {10, 11, 12};
   sfshm_kernels_find(unit, SFSHM_OP_REPLACE)->unpack(unit, &pattern, 0, 4, packed, array);
   ck_assert_mem_eq(array, ((int32_t[]){2, 11, 4}), sizeof array);
 }
@@ -88,8 +87,7 @@ SFTEST(sums_go_in_order)
   uint32_t index[] = {0, 0, 0, 0};
   sfshm_pattern_t pattern = sfshm_pattern_from_index32(index, 4);
   sfshm_unit_t unit = {SFSHM_BASE_DOUBLE, 1};
-  double packed[] = {1e16, 1, 1, -1e16};
-  double array[] = {0};
+  double packed[] = {1e16, 1, 1, -1e16}, array[] = {0};
   sfshm_kernels_find(unit, SFSHM_OP_SUM)->unpack(unit, &pattern, 0, 4, packed, array);
   ck_assert_double_eq(array[0], 0);
 }

@@ -15,8 +15,7 @@ SFTEST_FOR(combine_long_ranges, SFSHM_BASE_COUNT)
   for (int op = 0; op < SFSHM_OP_COUNT; op++) {
     if (!sfshm_op_applies((sfshm_op_t)op, base))
       continue;
-    sftest_data_t array = sftest_data_new(unit, pattern.n);
-    sftest_data_t packed = sftest_data_new(unit, pattern.n);
+    sftest_data_t array = sftest_data_new(unit, pattern.n), packed = sftest_data_new(unit, pattern.n);
     unsigned char *expected = sftest_data_copy(&array);
     for (int64_t i = 0; i < pattern.n; i++)
       sftest_kernel_model(unit, (sfshm_op_t)op, sftest_vertex(expected, unit, i), sftest_vertex(packed.start, unit, i));

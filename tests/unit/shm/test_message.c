@@ -14,12 +14,9 @@ static uint64_t signature(sfshm_call_t operation, sfshm_base_t base, int64_t cou
 SFTEST(fields_do_not_overlap)
 {
   uint64_t operations = signature(SFSHM_CALL_REDUCE, 0, 0, 0) | signature(SFSHM_CALL_GATHER, 0, 0, 0);
-  uint64_t bases = signature(0, (sfshm_base_t)31, 0, 0);
-  uint64_t ops = signature(0, 0, 0, (sfshm_op_t)31);
-  uint64_t counts = COUNT_BITS;
+  uint64_t bases = signature(0, (sfshm_base_t)31, 0, 0), ops = signature(0, 0, 0, (sfshm_op_t)31), counts = COUNT_BITS;
   uint64_t methods = sfshm_desc_with_method(0, (sfshm_method_t)7);
-  uint64_t fields[] = {SFSHM_DESC_SEQUENCE_MASK, operations, bases, ops, counts, methods};
-  uint64_t all = 0;
+  uint64_t fields[] = {SFSHM_DESC_SEQUENCE_MASK, operations, bases, ops, counts, methods}, all = 0;
   for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
     ck_assert_uint_eq(all & fields[i], 0);
     all |= fields[i];

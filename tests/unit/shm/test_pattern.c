@@ -200,8 +200,7 @@ SFTEST(extreme_indices)
 /* Indices at random; ascending: each at least as high as the one before. */
 static int64_t random_indices(uint32_t index32[], int64_t index64[], bool ascending)
 {
-  int64_t n = 3 + (int64_t)random_below(MAX_N - 3);
-  int64_t vertex = 0;
+  int64_t n = 3 + (int64_t)random_below(MAX_N - 3), vertex = 0;
   for (int64_t i = 0; i < n; i++) {
     vertex = ascending ? vertex + (int64_t)random_below(MAX_VERTEX / MAX_N) : (int64_t)random_below(MAX_VERTEX);
     index64[i] = vertex;
@@ -268,8 +267,7 @@ SFTEST(limits)
     if (round % 3 == 0)
       fill(index32, index64, 2000, (int64_t)random_below(11) - 5, n);
     sfshm_pattern_t patterns[] = {sfshm_pattern_from_index32(index32, n), sfshm_pattern_from_index64(index64, n)};
-    int64_t min = index64[0];
-    int64_t max = index64[0];
+    int64_t min = index64[0], max = index64[0];
     for (int64_t i = 0; i < n; i++) {
       min = index64[i] < min ? index64[i] : min;
       max = index64[i] > max ? index64[i] : max;

@@ -51,8 +51,7 @@ static uint32_t take_turn(uint32_t capacity)
 /* One word of the ring, most often one that means something: a stamp that is due, or nearly. */
 static void scribble(uint64_t *state, uint32_t capacity, uint64_t position)
 {
-  uint64_t value = (uint64_t)sftest_random(state) << 33 ^ sftest_random(state);
-  uint64_t slot = position % capacity;
+  uint64_t value = (uint64_t)sftest_random(state) << 33 ^ sftest_random(state), slot = position % capacity;
   switch (sftest_random(state) % 8) {
   case 0:
     atomic_store_explicit(&ring->tail, value, memory_order_relaxed);

@@ -51,8 +51,7 @@ SFTEST(split_blocks_multiply_as_the_whole)
     int n = 1 + below(MAX_ROWS), first = below(n + 1), end = first + below(n + 1 - first);
     dense_t dense;
     csr_t rows = random_rows(end - first, n, 1 + below(6), &dense), diagonal, off_diagonal;
-    int32_t *ghost_column;
-    int32_t nghosts = csr_split(&rows, first, end, &diagonal, &off_diagonal, &ghost_column);
+    int32_t *ghost_column, nghosts = csr_split(&rows, first, end, &diagonal, &off_diagonal, &ghost_column);
     double x[MAX_ROWS], ghosts[MAX_ROWS], y[MAX_ROWS] = {0};
     fill(x, n);
     for (int k = 0; k < nghosts; k++) {

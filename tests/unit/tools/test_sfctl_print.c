@@ -240,8 +240,7 @@ SFTEST(ranks_without_counters)
 SFTEST(many_methods)
 {
   enum { N = 40 };
-  static Sfproto__RegionInfo many[N];
-  static Sfproto__RegionInfo *pointers[N];
+  static Sfproto__RegionInfo many[N], *pointers[N];
   static char names[N][100];
   for (int i = 0; i < N; i++) {
     memset(names[i], 'a' + i % 26, sizeof names[i] - 2);

@@ -27,8 +27,7 @@ static int judge(const char *table, const char *measured)
   char table_path[32], results_path[32];
   write_temporary(table_path, table);
   write_temporary(results_path, measured);
-  char name[] = "judge";
-  char *argv[] = {name, table_path, results_path, NULL};
+  char name[] = "judge", *argv[] = {name, table_path, results_path, NULL};
   int exit_code = sfperf_judge(3, argv);
   unlink(table_path);
   unlink(results_path);
@@ -103,8 +102,7 @@ SFTEST(bad_input_exits_with_2)
 {
   ck_assert_int_eq(judge("nonsense\n", results), 2);
   ck_assert_int_eq(judge("t 1 o a total <= 0.5 b\n", "nonsense\n"), 2);
-  char name[] = "judge", missing[] = "/nonexistent/table";
-  char *argv[] = {name, missing, missing, NULL};
+  char name[] = "judge", missing[] = "/nonexistent/table", *argv[] = {name, missing, missing, NULL};
   ck_assert_int_eq(sfperf_judge(1, argv), 2);
   ck_assert_int_eq(sfperf_judge(3, argv), 2);
 }

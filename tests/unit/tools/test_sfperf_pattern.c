@@ -169,8 +169,7 @@ static char *random_matrix(int rows, bool symmetric, bool entry[MAX_ROWS][MAX_RO
   fprintf(file, "%%%%MatrixMarket matrix coordinate real %s\n%% comment\n\n%d %d %d\n",
           symmetric ? "symmetric" : "general", rows, rows, entries);
   for (int k = 0; k < entries; k++) {
-    int i = random_below(rows);
-    int j = symmetric ? random_below(i + 1) : random_below(rows);
+    int i = random_below(rows), j = symmetric ? random_below(i + 1) : random_below(rows);
     fprintf(file, "%d %d %g\n", i + 1, j + 1, 0.5 * k);
     entry[i][j] = true;
     entry[j][i] = entry[j][i] || symmetric;
@@ -191,8 +190,7 @@ static bool touches(bool entry[MAX_ROWS][MAX_ROWS], int first, int last, int col
 static void expect_columns(bool entry[MAX_ROWS][MAX_ROWS], int rows, int size, int rank,
                            const sfperf_pattern_t *pattern)
 {
-  int first = rows * rank / size;
-  int last = rows * (rank + 1) / size;
+  int first = rows * rank / size, last = rows * (rank + 1) / size;
   int64_t leaf = 0;
   ck_assert_int_eq(pattern->nroots, last - first);
   for (int owner = 0; owner < size; owner++)
@@ -212,8 +210,7 @@ SFTEST(matrices_give_their_off_diagonal_columns)
   start_random();
   for (int round = 0; round < 300; round++) {
     bool entry[MAX_ROWS][MAX_ROWS] = {0};
-    int rows = 1 + random_below(MAX_ROWS);
-    int size = 1 + random_below(MAX_RANKS);
+    int rows = 1 + random_below(MAX_ROWS), size = 1 + random_below(MAX_RANKS);
     char *text = random_matrix(rows, random_below(2), entry);
     for (int rank = 0; rank < size; rank++) {
       sfperf_pattern_t pattern;

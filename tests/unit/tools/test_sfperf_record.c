@@ -37,8 +37,7 @@ static void write_and_read(const sfperf_record_t *record, sfperf_record_t *read)
 SFTEST(reads_what_it_writes)
 {
   for (int reps = 1; reps <= SFPERF_MAX_REPS; reps += 50) {
-    sfperf_record_t record = example(reps);
-    sfperf_record_t read;
+    sfperf_record_t record = example(reps), read;
     write_and_read(&record, &read);
     ck_assert_mem_eq(&read, &record, sizeof record);
   }

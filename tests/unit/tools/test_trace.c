@@ -140,8 +140,7 @@ static void clear_trace(void)
 static void tell(uint64_t job_id, int32_t rank, int32_t node, const sfshm_trace_record_t records[], size_t n)
 {
   char job[] = "cg", program[] = "a\"b", place[] = "cg.c:7";
-  Sfproto__Place where = SFPROTO__PLACE__INIT;
-  Sfproto__Place *places[] = {&where};
+  Sfproto__Place where = SFPROTO__PLACE__INIT, *places[] = {&where};
   Sfproto__TraceInfo info = SFPROTO__TRACE_INFO__INIT;
   where.graph = 5;
   where.place = place;
