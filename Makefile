@@ -84,7 +84,7 @@ CLIENT_LIBS := $(shell pkg-config --libs libprotobuf-c 2>/dev/null) -lm
 ifeq ($(findstring Open MPI,$(shell $(MPICC) --showme:version 2>&1)),)
 without_petsc := $(MPICC) is not the Open MPI that it needs
 else
-petsc_path := $(lastword $(sort $(dir $(wildcard /usr/lib/petscdir/*/*-real/lib/pkgconfig/petsc.pc))))
+petsc_path := $(lastword $(sort $(dir $(wildcard /usr/lib/petscdir/petsc?.*/*-real/lib/pkgconfig/petsc.pc))))
 petsc := PKG_CONFIG_PATH=$(petsc_path):$(PKG_CONFIG_PATH) pkg-config
 PETSC_LIBS := $(shell $(petsc) --libs petsc 2>/dev/null)
 PETSC_CFLAGS := $(if $(PETSC_LIBS),-DSFPERF_WITH_PETSC \

@@ -3,11 +3,24 @@
 #include "client/adapters/petsc/memory.h"
 #include "client/adapters/petsc/star.h"
 
-/* PETSc's private structs are used, so the running version must be the compiled one. */
-static PetscErrorCode check_version(void)
+/* PETSc's private structs are used, and its integers and scalars: the running PETSc must be as the compiled one. The
+ * functions asked first say what it was built with, and have no such parameters themselves. */
+static PetscErrorCode check_build(void)
 {
   PetscInt major, minor, patch, release;
+  PetscDataType scalar = PETSC_SCALAR, real = PETSC_REAL;
+  PetscBool found;
+  size_t int_bytes;
   PetscFunctionBegin;
+  PetscCall(PetscDataTypeGetSize(PETSC_INT, &int_bytes));
+  PetscCheck(int_bytes == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libsfclient_petsc is built for a PETSc whose integers have %d bytes, but those of this one have %d",
+             (int)sizeof(PetscInt), (int)int_bytes);
+  PetscCall(PetscDataTypeFromString("scalar", &scalar, &found));
+  PetscCall(PetscDataTypeFromString("real", &real, &found));
+  PetscCheck(scalar == PETSC_SCALAR && real == PETSC_REAL, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libsfclient_petsc is built for a PETSc whose scalars are %s, but those of this one are %s",
+             PetscDataTypes[PETSC_SCALAR], PetscDataTypes[scalar]);
   PetscCall(PetscGetVersionNumber(&major, &minor, &patch, &release));
   PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB,
              "libsfclient_petsc is built for PETSc %d.%d, but this is PETSc %" PetscInt_FMT ".%" PetscInt_FMT,
@@ -44,7 +57,7 @@ PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void);
 PetscErrorCode PetscDLLibraryRegister_sfclient_petsc(void)
 {
   PetscFunctionBegin;
-  PetscCall(check_version());
+  PetscCall(check_build());
   PetscCall(sfpetsc_job_join());
   PetscCall(read_options());
   PetscCall(PetscSFRegister(SFPETSC_TYPE, sfpetsc_star_create));

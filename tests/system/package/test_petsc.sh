@@ -166,10 +166,12 @@ expect_error "-sfd_setup_after -1: a number of operations expected" "$cases" -dl
 expect_error "Unknown option maybe for -sfd_trial" "$cases" -dll_append "$adapter" -sfd_trial maybe
 expect_error "-sfd_malloc 0: the smallest number" "$cases" -dll_append "$adapter" -sfd_malloc 0
 expect_error "-malloc_debug excludes it" "$cases" -dll_append "$adapter" -malloc_debug -sfd_malloc
-# Another version than it was built for. Only the minor number is changed: PetscInt may be longer than int.
+# Another PETSc than it was built for. Only the minor number is changed: PetscInt may be longer than int.
 cat >"$work/other.c" <<'EOF'
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stddef.h>
+#ifdef VERSION
 int PetscGetVersionNumber(int *major, int *minor, int *patch, int *release)
 {
   int (*real)(int *, int *, int *, int *) = dlsym(RTLD_NEXT, "PetscGetVersionNumber");
@@ -177,10 +179,27 @@ int PetscGetVersionNumber(int *major, int *minor, int *patch, int *release)
   *minor = 99;
   return error;
 }
+#elif defined INTEGERS
+int PetscDataTypeGetSize(int type, size_t *size)
+{
+  *size = 2;
+  return 0;
+}
+#else
+int PetscDataTypeFromString(const char *name, int *type, int *found)
+{
+  *type = 2; /* complex */
+  return 0;
+}
+#endif
 EOF
-${CC:-gcc} -shared -fPIC -o "$work/other.so" "$work/other.c"
-expect_error "is built for PETSc 3[.][0-9]*, but this is PETSc 3.99" env LD_PRELOAD="$work/other.so" "$cases" \
-  -dll_append "$adapter" -sf_type basic
+expect_other() { # WHAT TEXT
+  ${CC:-gcc} -shared -fPIC -D"$1" -o "$work/other-$1.so" "$work/other.c"
+  expect_error "$2" env LD_PRELOAD="$work/other-$1.so" "$cases" -dll_append "$adapter" -sf_type basic
+}
+expect_other VERSION "is built for PETSc 3[.][0-9]*, but this is PETSc 3.99"
+expect_other INTEGERS "is built for a PETSc whose integers have [48] bytes, but those of this one have 2"
+expect_other SCALARS "is built for a PETSc whose scalars are DOUBLE, but those of this one are COMPLEX"
 "$cases" -dll_append "$adapter" -sf_type basic >"$work/found" 2>"$work/err" || fail "not used, no daemon"
 diff "$work/expected" "$work/found" || fail "not used, no daemon: the output differs"
 echo "all is the same"
