@@ -2,6 +2,7 @@
 #include "tests/petsc/cases.h"
 
 #include <petscsf.h>
+#include <sys/mman.h>
 
 #define MANY 60
 
@@ -88,6 +89,39 @@ static PetscErrorCode wait_meanwhile(digest_t *digest)
   return PetscSFDestroy(&ring);
 }
 
+/* Leaves as far apart as numbers go, and a star forest that has no graph. */
+static PetscErrorCode run_extremes(digest_t *digest)
+{
+  const PetscInt last = 2147483647;
+  const size_t bytes = (size_t)last + 1;
+  PetscInt mine[] = {0, 7, last};
+  PetscSFNode roots[3];
+  char values[3],
+      *leaves = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  PetscSF far, none;
+  PetscCheck(leaves != MAP_FAILED, PETSC_COMM_SELF, PETSC_ERR_MEM, "no address space");
+  for (int i = 0; i < 3; i++)
+    roots[i] = (PetscSFNode){.rank = (my_rank(PETSC_COMM_WORLD) + 1) % its_size(PETSC_COMM_WORLD), .index = 2 - i};
+  PetscCall(PetscSFCreate(PETSC_COMM_WORLD, &far));
+  PetscCall(PetscSFSetFromOptions(far));
+  PetscCall(PetscSFSetGraph(far, 3, 3, mine, PETSC_COPY_VALUES, roots, PETSC_COPY_VALUES));
+  PetscCall(PetscSFCreate(PETSC_COMM_WORLD, &none));
+  PetscCall(PetscSFSetFromOptions(none));
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < 3; i++)
+      values[i] = (char)(10 * my_rank(PETSC_COMM_WORLD) + i + round);
+    PetscCall(PetscSFBcastBegin(far, MPI_CHAR, values, leaves, MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(far, MPI_CHAR, values, leaves, MPI_REPLACE));
+    PetscCall(PetscSFBcastBegin(none, MPI_CHAR, values, leaves, MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(none, MPI_CHAR, values, leaves, MPI_REPLACE));
+    for (int i = 0; i < 3; i++)
+      digest_int(digest, leaves[mine[i]]);
+  }
+  munmap(leaves, bytes);
+  PetscCall(PetscSFDestroy(&none));
+  return PetscSFDestroy(&far);
+}
+
 PetscErrorCode case_comms(void)
 {
   int rank = my_rank(PETSC_COMM_WORLD);
@@ -108,5 +142,7 @@ PetscErrorCode case_comms(void)
   PetscCallMPI(MPI_Comm_free(&half));
   PetscCallMPI(MPI_Comm_free(&turned));
   PetscCall(wait_meanwhile(&digest));
-  return digest_print(&digest, "with messages under way");
+  PetscCall(digest_print(&digest, "with messages under way"));
+  PetscCall(run_extremes(&digest));
+  return digest_print(&digest, "extremes");
 }

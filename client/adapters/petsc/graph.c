@@ -11,21 +11,35 @@
 /* Facts known to single ranks; each concerns all ranks. */
 typedef enum fact { DUPLICATES, SHARED, REMAPPED, REMOTE, FACTS } fact_t;
 
-static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
+/* Numbers for which a table of bits costs more than a hash table of those that are there. */
+#define FAR_APART 256
+
+/* Whether one of n numbers between first and last is there twice. */
+static PetscErrorCode find_twice(PetscInt n, const PetscInt numbers[], PetscInt first, PetscInt last, int *found_p)
 {
   PetscBT seen;
+  PetscBool found = PETSC_FALSE;
   PetscFunctionBegin;
-  *found_p = 0;
-  if (sf->mine == NULL || sf->nleaves == 0)
-    PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscBTCreate(sf->maxleaf - sf->minleaf + 1, &seen));
-  for (PetscInt i = 0; i < sf->nleaves && !*found_p; i++)
-    *found_p = PetscBTLookupSet(seen, sf->mine[i] - sf->minleaf) != 0;
-  PetscCall(PetscBTDestroy(&seen));
+  if (n > 0 && (last - first) / FAR_APART >= n) {
+    PetscCall(PetscCheckDupsInt(n, numbers, &found));
+  } else if (n > 0) {
+    PetscCall(PetscBTCreate(last - first + 1, &seen));
+    for (PetscInt i = 0; i < n && !found; i++)
+      found = PetscBTLookupSet(seen, numbers[i] - first) != 0;
+    PetscCall(PetscBTDestroy(&seen));
+  }
+  *found_p = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Roots with edges of this process, by leaf rank. */
+static PetscErrorCode has_duplicates(PetscSF sf, int *found_p)
+{
+  PetscFunctionBegin;
+  PetscCall(find_twice(sf->mine != NULL ? sf->nleaves : 0, sf->mine, sf->minleaf, sf->maxleaf, found_p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Roots with edges of this process, by leaf rank. Without a graph PETSc's numbers of roots and leaves are -1. */
 static PetscErrorCode get_roots(PetscSF sf, PetscInt *nedges_p, const PetscInt **roots_p, PetscInt *nroots_p)
 {
   __typeof__(sf->nranks) nranks; /* PetscInt, or PetscMPIInt in newer versions */
@@ -34,7 +48,7 @@ static PetscErrorCode get_roots(PetscSF sf, PetscInt *nedges_p, const PetscInt *
   PetscCall(sfpetsc_basic.GetLeafRanks(sf, &nranks, NULL, &offsets, roots_p));
   *nedges_p = offsets[nranks];
   /* PETSc's types accept leaves on roots beyond nroots (its overlap code and VecScatterRemap produce such). */
-  *nroots_p = sf->nroots;
+  *nroots_p = PetscMax(sf->nroots, 0);
   for (PetscInt k = 0; k < *nedges_p; k++)
     *nroots_p = PetscMax(*nroots_p, (*roots_p)[k] + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -43,16 +57,11 @@ static PetscErrorCode get_roots(PetscSF sf, PetscInt *nedges_p, const PetscInt *
 /* Whether a root has several leaves. */
 static PetscErrorCode has_shared(PetscSF sf, int *found_p)
 {
-  PetscBT seen;
   const PetscInt *roots;
   PetscInt nedges, nroots;
   PetscFunctionBegin;
   PetscCall(get_roots(sf, &nedges, &roots, &nroots));
-  PetscCall(PetscBTCreate(nroots, &seen));
-  *found_p = 0;
-  for (PetscInt k = 0; k < nedges && !*found_p; k++)
-    *found_p = PetscBTLookupSet(seen, roots[k]) != 0;
-  PetscCall(PetscBTDestroy(&seen));
+  PetscCall(find_twice(nedges, roots, 0, nroots - 1, found_p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,16 +135,16 @@ static PetscErrorCode make(PetscSF sf, sf_group_t *group, PetscBool remapped, sf
 {
   edges_t edges;
   const PetscInt *roots;
-  PetscInt *leaf, nedges, nroots;
+  PetscInt *leaf, nedges, nroots, nleaves = PetscMax(sf->nleaves, 0);
   PetscFunctionBegin;
   PetscCall(get_roots(sf, &nedges, &roots, &nroots));
-  PetscCall(PetscMalloc3(sf->nleaves, &leaf, sf->nleaves, &edges.rank, sf->nleaves, &edges.root));
+  PetscCall(PetscMalloc3(nleaves, &leaf, nleaves, &edges.rank, nleaves, &edges.root));
   edges.leaf = leaf;
   if (remapped)
     PetscCall(find_edges_remapped(sf, nroots, &edges));
   else
     PetscCall(find_edges(sf, &edges));
-  PetscCall(sfpetsc_check(create(group, nroots, sf->nleaves, &edges, graph_p)));
+  PetscCall(sfpetsc_check(create(group, nroots, nleaves, &edges, graph_p)));
   PetscCall(PetscFree3(leaf, edges.rank, edges.root));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
