@@ -224,8 +224,8 @@ enum {
   SF_GRAPH_COPY = 1 << 0, /* never read buffers of other ranks in place, so that an end never waits for a reader */
 
   /* Contributions of a reduce travel between nodes one by one. By default each node combines its contributions before
-   * it sends them. With this flag a result does not depend on the placement of ranks on nodes, even if the op rounds.
-   * It costs bandwidth. */
+   * it sends them. With this flag a result does not depend on the placement of ranks on nodes, even if the op rounds,
+   * or is the maximum or minimum of +0 and -0, which are equal. It costs bandwidth. */
   SF_GRAPH_REPRODUCIBLE = 1 << 1,
 
   /* Devices may combine the contributions of one rank to one root in any order, by atomic operations (sum; max and min

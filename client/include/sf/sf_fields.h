@@ -26,9 +26,10 @@ typedef struct sf_field {
  * same order. A call with n == 1 equals sf_bcast_begin or sf_reduce_begin, which other ranks may call instead. fields
  * is only read, and may be freed at return. The buffers stay in use until the operation ends.
  *
- * Results are bitwise equal to n operations. If an op is the application's, all fields of a reduce are combined as on a
- * graph with SF_GRAPH_REPRODUCIBLE, and the first such call on a graph may block: see sf_op_create. The buffers follow
- * the rule of operations in flight at the same time: no field may update memory that another field reads or updates.
+ * Results are bitwise equal to n operations, but for the signs of NaNs. If an op is the application's, all fields of a
+ * reduce are combined as on a graph with SF_GRAPH_REPRODUCIBLE, and the first such call on a graph may block: see
+ * sf_op_create. The buffers follow the rule of operations in flight at the same time: no field may update memory that
+ * another field reads or updates.
  * All kinds of host memory may be mixed. Large payloads are zero-copy if all buffers that a rank sends are in sf_alloc
  * memory, or all are registered. The daemon's workers do not copy for such an operation. Buffers of devices are packed
  * by kernels and staged in host memory. Small payloads of fields with one unit and op take as long as one field of the
