@@ -11,6 +11,11 @@
 int64_t sftest_now_ms(void);
 void sftest_sleep_ms(int64_t ms);
 
+/* Until the condition does not hold any more. */
+#define SFTEST_SLEEP_WHILE(...)                                                                                        \
+  while (__VA_ARGS__)                                                                                                  \
+  sftest_sleep_ms(1)
+
 /* The time without that for which the machine held its processes up, by which limits are judged:
  * tests/unit/machine_clock.h. Watching begins in the test's process, before it forks ranks that read the clock. */
 void sftest_machine_watch(void);

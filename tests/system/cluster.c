@@ -183,11 +183,9 @@ SFTEST_JOINED(talk_to_all)
 
 void sftest_cluster_warm(sftest_cluster_t *cluster)
 {
-  sftest_job_t job;
   int32_t places[SFTEST_NODES_MAX];
   sftest_places_cyclic(places, cluster->nnodes, cluster->nnodes);
-  sftest_job_start_over(&job, cluster->nodes, places, cluster->nnodes, talk_to_all, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster->nodes, places, cluster->nnodes, talk_to_all, NULL);
   for (int32_t i = 0; i < cluster->nnodes; i++)
     cluster->fds[i] = sftest_node_rest(&cluster->nodes[i], cluster->nnodes - 1);
 }
@@ -289,9 +287,7 @@ void sftest_places_choose(int32_t places[], int32_t size, int32_t max_nodes, uin
 void sftest_cluster_run(const sftest_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
                         void *argument)
 {
-  sftest_job_t job;
-  sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster->nodes, places, size, run, argument);
   sftest_cluster_settle(cluster);
 }
 

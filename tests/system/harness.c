@@ -17,8 +17,7 @@ void *sftest_shared(size_t bytes)
 
 void sftest_await(const _Atomic int *word, int value)
 {
-  while (atomic_load(word) < value)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(atomic_load(word) < value);
 }
 
 /* ---- Seeds ------------------------------------------------------------------------------------------------------- */
@@ -139,8 +138,7 @@ static void end_hanging(sftest_job_t *job)
 void sftest_job_wait(sftest_job_t *job)
 {
   int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
-  while (!collect(job) && sftest_now_ms() < until)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!collect(job) && sftest_now_ms() < until);
   if (collect(job)) {
     free_notes(job);
     return;
@@ -206,6 +204,14 @@ void sftest_job_expect_all_but(const sftest_job_t *job, int32_t victim)
     if (rank != victim)
       sftest_job_expect_success(job, rank);
   sftest_job_expect_signal(job, victim, SIGKILL);
+}
+
+void sftest_run_over(const sftest_node_t nodes[], const int32_t places[], int32_t size, sftest_rank_fn_t run,
+                     void *argument)
+{
+  sftest_job_t job;
+  sftest_job_start_over(&job, nodes, places, size, run, argument);
+  sftest_job_end_well(&job);
 }
 
 void sftest_run_job(const sftest_node_t *node, int32_t size, sftest_rank_fn_t run, void *argument)

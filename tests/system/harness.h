@@ -105,6 +105,10 @@ void sftest_job_expect_all(const sftest_job_t *job);
 /* Both: waits, and expects all ranks to end well. */
 void sftest_job_end_well(sftest_job_t *job);
 
+/* All of it: starts the job over the nodes, and has it end well. */
+void sftest_run_over(const sftest_node_t nodes[], const int32_t places[], int32_t size, sftest_rank_fn_t run,
+                     void *argument);
+
 /* Fails the test unless the signal ended the rank: one that was to die must not have failed before it came to that. */
 void sftest_job_expect_signal(const sftest_job_t *job, int32_t rank, int signal);
 

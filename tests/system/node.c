@@ -201,7 +201,6 @@ void sftest_node_settle(const sftest_node_t *node, int fds)
 {
   int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   int found;
-  while ((found = count_fds(node)) > fds && sftest_now_ms() < until)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE((found = count_fds(node)) > fds && sftest_now_ms() < until);
   ck_assert_msg(found <= fds, "sfd has %d descriptors; before the job it had %d", found, fds);
 }

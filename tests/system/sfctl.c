@@ -78,8 +78,7 @@ void sftest_sfctl_finish(sftest_sfctl_t *run)
   int status;
   int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
   pid_t ended;
-  while ((ended = waitpid(run->pid, &status, WNOHANG)) == 0 && sftest_now_ms() < until)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE((ended = waitpid(run->pid, &status, WNOHANG)) == 0 && sftest_now_ms() < until);
   if (ended == 0)
     kill(run->pid, SIGKILL);
   ck_assert_msg(ended == run->pid, "sfctl hangs");

@@ -257,12 +257,10 @@ SFTEST_FOR(test_random_mpi, 2)
   sftest_avoid_nans();
   sftest_mpi_cluster_start(&cluster, 2 + _i);
   for (int i = 0; i < (sftest_seed_is_given() ? 1 : JOBS); i++) {
-    sftest_job_t job;
     uint64_t placing = seed = sftest_hash2(random, (uint64_t)i);
     int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
     sftest_places_random(places, size, cluster.n, &placing);
-    sftest_job_start_over(&job, cluster.nodes, places, size, be_random, NULL);
-    sftest_job_end_well(&job);
+    sftest_run_over(cluster.nodes, places, size, be_random, NULL);
   }
   sftest_mpi_cluster_stop(&cluster, false);
 }

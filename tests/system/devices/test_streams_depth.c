@@ -16,8 +16,7 @@ typedef struct ahead {
 
 static void be_behind(sftest_rank_t *self, ahead_t *ahead)
 {
-  while (ahead->given < FEW)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(ahead->given < FEW);
   sftest_sleep_ms(200); /* for as long as the stream has room */
   if (sftest_device_can_fail())
     SFTEST_REQUIRE(self, ahead->given < CALLS);

@@ -185,11 +185,9 @@ SFTEST_FOR(test_mixed, sftest_device_is_there() ? 6 : 0)
 {
   static const int32_t placements[][3] = {{0, 0, 0}, {0, 1, 1}, {1, 0, 2}};
   static sftest_loop_cluster_t loop;
-  sftest_job_t job;
   sftest_loop_cluster_start(&loop, 3, 0, 0);
   for (mixed_t mixed = {_i % 2 != 0, 0}; mixed.odd < 3; mixed.odd++) {
-    sftest_job_start_over(&job, loop.nodes, placements[_i / 2], 3, mix_up, &mixed);
-    sftest_job_end_well(&job);
+    sftest_run_over(loop.nodes, placements[_i / 2], 3, mix_up, &mixed);
   }
   sftest_loop_cluster_stop(&loop);
 }

@@ -170,8 +170,7 @@ static void differ(sftest_rank_t *self)
   sf_status_t status = self->rank == 0 ? sf_gather_on_stream(graph, SF_DOUBLE, values, values, stream)
                                        : sf_scatter_on_stream(graph, SF_DOUBLE, values, values, stream);
   SFTEST_REQUIRE(self, status == SF_OK || status == SF_ERR_MISMATCH);
-  while (sf_streams_check(graph) == SF_OK)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sf_streams_check(graph) == SF_OK);
   SFTEST_EXPECT(self, sf_bcast(graph, SF_DOUBLE, values, values, SF_SUM), SF_ERR_MISMATCH);
   SFTEST_DETAIL(self, "operation 2 on streams");
   SFTEST_DETAIL(self, "called gather(double, replace)");

@@ -66,10 +66,8 @@ static void play(sftest_rank_t *self)
 SFTEST(test_all_in_flight)
 {
   sftest_loop_cluster_t cluster;
-  sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, play, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, (const int32_t[]){0, 1}, 2, play, NULL);
   sftest_loop_cluster_stop(&cluster);
 }
 

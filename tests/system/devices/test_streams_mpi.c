@@ -159,9 +159,7 @@ static void go_one_way(sftest_rank_t *self)
 
 static void run_over(const sftest_node_t nodes[], sftest_rank_fn_t run_rank, const void *argument)
 {
-  sftest_job_t job;
-  sftest_job_start_over(&job, nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
-  sftest_job_end_well(&job);
+  sftest_run_over(nodes, places, RANKS, run_rank, (void *)(uintptr_t)argument);
 }
 
 static void run(const sftest_mpi_cluster_t *cluster, sftest_rank_fn_t run_rank, const void *argument)

@@ -70,8 +70,7 @@ static sf_status_t reduce_ring(const sftest_device_ring_t *ring)
 /* What others found is on its way. */
 static void hear_of_end(const sftest_device_ring_t *ring)
 {
-  while (sf_streams_check(ring->graph) == SF_OK)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sf_streams_check(ring->graph) == SF_OK);
 }
 
 static void expect_end(const sftest_device_ring_t *ring, plot_t *plot)
@@ -101,8 +100,7 @@ static void wait_on_stream(const sftest_device_ring_t *ring, plot_t *plot)
 static void be_villain(const sftest_device_ring_t *ring, plot_t *plot)
 {
   sf_status_t status = SF_OK;
-  while (plot->waiting < RANKS - 1 || (plot->holds && plot->held < HAS_NOT_LEFT))
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(plot->waiting < RANKS - 1 || (plot->holds && plot->held < HAS_NOT_LEFT));
   plot->waiting++;
   if (plot->fate == RANK_DIES)
     raise(SIGKILL);
@@ -121,8 +119,7 @@ static void meet_fate(sftest_rank_t *self)
   plot_t *plot = self->argument;
   sftest_device_ring_begin(self, plot->memops, plot->fate == KERNEL_FAILS, &ring);
   plot->ready++;
-  while (plot->holds && plot->held < WILL_NOT_LEAVE)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(plot->holds && plot->held < WILL_NOT_LEAVE);
   sftest_await(&plot->ready, RANKS); /* whoever waits longer must not hear of what comes */
   if (self->rank == 0)
     be_villain(&ring, plot);
@@ -234,8 +231,7 @@ SFTEST_FOR(test_held, sftest_device_can_fail() ? 1 : 0)
   sftest_await(&plot->ready, RANKS);
   sftest_loop_cluster_order(&cluster, SFTEST_LOOP_HOLD, 1, 0);
   plot->held = WILL_NOT_LEAVE;
-  while (sftest_loop_cluster_order(&cluster, SFTEST_LOOP_BYTES, 1, 0) < UNITS * sizeof(double))
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sftest_loop_cluster_order(&cluster, SFTEST_LOOP_BYTES, 1, 0) < UNITS * sizeof(double));
   plot->held = HAS_NOT_LEFT;
   sftest_await(&plot->ntold, RANKS - 1);
   sftest_sleep_ms(20); /* for what must not happen */
@@ -279,10 +275,8 @@ static void wait_in_vain(sftest_rank_t *self)
 SFTEST(test_nobody_sends)
 {
   sftest_loop_cluster_t cluster;
-  sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
-  sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_in_vain, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, (const int32_t[]){0, 1}, 2, wait_in_vain, NULL);
   sftest_loop_cluster_stop(&cluster);
 }
 
@@ -322,12 +316,10 @@ static void wait_on_multi(const sftest_device_ring_t *ring, vain_t *vain, double
 
 static void refuse_multi(const sftest_device_ring_t *ring, const vain_t *vain, double slots[])
 {
-  while (!vain->waiting)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!vain->waiting);
   sf_status_t status = reduce_ring(ring);
   SFTEST_REQUIRE(ring->self, status == SF_OK || status == SF_ERR_MISMATCH);
-  while (sf_streams_check(ring->graph) == SF_OK)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sf_streams_check(ring->graph) == SF_OK);
   SFTEST_EXPECT(ring->self, sf_gather(ring->graph, SF_DOUBLE, ring->host, slots), SF_ERR_MISMATCH);
   SFTEST_OK(ring->self, sf_graph_destroy(ring->graph));
 }
@@ -358,10 +350,8 @@ SFTEST(test_kin)
   vain_t *vain = sftest_shared(sizeof *vain);
   sftest_loop_cluster_start(&cluster, 2, 0, 0);
   for (wait_for_t wait = 0; wait < WAITS; wait++) {
-    sftest_job_t job;
     *vain = (vain_t){.wait = wait};
-    sftest_job_start_over(&job, cluster.nodes, (const int32_t[]){0, 1}, 2, wait_on_kin, vain);
-    sftest_job_end_well(&job);
+    sftest_run_over(cluster.nodes, (const int32_t[]){0, 1}, 2, wait_on_kin, vain);
   }
   sftest_loop_cluster_stop(&cluster);
 }

@@ -131,12 +131,10 @@ static void run_ahead(sftest_rank_t *self)
 SFTEST_FOR(test_ahead, 2)
 {
   sftest_loop_cluster_t cluster;
-  sftest_job_t job;
   plot_t *plot = sftest_shared(sizeof *plot);
   sftest_loop_cluster_start(&cluster, NODES, 0, 0);
   plot->bcast = _i == 0;
-  sftest_job_start_over(&job, cluster.nodes, places, NODES, run_ahead, plot);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places, NODES, run_ahead, plot);
   sftest_loop_cluster_stop(&cluster);
 }
 

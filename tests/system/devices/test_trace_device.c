@@ -123,8 +123,7 @@ static void queue_many(sftest_rank_t *self)
   sftest_device_ring_t ring;
   sftest_device_ring_make(self, &ring);
   SFTEST_OK(self, sftest_device_ring_bcast(&ring)); /* collective */
-  while (self->rank == 1 && !*all_given)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == 1 && !*all_given);
   for (int i = 0; i < QUEUED; i++)
     SFTEST_OK(self, sftest_device_ring_bcast(&ring));
   *all_given = true;

@@ -290,8 +290,7 @@ static void let_all_end(scene_t *scene)
 {
   sftest_at(scene->self, "waiting for the others");
   atomic_fetch_add(&scene->play->done, 1);
-  while (scene->self->rank == scene->play->victim && atomic_load(&scene->play->done) < scene->self->size)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(scene->self->rank == scene->play->victim && atomic_load(&scene->play->done) < scene->self->size);
 }
 
 /* Until the test has looked at the daemons. */
@@ -299,8 +298,7 @@ static void be_looked_at(scene_t *scene)
 {
   sftest_at(scene->self, "waiting for the test");
   atomic_fetch_add(&scene->play->done, 1);
-  while (atomic_load(&scene->play->over) == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(atomic_load(&scene->play->over) == 0);
 }
 
 void sftest_live_in_chaos(sftest_rank_t *self)

@@ -34,8 +34,7 @@ static void expect_lost(sftest_rank_t *self, sf_status_t status)
 
 static void await_death(const plan_t *plan)
 {
-  while (!plan->dead)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!plan->dead);
 }
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */

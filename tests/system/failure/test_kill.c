@@ -50,8 +50,7 @@ static void die(sftest_rank_t *self)
   plan->victim_ready = true;
   while (plan->manner == KILL || plan->manner == STOP_AND_KILL)
     pause(); /* the test does it */
-  while (plan->nready < self->size - 1)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(plan->nready < self->size - 1);
   sftest_sleep_ms(20);
   plan->dead = true;
   if (plan->manner == ABORT)
@@ -200,8 +199,7 @@ static void run_compute(scene_t *scene)
   if (is_victim(scene->self))
     die(scene->self);
   scene->plan->nready++;
-  while (!scene->plan->dead)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->plan->dead);
   sftest_sleep_ms(500);
   expect_failure(scene->self, sf_bcast(scene->graph, SF_DOUBLE, roots, leaves, SF_REPLACE));
   SFTEST_EXPECT(scene->self, sf_reduce(scene->graph, SF_DOUBLE, leaves, roots, SF_SUM), SF_ERR_RANK_FAILED);
@@ -241,8 +239,7 @@ static void run_finalize(scene_t *scene)
   sftest_at(self, "sf_finalize");
   if (self->rank % 2 == 0)
     scene->plan->nready++;
-  while (self->rank % 2 == 0 && !scene->plan->dead)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank % 2 == 0 && !scene->plan->dead);
   sf_status_t status = sf_finalize(scene->context);
   SFTEST_REQUIRE(self, status == SF_OK || (status == SF_ERR_RANK_FAILED && self->rank % 2 == 0));
   scene->plan->nready += self->rank % 2 == 1;
@@ -315,8 +312,7 @@ static void run_step(sftest_rank_t *self)
 /* Ends the victim, if it does not do so itself. */
 static void end_victim(const sftest_node_t *node, sftest_job_t *job, plan_t *plan)
 {
-  while ((!plan->victim_ready || plan->nready < RANKS - 1) && !sftest_job_poll(job))
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE((!plan->victim_ready || plan->nready < RANKS - 1) && !sftest_job_poll(job));
   if (plan->manner != KILL && plan->manner != STOP_AND_KILL)
     return;
   if (plan->step == STEP_JOIN)

@@ -164,14 +164,12 @@ SFTEST_BETWEEN(test_started, 1, RANKS + 1)
 {
   static const int32_t places[RANKS] = {0, 1, 2};
   static sftest_loop_cluster_t loop;
-  sftest_job_t job;
   scene = sftest_shared(sizeof *scene);
   scene->what = START;
   scene->nth = _i;
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   atomic_store(&scene->daemons, loop.pid);
-  sftest_job_start_over(&job, loop.nodes, places, RANKS, be_started, scene);
-  sftest_job_end_well(&job);
+  sftest_run_over(loop.nodes, places, RANKS, be_started, scene);
   ck_assert_int_eq(atomic_load(&scene->refused), 1);
   sftest_loop_cluster_stop(&loop);
 }

@@ -87,8 +87,7 @@ static void resist(int nstrangers, sftest_rank_fn_t strangers, sftest_rank_fn_t 
   int fds = sftest_node_rest(&node, 0);
   sftest_assault_t *assault = sftest_shared(sizeof *assault);
   sftest_job_start(&job, &node, nstrangers, strangers, assault);
-  while (assault->attempts < nstrangers * HELD && !sftest_job_poll(&job))
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(assault->attempts < nstrangers * HELD && !sftest_job_poll(&job));
   for (int i = 0; i < sftest_scale(SERVED); i++)
     expect_working(&node, 2, run);
   assault->over = true;

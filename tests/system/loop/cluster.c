@@ -303,19 +303,11 @@ void sftest_loop_cluster_stop(sftest_loop_cluster_t *cluster)
   munmap(cluster->orders, sizeof *cluster->orders);
 }
 
-static void run_job(const sftest_loop_cluster_t *cluster, const int32_t places[], int32_t size, sftest_rank_fn_t run,
-                    void *argument)
-{
-  sftest_job_t job;
-  sftest_job_start_over(&job, cluster->nodes, places, size, run, argument);
-  sftest_job_end_well(&job);
-}
-
 void sftest_loop_run_alone(int32_t n, const int32_t places[], int32_t size, sftest_rank_fn_t run, void *argument)
 {
   sftest_loop_cluster_t cluster;
   sftest_loop_cluster_start(&cluster, n, 0, 0);
-  run_job(&cluster, places, size, run, argument);
+  sftest_run_over(cluster.nodes, places, size, run, argument);
   sftest_loop_cluster_stop(&cluster);
 }
 
@@ -330,7 +322,7 @@ void sftest_loop_jobs(int32_t nnodes, int njobs, sftest_rank_fn_t run, uint64_t 
     uint64_t placing = *seed_p = sftest_hash2(random, (uint64_t)i);
     int32_t size = 2 + (int32_t)(*seed_p % (SFTEST_GROUP_MAX - 1));
     sftest_places_random(places, size, nnodes, &placing);
-    run_job(&cluster, places, size, run, NULL);
+    sftest_run_over(cluster.nodes, places, size, run, NULL);
   }
   sftest_loop_cluster_stop(&cluster);
 }

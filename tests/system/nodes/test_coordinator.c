@@ -158,8 +158,7 @@ SFTEST_JOINED(work_without_coordinator)
   sf_graph_t *graph;
   SFTEST_OK(self, sftest_ring_create(world, 10, SF_GRAPH_DEFAULT, &graph));
   atomic_fetch_add(&shared->ready, 1);
-  while (atomic_load(&shared->go) == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(atomic_load(&shared->go) == 0);
   for (int i = 0; i < 20; i++)
     sftest_ring_expect_working(self, world, graph, 10);
   SFTEST_OK(self, sf_graph_destroy(graph));
@@ -175,8 +174,7 @@ SFTEST(a_job_outlives_its_coordinator)
   do
     sftest_job_start_over(&jobs[n], cluster.nodes, places, 2, work_without_coordinator, shared);
   while (sftest_coordinator_of(jobs[n++].name, NODES) != DEAD && n < MANY_JOBS);
-  while (atomic_load(&shared->ready) < 2 * n)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(atomic_load(&shared->ready) < 2 * n);
   sftest_cluster_kill(&cluster, DEAD);
   await_loss(DEAD);
   /* A new job is assembled as ever, and the old ones end well. */
@@ -238,8 +236,7 @@ SFTEST(a_name_is_used_again_where_a_job_without_its_coordinator_is_over)
   sftest_cluster_kill(&cluster, DEAD);
   await_loss(DEAD);
   atomic_store(&again->go, 1); /* rank 1 */
-  while (sftest_job_poll(&first), first.pids[1] != 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sftest_job_poll(&first), first.pids[1] != 0);
   hear_from(0, 1);
   hear_from(1, 0);
   sftest_job_start_over(&second, cluster.nodes, others, 2, work_in_turn, again);
@@ -260,11 +257,9 @@ static void join_again_and_again(sftest_rank_t *self)
 /* The same name each time, while others are still leaving. */
 SFTEST_BETWEEN(ranks_join_again, 1, 4)
 {
-  sftest_job_t job;
   int32_t places[8];
   sftest_cluster_start_warm(&cluster, _i);
   sftest_places_cyclic(places, 8, _i);
-  sftest_job_start_over(&job, cluster.nodes, places, 8, join_again_and_again, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places, 8, join_again_and_again, NULL);
   sftest_cluster_stop(&cluster);
 }

@@ -126,8 +126,7 @@ static hold_t *begin_to_join(sftest_loop_cluster_t *loop, sftest_job_t *job, int
 /* Until the coordinator, which is held, has sent the start. */
 static void await_start(sftest_loop_cluster_t *loop)
 {
-  while (sftest_loop_cluster_order(loop, SFTEST_LOOP_QUEUED, 2, 0) == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sftest_loop_cluster_order(loop, SFTEST_LOOP_QUEUED, 2, 0) == 0);
 }
 
 /* The coordinator is lost when it has sent the start to the first node, where it has not arrived. */
@@ -166,8 +165,7 @@ SFTEST(the_first_node_starts_those_that_lose_the_coordinator)
   sftest_job_end_well(&job);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 2, 1);
-  sftest_job_start_over(&job, loop.nodes, places, 2, join_late, hold);
-  sftest_job_end_well(&job);
+  sftest_run_over(loop.nodes, places, 2, join_late, hold);
   sftest_loop_cluster_stop(&loop);
 }
 

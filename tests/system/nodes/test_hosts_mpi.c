@@ -158,9 +158,7 @@ static void go_one_way(sftest_rank_t *self)
 static void run(const sftest_node_t nodes[], const int32_t places_of[], int32_t size, sftest_rank_fn_t run_rank,
                 shared_t *shared)
 {
-  sftest_job_t job;
-  sftest_job_start_over(&job, nodes, places_of, size, run_rank, shared);
-  sftest_job_end_well(&job);
+  sftest_run_over(nodes, places_of, size, run_rank, shared);
 }
 
 static shared_t *share(const way_t *way)

@@ -81,10 +81,8 @@ static void expect_recovery(sftest_cluster_t *cluster, plan_t *plan)
 {
   static const int32_t places[] = {0, 1, 2};
   do {
-    sftest_job_t job;
     plan->nfailed = 0;
-    sftest_job_start_over(&job, cluster->nodes, places, HOSTS, try_to_work, plan);
-    sftest_job_end_well(&job);
+    sftest_run_over(cluster->nodes, places, HOSTS, try_to_work, plan);
   } while (plan->nfailed > 0);
   sftest_cluster_warm(cluster);
 }

@@ -87,8 +87,7 @@ SFTEST(joining_without_end)
     ck_assert_msg(sftest_now_ms() < until, "%llu bytes are queued", (unsigned long long)bytes);
     int64_t begun = assault->attempts;
     last = bytes;
-    while (assault->attempts < begun + 500)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(assault->attempts < begun + 500);
     bytes = count(SFTEST_LOOP_BYTES);
   }
   ck_assert_msg(bytes < 2 * SFD_COORDINATOR_QUOTA_OF_USER, "%llu bytes are queued after %lld attempts",

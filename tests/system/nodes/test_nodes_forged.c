@@ -81,8 +81,7 @@ SFTEST_BETWEEN(test_forged, 2, RANKS + 1)
   sftest_job_start_over(&job, loop.nodes, places, size, go_on, scene);
   sftest_job_await(&job, &scene->ready, size);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_FORGE + (sftest_loop_order_t)SFTEST_FORGE_WANTS, 0, 1);
-  while (sftest_loop_cluster_order(&loop, SFTEST_LOOP_WAITING, 0, 0) > 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sftest_loop_cluster_order(&loop, SFTEST_LOOP_WAITING, 0, 0) > 0);
   atomic_store(&scene->said, 1);
   sftest_job_end_well(&job);
   sftest_loop_cluster_stop(&loop);

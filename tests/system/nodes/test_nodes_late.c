@@ -82,7 +82,6 @@ SFTEST_FOR(ranks_that_come_late_get_the_error, 2)
   sftest_loop_cluster_start(&loop, NODES, 0, 0);
   lose_node(&loop, scene, &job, _i == 1);
   /* The name is free again. */
-  sftest_job_start_over(&job, loop.nodes, places, NODES, join, scene);
-  sftest_job_end_well(&job);
+  sftest_run_over(loop.nodes, places, NODES, join, scene);
   sftest_loop_cluster_stop(&loop);
 }

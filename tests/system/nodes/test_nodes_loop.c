@@ -139,13 +139,11 @@ SFTEST_JOINED(ask_without_end)
       sfc_submit_ring_write_trunk(&context->submit_ring, SFSHM_SUBMIT_AWAIT, graph->number, trunk->as_root.number, 0, i,
                                   0, false);
     const sfshm_ring_t *ring = context->submit_ring.region.base;
-    while (atomic_load(&ring->head) < QUESTIONS)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(atomic_load(&ring->head) < QUESTIONS);
   }
   atomic_fetch_add(&shared->ready, 1);
   sftest_await(&shared->go, 2);
-  while (self->rank == 1 && atomic_load(&trunk->as_leaf.flow->awaited) < QUESTIONS)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == 1 && atomic_load(&trunk->as_leaf.flow->awaited) < QUESTIONS);
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
@@ -269,10 +267,8 @@ SFTEST_FOR(slow_streams_in_pieces, 3)
 {
   static const int32_t places[] = {0, 1, 2, 3, 3, 0};
   sftest_loop_cluster_t cluster;
-  sftest_job_t job;
   sftest_loop_cluster_start(&cluster, 4, (unsigned)_i * 20, sftest_seed() | 1);
-  sftest_job_start_over(&job, cluster.nodes, places, 6, exchange_much, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places, 6, exchange_much, NULL);
   sftest_loop_cluster_stop(&cluster);
 }
 
@@ -307,8 +303,7 @@ SFTEST(cut_links)
     shared_t *shared = sftest_shared(sizeof *shared);
     sftest_loop_cluster_start(&cluster, 3, 1, 0);
     sftest_job_start_over(&job, cluster.nodes, places, 4, exchange_until_lost, shared);
-    while (atomic_load(&shared->rounds) < 3)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(atomic_load(&shared->rounds) < 3);
     sftest_sleep_ms(sftest_below(&random, 20));
     sftest_loop_cluster_order(&cluster, SFTEST_LOOP_CUT, 1, 2);
     sftest_job_end_well(&job);

@@ -160,8 +160,6 @@ SFTEST_FOR(values_of_parts, 3)
   static const int32_t places[][RANKS] = {{0, 1, 2, 3}, {0, 0, 1, 1}, {0, 1, 0, 0}};
   sftest_loop_cluster_t cluster;
   sftest_loop_cluster_start(&cluster, RANKS, 1, 0);
-  sftest_job_t job;
-  sftest_job_start_over(&job, cluster.nodes, places[_i], RANKS, operate, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places[_i], RANKS, operate, NULL);
   sftest_loop_cluster_stop(&cluster);
 }

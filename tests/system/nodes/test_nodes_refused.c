@@ -123,12 +123,10 @@ SFTEST(versions_that_differ)
 {
   static const int32_t places[] = {0, 1};
   static sftest_loop_cluster_t loop;
-  static sftest_job_t job;
   sftest_loop_cluster_start(&loop, NODES, 0, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_VERSION, 0, 0);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_HOLD, 1, 0);
-  sftest_job_start_over(&job, loop.nodes, places, 2, expect_other_version, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(loop.nodes, places, 2, expect_other_version, NULL);
   sftest_loop_cluster_order(&loop, SFTEST_LOOP_LET_GO, 1, 0);
   sftest_loop_cluster_stop(&loop);
 }

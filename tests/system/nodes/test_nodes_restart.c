@@ -213,8 +213,7 @@ SFTEST(home_hears_late_that_ranks_came)
   part_t *rank0 = start(scene, 0, 3, 1);
   expect(rank0, false, SF_ERR_TIMEOUT);
   rank0 = start(scene, 0, 2, 0);
-  while (sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, 0, 0) == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(sftest_loop_cluster_order(&scene->cluster, SFTEST_LOOP_JOBS, 0, 0) == 0);
   let_go(scene, 0, COORDINATOR);
   end(scene, rank0);
 }

@@ -251,13 +251,11 @@ static void be_random(sftest_rank_t *self)
 
 static void run_job(const sftest_node_t nodes[], int32_t nnodes, uint64_t job_seed)
 {
-  sftest_job_t job;
   int32_t places[SFTEST_GROUP_MAX];
   uint64_t placing = seed = job_seed;
   int32_t size = 2 + (int32_t)(seed % (SFTEST_GROUP_MAX - 1));
   sftest_places_random(places, size, nnodes, &placing);
-  sftest_job_start_over(&job, nodes, places, size, be_random, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(nodes, places, size, be_random, NULL);
 }
 
 SFTEST_FOR(test_loop, 2)

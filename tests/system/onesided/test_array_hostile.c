@@ -122,8 +122,7 @@ static void await_answers(const attacker_t *attacker)
 {
   const sfshm_window_t *shared = attacker->context->window->shared;
   for (uint32_t i = 0; i < SFSHM_WINDOW_SLOTS; i++)
-    while (atomic_load(&shared->slots[i].done) != attacker->numbers[i])
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(atomic_load(&shared->slots[i].done) != attacker->numbers[i]);
 }
 
 static void attack(sftest_rank_t *self)

@@ -340,13 +340,11 @@ SFTEST_JOINED(run_cases)
 static void run_job(const sftest_node_t nodes[], int32_t nnodes)
 {
   int32_t places[RANKS_MAX];
-  sftest_job_t job;
   uint64_t seed = sftest_seed(), random = sftest_hash(seed);
   int32_t size = 1 + (int32_t)sftest_below(&random, RANKS_MAX);
   sftest_use_seed(seed);
   sftest_places_choose(places, size, nnodes, &random);
-  sftest_job_start_over(&job, nodes, places, size, run_cases, &seed);
-  sftest_job_end_well(&job);
+  sftest_run_over(nodes, places, size, run_cases, &seed);
 }
 
 static void run_jobs(const sftest_node_t nodes[], int32_t nnodes, int jobs)

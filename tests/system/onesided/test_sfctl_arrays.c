@@ -26,14 +26,12 @@ SFTEST_JOINED(work)
     SFTEST_OK(self, sf_array_acc(array, far, row, values, NULL, NULL));
   SFTEST_OK(self, sf_array_flush(array, SF_ARRAY_ALL_RANKS));
   scene->nready++;
-  while (!scene->stopped)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->stopped);
   if (self->rank == 1)
     SFTEST_OK(self, sf_array_put(array, far, row, values, NULL));
   scene->nready++;
   SFTEST_OK(self, sf_array_flush(array, SF_ARRAY_ALL_RANKS));
-  while (!scene->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->over);
   SFTEST_OK(self, sf_array_destroy(array));
 }
 

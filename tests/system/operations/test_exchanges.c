@@ -20,9 +20,7 @@ static sftest_cluster_t cluster;
 static void run(sftest_rank_fn_t run_rank, int32_t size, void *argument)
 {
   static const int32_t places[] = {0, 1};
-  sftest_job_t job;
-  sftest_job_start_over(&job, cluster.nodes, places, size, run_rank, argument);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places, size, run_rank, argument);
 }
 
 /* As a client may that is not ours. */

@@ -119,15 +119,13 @@ static const int32_t placements[][RANKS] = {{0, 0, 0}, {0, 1, 1}, {0, 1, 0}, {0,
 SFTEST_FOR(test_late, (sftest_device_is_there() ? USES : HOST_USES) * NPLACEMENTS)
 {
   static sftest_loop_cluster_t loop;
-  sftest_job_t job;
   int placement = _i % NPLACEMENTS;
   scene_t *scene = sftest_shared(sizeof *scene);
   scene->use = (use_t)(_i / NPLACEMENTS);
   sftest_loop_cluster_start(&loop, RANKS, 0, 0);
   if (scene->use != LEAF_RANKS || placement > 0) {
-    sftest_job_start_over(&job, loop.nodes, placements[placement], RANKS,
-                          scene->use < HOST_USES ? use_host_late : use_device_late, scene);
-    sftest_job_end_well(&job);
+    sftest_run_over(loop.nodes, placements[placement], RANKS, scene->use < HOST_USES ? use_host_late : use_device_late,
+                    scene);
   }
   sftest_loop_cluster_stop(&loop);
 }

@@ -172,8 +172,7 @@ SFTEST_JOINED(without_calls)
     expect_done_at_once(self, &request);
   } else if (self->rank == 0) {
     int64_t until = sftest_now_ms() + SFTEST_HANG_MS;
-    while (!scene->waited && sftest_now_ms() < until)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(!scene->waited && sftest_now_ms() < until);
     SFTEST_REQUIRE(self, scene->waited);
     expect_done_soon(self, &request);
   } else {

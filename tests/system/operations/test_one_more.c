@@ -111,12 +111,10 @@ static void one_more(sftest_rank_t *self)
 
 static void run(sftest_loop_cluster_t *loop, const int32_t places[], plan_t *plan)
 {
-  sftest_job_t job;
   atomic_store(&plan->done, 0);
   atomic_store(&plan->gone, 0);
   atomic_store(&plan->told, 0);
-  sftest_job_start_over(&job, loop->nodes, places, RANKS, one_more, plan);
-  sftest_job_end_well(&job);
+  sftest_run_over(loop->nodes, places, RANKS, one_more, plan);
 }
 
 /* Who calls one more: one with roots and leaves of the ring, the only one with roots otherwise; or all but that. */

@@ -118,15 +118,13 @@ SFTEST_JOINED(run_cases)
 static void run_job(const sftest_node_t nodes[], int32_t nnodes, const sizes_t *sizes)
 {
   sizes_t job_sizes = *sizes;
-  sftest_job_t job;
   int32_t places[SFTEST_GROUP_MAX];
   job_sizes.seed = sftest_seed();
   sftest_use_seed(job_sizes.seed);
   uint64_t random = sftest_hash(job_sizes.seed);
   int32_t size = 1 + (int32_t)(random % SFTEST_GROUP_MAX);
   sftest_places_choose(places, size, nnodes, &random);
-  sftest_job_start_over(&job, nodes, places, size, run_cases, &job_sizes);
-  sftest_job_end_well(&job);
+  sftest_run_over(nodes, places, size, run_cases, &job_sizes);
 }
 
 /* cluster: lets go of what each job has used; or NULL. */

@@ -104,16 +104,14 @@ SFTEST_JOINED(look_again)
   _Atomic int *step = self->argument;
   SFTEST_OK(self, sftest_ring_create(world, 1, 0, &graph));
   sftest_ring_expect_working(self, world, graph, 1);
-  while (self->rank == 1 && *step == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == 1 && *step == 0);
   SFTEST_OK(self, sf_bcast_begin(graph, SF_DOUBLE, &root, &leaf, SF_REPLACE, &request));
   if (self->rank == 0) {
     SFTEST_OK(self, sf_wait_for(&request, 1000000, &done));
     SFTEST_REQUIRE(self, !done && graph->counts->wait_since_ns != 0);
   }
   *step = self->rank + 1;
-  while (*step != RANKS)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(*step != RANKS);
   SFTEST_OK(self, sf_wait_for(&request, INT64_C(1000000) * SFTEST_HANG_MS, &done));
   SFTEST_REQUIRE(self, done && graph->counts->wait_since_ns == 0);
   SFTEST_OK(self, sf_graph_destroy(graph));

@@ -228,8 +228,7 @@ static void tell_socket(const sftest_rank_t *self, progress_t *progress)
 static void await_first(const sftest_rank_t *self, const progress_t *progress)
 {
   char wanted[64];
-  while (!progress->has_socket)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!progress->has_socket);
   snprintf(wanted, sizeof wanted, "\"job\":\"%s\"", self->options.job);
   sftest_sfctl_await(progress->socket, WORDS("jobs", "--json"), wanted);
   sftest_sfctl(progress->socket, WORDS("jobs", "--json", "--all-nodes"), 0); /* others answer behind that */
@@ -286,8 +285,7 @@ SFTEST(missing_ranks)
 
 static void await_step(const progress_t *progress, int step)
 {
-  while (progress->step < step)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(progress->step < step);
 }
 
 /* Rank 0 joins as rank 0 of 2; rank 1 tries everything wrong before it joins as it should. */

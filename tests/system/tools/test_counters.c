@@ -52,8 +52,7 @@ static void exchange(sftest_rank_t *self)
     SFTEST_OK(self, sf_graph_destroy(real));
   scene->nready++;
   sftest_at(self, "being looked at");
-  while (!scene->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->over);
   if (!scene->destroy)
     SFTEST_OK(self, sf_graph_destroy(real));
   sftest_leave(self, context);
@@ -285,8 +284,7 @@ static void call_each(sftest_rank_t *self)
   SFTEST_OK(self, sf_bcast(real, SF_DOUBLE, roots, leaves, SF_REPLACE));
   scene->nready++;
   sftest_at(self, "being looked at");
-  while (!scene->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->over);
   SFTEST_OK(self, sf_graph_destroy(real));
   sftest_leave(self, context);
   free(roots);
@@ -364,8 +362,7 @@ SFTEST_JOINED(loop_of_two)
   }
   scene->nready++;
   sftest_at(self, "being looked at");
-  while (!scene->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->over);
   SFTEST_OK(self, sf_graph_destroy(ring));
 }
 

@@ -177,8 +177,7 @@ SFTEST(nodes_that_do_not_answer)
 static void expect_end(sftest_node_t *node)
 {
   int status, tries = 0;
-  while (waitpid(node->pid, &status, WNOHANG) == 0 && tries++ < 5000)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(waitpid(node->pid, &status, WNOHANG) == 0 && tries++ < 5000);
   ck_assert_msg(tries < 5000 && WIFEXITED(status) && WEXITSTATUS(status) == 0, "sfd has not ended well");
   node->pid = 0;
 }

@@ -337,8 +337,7 @@ SFTEST_JOINED(wait_until_over)
   sf_group_t *group;
   static const int32_t both[] = {1, 0};
   atomic_fetch_add(&scene->nready, 1);
-  while (!scene->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!scene->over);
   SFTEST_OK(self, sf_group_create(context, 2, both, 0, &group));
 }
 

@@ -32,8 +32,7 @@ SFTEST_JOINED(exchange_and_stay)
     sftest_sleep_ms(1);
   }
   meeting->ndone++;
-  while (!meeting->over)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!meeting->over);
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 

@@ -68,8 +68,7 @@ SFTEST_JOINED(work)
     exchange(self, graph);
     scene->nready++;
     sftest_at(self, "being looked at");
-    while (scene->looked <= round)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(scene->looked <= round);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
 }

@@ -35,8 +35,7 @@ SFTEST_JOINED(exchange)
     SFTEST_OK(self, sf_bcast(graph, SF_DOUBLE, &root, leaves, SF_REPLACE));
     SFTEST_REQUIRE(self, leaves[0] == ranks[0] && leaves[1] == ranks[1]);
     told->done[self->rank]++;
-    while (i == EXCHANGES / 2 && !told->go_on)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(i == EXCHANGES / 2 && !told->go_on);
   }
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
@@ -48,8 +47,7 @@ static void begin(int32_t nnodes, const int32_t places[], const char *log_level)
   scene = sftest_shared(sizeof *scene);
   sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, scene);
   for (int32_t r = 0; r < RANKS; r++)
-    while (scene->done[r] <= EXCHANGES / 2)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(scene->done[r] <= EXCHANGES / 2);
   sftest_job_signal(&job, STOPPED, SIGSTOP);
   scene->go_on = true;
 }
@@ -207,17 +205,14 @@ SFTEST_JOINED(contribute_ahead)
   sf_graph_t *graph = NULL;
   SFTEST_OK(self,
             sf_graph_create(world, self->rank == 0, self->rank != 0, NULL, &rank, &number, SF_GRAPH_DEFAULT, &graph));
-  while (self->rank == 0 && (told->done[1] < ALL || told->done[STOPPED] < SHORT || told->done[3] < ALL))
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == 0 && (told->done[1] < ALL || told->done[STOPPED] < SHORT || told->done[3] < ALL));
   for (int i = 0; i < ALL; i++) {
-    while (self->rank == STOPPED && i == SHORT && !told->go_on)
-      sftest_sleep_ms(1);
+    SFTEST_SLEEP_WHILE(self->rank == STOPPED && i == SHORT && !told->go_on);
     SFTEST_OK(self, sf_reduce(graph, SF_DOUBLE, &leaf, &root, SF_SUM));
     told->done[self->rank]++;
   }
   SFTEST_REQUIRE(self, self->rank != 0 || root == ALL * (RANKS - 1));
-  while (!told->go_on)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(!told->go_on);
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
 
@@ -228,8 +223,7 @@ SFTEST(behind_the_turn)
   sftest_cluster_start(&cluster, 1);
   scene = sftest_shared(sizeof *scene);
   sftest_job_start(&job, &cluster.nodes[0], RANKS, contribute_ahead, scene);
-  while (scene->done[0] == 0)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(scene->done[0] == 0);
   ask(cluster.nodes[0].socket, true);
   snprintf(wanted, sizeof wanted, "\"waits_for_ranks\":[%d]", STOPPED);
   sftest_expect_in(out, wanted);
@@ -243,8 +237,7 @@ SFTEST_JOINED(come_late)
 {
   scene_t *told = self->argument;
   sf_graph_t *graph = NULL;
-  while (self->rank == STOPPED && !told->go_on)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == STOPPED && !told->go_on);
   SFTEST_OK(self, sf_graph_create(world, 1, 0, NULL, NULL, NULL, SF_GRAPH_DEFAULT, &graph));
   SFTEST_OK(self, sf_graph_destroy(graph));
 }
@@ -273,8 +266,7 @@ SFTEST(in_set_up)
 static void come_last(sftest_rank_t *self)
 {
   scene_t *told = self->argument;
-  while (self->rank == STOPPED && !told->go_on)
-    sftest_sleep_ms(1);
+  SFTEST_SLEEP_WHILE(self->rank == STOPPED && !told->go_on);
   sftest_leave(self, sftest_join(self));
 }
 

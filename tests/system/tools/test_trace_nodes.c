@@ -56,9 +56,7 @@ SFTEST_FIXTURE(start, stop);
 /* The daemons keep what its ranks have written. */
 static void run_job(void)
 {
-  sftest_job_t job;
-  sftest_job_start_over(&job, cluster.nodes, places, RANKS, exchange, NULL);
-  sftest_job_end_well(&job);
+  sftest_run_over(cluster.nodes, places, RANKS, exchange, NULL);
 }
 
 static void load(const char *path)
