@@ -42,13 +42,6 @@ int64_t sftest_machine_ms(void)
   return sftest_machine_clock_ns() / 1000000;
 }
 
-void sftest_machine_sleep_ms(int64_t ms)
-{
-  int64_t until = sftest_machine_ms() + ms;
-  for (int64_t left = ms; left > 0; left = until - sftest_machine_ms())
-    sftest_sleep_ms(left);
-}
-
 bool sftest_seed_is_given(void)
 {
   return getenv("SF_TEST_SEED") != NULL;

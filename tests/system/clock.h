@@ -21,9 +21,6 @@ void sftest_sleep_ms(int64_t ms);
 void sftest_machine_watch(void);
 int64_t sftest_machine_ms(void);
 
-/* Sleeps for that long by this clock: what others are to do meanwhile they have had the time for. */
-void sftest_machine_sleep_ms(int64_t ms);
-
 /* SF_TEST_SEED, or the next one of the sequence that TEST_SEED begins; tests/run sets it. The same for every run of a
  * test, and for each of its cases, as Check forks a process for each. */
 uint64_t sftest_seed(void);

@@ -14,7 +14,7 @@
 /* Each daemon has a directory of its own: the words behind "sh" are sfd and their names. */
 #define COMMAND                                                                                                        \
   "sfd=$1; shift; shift $OMPI_COMM_WORLD_RANK; "                                                                       \
-  "exec \"$sfd\" --fabric=mpi --calibrate=no --log-level=error --socket=\"$1/sfd.sock\""
+  "exec \"$sfd\" --fabric=mpi --calibrate=no --join-timeout=3600 --log-level=error --socket=\"$1/sfd.sock\""
 
 static const char *find_lacks(void)
 {
