@@ -13,6 +13,7 @@
 #include "daemon/setup.h"
 #include "proto/unpack.h"
 #include "shm/base/error.h"
+#include "shm/region/region.h"
 
 /* ---- Control messages -------------------------------------------------------------------------------------------- */
 
@@ -91,9 +92,10 @@ static bool is_of_setup(const sfd_message_head_t *head)
   return head->kind == SFD_PEER_WANTS;
 }
 
+/* More than the machine has is refused before any of it arrives: malloc may promise what there isn't. */
 static sfd_placing_t place_of_setup(sfd_server_t *server, int32_t node, const sfd_message_head_t *head, void **buffer_p)
 {
-  *buffer_p = malloc(head->payload_bytes);
+  *buffer_p = head->payload_bytes <= sfshm_memory_bytes() ? malloc(head->payload_bytes) : NULL;
   if (*buffer_p != NULL) {
     server->images[node] = *buffer_p;
     return SFD_PLACE_HERE;

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/queue.h>
-#include <unistd.h>
 
 #include "daemon/data/data.h"
 #include "daemon/data/trunks_internal.h"
@@ -51,7 +50,7 @@ static uint64_t quota_of(const sfd_server_t *server)
   int64_t mib = server->options->max_exchange_memory;
   if (mib >= 0)
     return (uint64_t)mib << 20;
-  return server->uid == 0 ? (uint64_t)sysconf(_SC_PHYS_PAGES) * sfshm_page_bytes() / 2 : UINT64_MAX;
+  return server->uid == 0 ? sfshm_memory_bytes() / 2 : UINT64_MAX;
 }
 
 /* Counts bytes for the user. SF_ERR_LIMIT, SF_ERR_NOMEM. */

@@ -54,6 +54,11 @@ size_t sfshm_page_bytes(void)
   return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+uint64_t sfshm_memory_bytes(void)
+{
+  return (uint64_t)sysconf(_SC_PHYS_PAGES) * sfshm_page_bytes();
+}
+
 static size_t round_to_pages(size_t length_bytes)
 {
   size_t page = sfshm_page_bytes();

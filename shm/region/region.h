@@ -58,6 +58,9 @@ typedef enum sfshm_commit { SFSHM_COMMIT_ALL, SFSHM_COMMIT_LATER } sfshm_commit_
 /* Page size of this machine. Region lengths are multiples of it. */
 size_t sfshm_page_bytes(void);
 
+/* Memory of this machine. */
+uint64_t sfshm_memory_bytes(void);
+
 /* Creates and maps a zeroed region of length_bytes (rounded up to pages), and writes its header. name appears in
  * /proc/PID/maps. */
 sf_status_t sfshm_region_create(const char *name, sfshm_region_kind_t kind, size_t length_bytes,

@@ -1,12 +1,15 @@
 /* Lies between daemons: see loop_lies.h. */
 #include "tests/system/loop/lies.h"
 
+#include <sys/mman.h>
+
 #include "daemon/jobs/graph.h"
 #include "daemon/jobs/job.h"
 #include "daemon/net/channel.h"
 #include "daemon/net/network.h"
 #include "daemon/onesided/messages.h"
 #include "shm/observe/calls.h"
+#include "shm/region/region.h"
 #include "shm/trunk/trunk.h"
 #include "tests/system/model/graph.h"
 
@@ -322,6 +325,22 @@ static void send_random(sfd_server_t *server, int32_t node, uint64_t seed)
   }
 }
 
+static void on_sent(void *context, sf_status_t status)
+{
+  (void)context, (void)status;
+}
+
+static void send_large_wants(sfd_server_t *server, int32_t node)
+{
+  static void *reserved; /* in place of a list: addresses without memory */
+  uint64_t bytes = sfshm_memory_bytes() + 1;
+  sfd_message_head_t head = {.kind = SFD_PEER_WANTS, .payload_bytes = bytes};
+  if (reserved == NULL)
+    reserved = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved != MAP_FAILED)
+    sfd_network_send_payload(server, node, &head, reserved, on_sent, NULL);
+}
+
 /* A head about a graph that does not fit to it; false: the lie is another one. */
 static bool send_wrong_head(sfd_server_t *server, int32_t node, const sfd_graph_t *graph, sftest_lie_t lie)
 {
@@ -371,6 +390,9 @@ void sftest_lie(sfd_server_t *server, int32_t node, sftest_lie_t lie)
     break;
   case SFTEST_LIE_CALLS:
     send_calls(server, node, graph);
+    break;
+  case SFTEST_LIE_WANTS:
+    send_large_wants(server, node);
     break;
   case SFTEST_LIE_START:
     send_start(server, node);

@@ -22,6 +22,7 @@ typedef enum sftest_lie {
   SFTEST_LIE_CREDIT,        /* that it has read what was never sent */
   SFTEST_LIE_KIND,          /* something of no kind */
   SFTEST_LIE_PAYLOAD,       /* the same, with bytes */
+  SFTEST_LIE_WANTS,         /* roots that it wants, whose list fits into no memory */
   SFTEST_LIE_GARBAGE,       /* a control message that is none */
   SFTEST_LIE_START,         /* that a job starts, with a node that there isn't */
   SFTEST_LIE_RUNS,          /* that no job has begun */

@@ -34,6 +34,7 @@ static const lied_t lies[] = {
     {SFTEST_LIE_CREDIT, 0, 1, "has consumed message 77"},
     {SFTEST_LIE_KIND, 0, 1, "of kind 8"},
     {SFTEST_LIE_PAYLOAD, 0, 1, "with a payload"},
+    {SFTEST_LIE_WANTS, 0, 1, "no memory for"},
     {SFTEST_LIE_GARBAGE, 0, 1, "no control message"},
     {SFTEST_LIE_START, 0, 1, "malformed JobStart"},
     {SFTEST_LIE_RUNS, 0, 1, "malformed JobRuns"},
