@@ -227,7 +227,9 @@ static bool node_lost(sfd_server_t *server, int32_t node, sf_status_t status, bo
     return sfd_refusal_handle(server, node, status, detail);
   sfd_coordinators_node_lost(server, node, detail);
   sfd_coordinator_client_node_lost(server, node, detail);
-  return sfd_jobs_fail_on(server, node, detail);
+  bool needed = sfd_jobs_fail_on(server, node, detail);
+  sfd_windows_node_lost(server, node);
+  return needed;
 }
 
 static void end(sfd_server_t *server)

@@ -173,6 +173,9 @@ void sfd_job_dismiss_joining(sfd_job_t *job);
 /* Fails running jobs with ranks on the lost node. Returns whether there are any. */
 bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail);
 
+/* Whether some rank of the job on the node has not left. */
+bool sfd_job_needs(const sfd_job_t *job, int32_t node);
+
 sf_status_t sfd_job_handle_peer_fail(sfd_server_t *server, int32_t node, const Sfpeer__Message *message);
 
 /* The job gives up its name. */

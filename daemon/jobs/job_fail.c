@@ -92,8 +92,7 @@ static bool has_ranks_on(const sfd_job_t *job, int32_t node)
   return false;
 }
 
-/* Whether some rank there has not left. */
-static bool is_needed(const sfd_job_t *job, int32_t node)
+bool sfd_job_needs(const sfd_job_t *job, int32_t node)
 {
   for (int32_t r = 0; r < job->size; r++)
     if (job->rank_nodes[r] == node && !job->left[r])
@@ -106,7 +105,8 @@ bool sfd_jobs_fail_on(sfd_server_t *server, int32_t node, const char *detail)
   char text[SFD_TEXT_SIZE];
   bool needed = false;
   SFD_FOREACH_SAFE (sfd_job_t, job, &server->jobs->list, entry) {
-    if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) || !is_needed(job, node))
+    if (job->state != SFD_JOB_RUNNING || job->rank_nodes == NULL || !has_ranks_on(job, node) ||
+        !sfd_job_needs(job, node))
       continue;
     snprintf(text, sizeof text, "node %d, which has ranks of job \"%.64s\", is lost: %.300s", node, job->name, detail);
     sfd_job_fail(job, text);

@@ -253,11 +253,14 @@ static sf_status_t find_request(sfd_server_t *server, int32_t node, const sfd_me
   const request_t *request = slot < SFSHM_WINDOW_SLOTS ? &window->requests[slot] : NULL;
   bool failed = (head->flags & SFD_ARRAY_FAILED) != 0;
   if (request == NULL || request->number == 0 || request->node != node || (uint32_t)request->number != head->number ||
-      (failed ? head->payload_bytes < sizeof(int32_t) : head->payload_bytes != request->returned_bytes))
+      (failed ? head->payload_bytes < sizeof(int32_t) : head->payload_bytes != request->returned_bytes)) {
+    if (!sfd_job_needs(job, node))
+      return SF_OK; /* given up when the node was lost */
     return sfshm_error(SF_ERR_PROTO,
                        "node %d answers request %u in slot %u of rank %" PRIu64 " with %" PRIu64
                        " bytes, which no request expects",
                        node, head->number, slot, number, head->payload_bytes);
+  }
   *window_p = window;
   return SF_OK;
 }
@@ -298,6 +301,23 @@ sf_status_t sfd_window_answered(sfd_server_t *server, int32_t node, const sfd_me
   }
   sfd_window_answer_lost(server, node);
   return status;
+}
+
+void sfd_windows_node_lost(sfd_server_t *server, int32_t node)
+{
+  const sfd_job_t *job;
+  TAILQ_FOREACH (job, &server->jobs->list, entry) {
+    for (int32_t r = 0; job->state == SFD_JOB_RUNNING && r < job->size; r++) {
+      sfd_window_t *window = job->ranks[r] != NULL ? job->ranks[r]->window : NULL;
+      for (uint32_t slot = 0; window != NULL && slot < SFSHM_WINDOW_SLOTS; slot++) {
+        uint64_t number = window->requests[slot].number;
+        if (number == 0 || window->requests[slot].node != node)
+          continue;
+        window->requests[slot].number = 0;
+        complete(window, slot, number, SF_ERR_STATE, "all ranks there have left the job, and the node is lost");
+      }
+    }
+  }
 }
 
 void sfd_window_answer_lost(sfd_server_t *server, int32_t node)

@@ -40,4 +40,7 @@ sf_status_t sfd_window_answered(sfd_server_t *server, int32_t node, const sfd_me
                                 const void *payload);
 void sfd_window_answer_lost(sfd_server_t *server, int32_t node);
 
+/* Answers the requests to a node that is lost, for jobs that go on as all their ranks there had left. */
+void sfd_windows_node_lost(sfd_server_t *server, int32_t node);
+
 #endif

@@ -1,6 +1,7 @@
 /* Arrays: operations that one thread has begun do not keep another thread from its own, and operations on elements of
  * ranks that have left. */
 #include <pthread.h>
+#include <signal.h>
 
 #include "tests/system/cluster.h"
 #include "tests/unit/runner.h"
@@ -129,20 +130,27 @@ SFTEST(a_begun_operation_does_not_keep_another_thread_waiting)
 
 /* ---- Elements of ranks that have left ---------------------------------------------------------------------------- */
 
-/* The daemon of node 0 forgets the job when its only rank has left. */
+typedef struct outlived {
+  _Atomic int left;
+  pid_t daemon; /* of node 0 */
+} outlived_t;
+
+/* The daemon of node 0 forgets the job when its only rank has left, and then dies with a request that it has not
+ * answered. */
 static void outlive(sftest_rank_t *self)
 {
-  _Atomic int *left = self->argument;
+  outlived_t *outlived = self->argument;
+  sf_request_t *request;
   int64_t n = 20, lo = 3, one = 1, value = 7;
   sf_context_t *context = sftest_join(self);
   sf_array_t *array;
   SFTEST_OK(self, sf_array_create(sf_group_world(context), SF_INT64, 1, &n, NULL, &array));
   if (self->rank == 0) {
     sftest_leave(self, context);
-    atomic_store(left, 1);
+    atomic_store(&outlived->left, 1);
     return;
   }
-  sftest_await(left, 1);
+  sftest_await(&outlived->left, 1);
   sf_status_t status = SF_OK;
   while (status == SF_OK) /* the daemon may not have heard of it yet */
     status = sf_array_get(array, &lo, &one, &value, NULL);
@@ -151,6 +159,11 @@ static void outlive(sftest_rank_t *self)
   SFTEST_EXPECT(self, sf_array_read_inc(array, &lo, 1, &value), SF_ERR_STATE);
   SFTEST_OK(self, sf_array_put(array, &lo, &one, &value, NULL));
   SFTEST_EXPECT(self, sf_array_flush(array, 0), SF_ERR_STATE);
+  SFTEST_REQUIRE(self, kill(outlived->daemon, SIGSTOP) == 0);
+  SFTEST_OK(self, sf_array_get_begin(array, &lo, &one, &value, NULL, &request));
+  SFTEST_REQUIRE(self, kill(outlived->daemon, SIGKILL) == 0);
+  SFTEST_EXPECT(self, sf_wait(&request), SF_ERR_STATE);
+  SFTEST_EXPECT(self, sf_array_get(array, &lo, &one, &value, NULL), SF_ERR_STATE); /* nobody listens there */
   lo = 12;
   SFTEST_OK(self, sf_array_get(array, &lo, &one, &value, NULL)); /* its own */
   sftest_leave(self, context);
@@ -159,9 +172,11 @@ static void outlive(sftest_rank_t *self)
 SFTEST(operations_on_elements_of_a_node_that_has_left)
 {
   static const int32_t places[] = {0, 1};
-  _Atomic int *left = sftest_shared(sizeof *left);
+  outlived_t *outlived = sftest_shared(sizeof *outlived);
   sftest_cluster_t cluster;
   sftest_cluster_start_warm(&cluster, 2);
-  sftest_cluster_run(&cluster, places, 2, outlive, (void *)(uintptr_t)left);
+  outlived->daemon = cluster.nodes[0].pid;
+  sftest_cluster_run(&cluster, places, 2, outlive, outlived);
+  sftest_cluster_kill(&cluster, 0);
   sftest_cluster_stop(&cluster);
 }
