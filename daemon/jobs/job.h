@@ -102,6 +102,7 @@ typedef struct sfd_job {
   bool *left;               /* by rank, on all nodes */
   int32_t *rank_nodes;      /* by rank; NULL: all here */
   uint64_t *incarnations;   /* serials of the job on its nodes, in order of the nodes; NULL: all ranks are here */
+  bool has_namesake;        /* another user has, or had, a job of the name here meanwhile */
   int32_t coordinator_node; /* see coordinator_client.h */
   bool coordinator_knows;   /* has been sent ranks that came here */
   int32_t nattached;        /* sessions */

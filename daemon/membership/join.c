@@ -131,6 +131,12 @@ void sfd_join_dismiss(sfd_job_t *job, int32_t number, sf_status_t status, const 
 
 void sfd_join_dismiss_all(sfd_job_t *job, sf_status_t status, const char *detail)
 {
+  char text[SFD_TEXT_SIZE];
+  if (status == SF_ERR_TIMEOUT && job->has_namesake) {
+    snprintf(text, sizeof text,
+             "%.360s; another user has a job of that name here: all ranks of a job must be of one user", detail);
+    detail = text;
+  }
   sfd_job_forget(job);
   int32_t size = job->size;
   for (int32_t r = 0; r < size; r++) { /* detaching the last one ends the job */
@@ -320,6 +326,15 @@ static sf_status_t refuse_new_job(const sfd_session_t *session, const Sfproto__H
   return sfshm_error(SF_ERR_STATE, "%s", text);
 }
 
+/* Ranks that wait for ranks of another user are told so. */
+static void note_namesakes(sfd_job_t *job)
+{
+  sfd_job_t *other;
+  TAILQ_FOREACH (other, &job->server->jobs->list, entry)
+    if (other->uid != job->uid && strcmp(other->name, job->name) == 0)
+      job->has_namesake = other->has_namesake = true;
+}
+
 /* Finds or creates the job, and attaches the session. */
 static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hello, sfd_rank_t **rank_p)
 {
@@ -330,9 +345,12 @@ static sf_status_t take_place(sfd_session_t *session, const Sfproto__Hello *hell
   status = job != NULL ? check_against_job(job, hello) : SF_OK;
   if (status == SF_OK && hello->size > 1)
     status = sfd_coordinator_client_check_quota(session->server, session->uid, hello->job);
-  if (status == SF_OK && job == NULL)
+  if (status == SF_OK && job == NULL) {
     status = sfd_job_create(session->server, session->uid, hello->job, hello->key != NULL ? hello->key : "",
                             hello->size, &job);
+    if (status == SF_OK)
+      note_namesakes(job);
+  }
   return status == SF_OK ? sfd_job_attach(job, hello->rank, session, rank_p) : status;
 }
 

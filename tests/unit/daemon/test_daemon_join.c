@@ -86,6 +86,30 @@ SFTEST(timeout_names_the_missing_ranks)
   sftest_drop_all(clients, 2);
 }
 
+static void join_as(sftest_client_t *client, uid_t uid, int32_t rank)
+{
+  Sfproto__Hello hello;
+  ck_assert_int_eq(seteuid(uid), 0);
+  sftest_connect(&daemon_, client);
+  ck_assert_int_eq(seteuid(0), 0);
+  sftest_hello_init(&hello, "job", rank, 2);
+  sftest_send_hello(client, &hello);
+  sftest_daemon_settle(&daemon_);
+}
+
+/* Each user's job lacks the rank that the other user's job has. */
+SFTEST_IF(timeout_tells_of_another_users_ranks, getuid() == 0)
+{
+  sftest_client_t clients[2];
+  for (int r = 0; r < 2; r++) {
+    join_as(&clients[r], (uid_t)(1000 + r), r);
+    daemon_.options.join_timeout_ms = 30;
+  }
+  sftest_expect_error(&clients[1], SF_ERR_TIMEOUT, "rank 0; another user has a job of that name here");
+  sftest_drop(&clients[0]);
+  sftest_drop(&clients[1]);
+}
+
 SFTEST(earliest_timeout_counts)
 {
   sftest_client_t clients[2];
