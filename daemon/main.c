@@ -19,6 +19,7 @@
 #include "shm/base/standard.h"
 
 #define EXIT_BAD_OPTION 2
+#define FDS_TO_SERVE 6       /* of one rank: its connection, and what comes with it */
 #define KEPT_BYTES (8 << 20) /* freed memory that the process keeps */
 
 /* A client needs several descriptors. */
@@ -30,6 +31,37 @@ static void raise_descriptor_limit(void)
   limit.rlim_cur = limit.rlim_max;
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
     sfd_log(SFD_LOG_MAIN, SFD_WARN, "cannot raise the limit of open files: %s", strerror(errno));
+}
+
+/* libuv and libsodium give up by abort() where the kernel refuses a call that they need, as filters of system calls
+ * or limits do. Any other abort() goes on when this returns. */
+static void on_abort(int number)
+{
+  static const char text[] = "sfd: ends, as the system refuses a call that it cannot do without: ";
+  const char *why = errno == EPERM    ? "EPERM\n"
+                    : errno == EACCES ? "EACCES\n"
+                    : errno == ENOSYS ? "ENOSYS\n"
+                    : errno == EMFILE ? "EMFILE\n"
+                                      : NULL;
+  (void)number;
+  if (why == NULL)
+    return;
+  if (write(STDERR_FILENO, text, sizeof text - 1) > 0)
+    (void)!write(STDERR_FILENO, why, strlen(why));
+  _exit(EXIT_FAILURE);
+}
+
+/* With fewer no client could come, however long it waits. The kernel hands out the lowest free descriptor. */
+static sf_status_t check_descriptors(void)
+{
+  struct rlimit limit;
+  int lowest = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (lowest >= 0)
+    close(lowest);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (lowest >= 0 && (rlim_t)lowest + FDS_TO_SERVE <= limit.rlim_cur))
+    return SF_OK;
+  return sfshm_error(SF_ERR_LIMIT, "a limit of %llu open files leaves none for clients (ulimit -n, RLIMIT_NOFILE)",
+                     (unsigned long long)limit.rlim_cur);
 }
 
 static void announce_ready(int64_t fd)
@@ -67,6 +99,8 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   }
   hold_signals(SIG_UNBLOCK);
   status = sfd_server_connect(server);
+  if (status == SF_OK)
+    status = check_descriptors();
   if (status == SF_OK) {
     announce_ready(options->ready_fd);
     sfd_sd_notify_ready(sfd_listen_path());
@@ -76,6 +110,8 @@ static sf_status_t serve_on(uv_loop_t *loop, const sfd_options_t *options, int l
   uv_run(loop, UV_RUN_DEFAULT);
   sfd_sd_notify_stopping();
   sfd_listen_close(listen_fd);
+  if (status == SF_OK && server->failed[0] != '\0')
+    status = sfshm_error(SF_ERR_SYS, "%s", server->failed);
   sfd_server_destroy(server);
   return status;
 }
@@ -161,6 +197,7 @@ static sf_status_t run(sfd_options_t *options)
     return status;
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* who lowers the limit of a running daemon causes errors */
+  signal(SIGABRT, on_abort);
   sfd_sigbus_guard_begin();
   keep_memory();
   raise_descriptor_limit();

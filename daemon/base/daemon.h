@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <uv.h>
 
 #include "daemon/base/idle.h"
@@ -53,8 +54,9 @@ typedef struct sfd_server {
   uv_signal_t terminate;
   uv_signal_t interrupt;
   bool stopping;
-  bool ending;  /* stops at the end of this turn */
-  bool drained; /* accepts no new jobs; why: */
+  bool ending;                /* stops at the end of this turn */
+  char failed[SFD_TEXT_SIZE]; /* why the daemon ends by itself; empty: it does not */
+  bool drained;               /* accepts no new jobs; why: */
   char drained_by[SFD_TEXT_SIZE];
 
   /* Descriptors. */
@@ -87,6 +89,14 @@ static inline bool sfd_server_offloads(const sfd_server_t *server)
 static inline void sfd_server_end(sfd_server_t *server)
 {
   server->ending = true;
+}
+
+/* Ends a daemon that can serve no longer; the first reason is its last message. */
+static inline void sfd_server_fail(sfd_server_t *server, const char *detail)
+{
+  if (server->failed[0] == '\0')
+    snprintf(server->failed, sizeof server->failed, "%s", detail);
+  sfd_server_end(server);
 }
 
 /* Serial numbers order objects by creation. */

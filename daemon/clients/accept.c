@@ -2,6 +2,7 @@
 #include "daemon/clients/accept.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,6 +61,21 @@ static void out_of_resources(sfd_clients_t *clients)
   uv_timer_start(&clients->retry, on_accept_retry, ACCEPT_RETRY_MS, 0);
 }
 
+/* A lack of descriptors or memory passes. What else refuses the call, such as a filter of system calls, stays, and
+ * clients would wait for their time-outs. */
+static void on_refused(sfd_server_t *server)
+{
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+    out_of_resources(server->clients);
+    return;
+  }
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "ends, as it cannot accept clients: accept4: %s", strerror(errno));
+  sfd_server_fail(server, text);
+  server->clients->accepting = false;
+  uv_poll_stop(&server->clients->listen_poll);
+}
+
 static int64_t count_sessions(const sfd_server_t *server, uid_t uid)
 {
   const sfd_session_t *session;
@@ -116,7 +132,7 @@ static bool accept_one(sfd_server_t *server)
   if (errno == ECONNABORTED || errno == EINTR)
     return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK)
-    out_of_resources(server->clients);
+    on_refused(server);
   return false;
 }
 

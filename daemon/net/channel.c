@@ -112,6 +112,13 @@ static void on_failing(void *owner, int32_t node, const char *detail)
     channels->handlers->failing(channels->owner, node, detail);
 }
 
+static void on_denied(void *owner, const char *detail)
+{
+  const sfd_channels_t *channels = owner;
+  if (channels->handlers->denied != NULL)
+    channels->handlers->denied(channels->owner, detail);
+}
+
 static void on_refused(void *owner, int32_t node, uint64_t cause, const char *detail)
 {
   const sfd_channels_t *channels = owner;
@@ -174,6 +181,7 @@ static const sfd_fabric_events_t fabric_events = {.up = on_up,
                                                   .down = on_down,
                                                   .failing = on_failing,
                                                   .refused = on_refused,
+                                                  .denied = on_denied,
                                                   .cause = on_cause,
                                                   .sent = on_sent,
                                                   .want = on_want,

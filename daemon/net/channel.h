@@ -70,6 +70,7 @@ typedef struct sfd_channel_handlers {
 
   /* Events of the fabric: see daemon/net/fabric/fabric.h. May be NULL. */
   void (*refused)(void *owner, int32_t node, uint64_t cause, const char *detail);
+  void (*denied)(void *owner, const char *detail);
   uint64_t (*cause)(void *owner, int32_t node);
 
   /* sfd_channels_close has ended. */

@@ -71,6 +71,14 @@ static void on_lost(void *owner, int32_t node, const sfd_message_head_t *head)
   network->ops->message_lost(network->server, node, head);
 }
 
+static void on_denied(void *owner, const char *detail)
+{
+  const sfd_network_t *network = owner;
+  char text[SFD_TEXT_SIZE];
+  snprintf(text, sizeof text, "ends, as it cannot accept connections of other nodes: accept4: %s", detail);
+  sfd_server_fail(network->server, text);
+}
+
 static void on_refused(void *owner, int32_t node, uint64_t cause, const char *detail)
 {
   const sfd_network_t *network = owner;
@@ -101,6 +109,7 @@ static const sfd_channel_handlers_t channel_handlers = {
     .down = on_down,
     .failing = on_failing,
     .refused = on_refused,
+    .denied = on_denied,
     .cause = on_cause,
     .closed = on_closed,
     .deferred = on_deferred,

@@ -4,6 +4,8 @@
 #ifndef SFTEST_HARNESS_H
 #define SFTEST_HARNESS_H
 
+#include <limits.h>
+
 #include <sf/sf.h>
 
 #include "tests/system/clock.h"
@@ -19,6 +21,9 @@ typedef struct sftest_node {
   pid_t pid;     /* 0: not running */
   int fds;       /* open descriptors when it had just started */
 } sftest_node_t;
+
+/* Path of sfd: in BUILD, else where this program's build directory is. */
+void sftest_find_sfd(char path[PATH_MAX]);
 
 /* Makes the directory and starts sfd, with options ("--name=value", NULL at the end; options may be NULL) besides those
  * for the socket. Waits until it serves. */

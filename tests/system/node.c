@@ -12,8 +12,7 @@
 #define OPTIONS_MAX 16
 #define REST_LOOKS 30
 
-/* Path of sfd: in BUILD, else where this program's build directory is. */
-static void find_sfd(char path[PATH_MAX])
+void sftest_find_sfd(char path[PATH_MAX])
 {
   const char *build = getenv("BUILD");
   if (build != NULL) {
@@ -66,7 +65,7 @@ static void become_sfd(const sftest_node_t *node, const char *const options[], i
   char path[PATH_MAX], ready[16], fabric_fd[32];
   const char *arguments[OPTIONS_MAX + 10];
   int n = 0;
-  find_sfd(path);
+  sftest_find_sfd(path);
   snprintf(ready, sizeof ready, "%d", ready_fd);
   const char *const fixed[] = {path,  "--socket",       node->socket,        "--ready-fd",
                                ready, "--calibrate=no", "--log-level=error", "--join-timeout=3600"};

@@ -47,6 +47,9 @@ typedef struct sfd_fabric_events {
    */
   void (*refused)(void *owner, int32_t node, uint64_t cause, const char *detail);
 
+  /* The system denies this process connections of other nodes, now and later; detail says how. May be NULL. */
+  void (*denied)(void *owner, const char *detail);
+
   /* For what this node connects, as a number for the other user; 0: nothing special. May be NULL. */
   uint64_t (*cause)(void *owner, int32_t node);
 

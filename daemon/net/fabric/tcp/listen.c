@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -180,6 +181,10 @@ static void on_listen(uv_poll_t *poll, int status, int events)
       sfd_log(SFD_LOG_MAIN, SFD_WARN, "tcp: cannot accept connections: no descriptors or memory; trying again");
       uv_poll_stop(poll);
       uv_timer_start(&tcp->accept_retry, on_accept_retry, ACCEPT_RETRY_MS, 0);
+    } else if (errno == EPERM || errno == EACCES || errno == ENOSYS) {
+      uv_poll_stop(poll);
+      if (tcp->fabric.events->denied != NULL)
+        tcp->fabric.events->denied(tcp->fabric.owner, strerror(errno));
     }
     return;
   }
