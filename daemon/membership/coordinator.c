@@ -132,6 +132,19 @@ static int32_t position_of(const sfd_coordinator_t *coordinator)
                                          sfd_network_node(coordinator->server));
 }
 
+/* Ranks may be missing because they report to another coordinator. sfd_refusal_ask has tried to connect to all. */
+static void append_unreached(const sfd_coordinator_t *coordinator, char *text, size_t text_size)
+{
+  for (int32_t node = 0; node < sfd_network_nnodes(coordinator->server); node++) {
+    const char *why =
+        node != sfd_network_node(coordinator->server) ? sfd_network_why_away(coordinator->server, node) : NULL;
+    if (why == NULL || sfd_coordinator_find_rank_on(coordinator, node) >= 0)
+      continue;
+    sfd_text_append(text, text_size, "; node %d could not be reached (%.200s)", node, why);
+    return;
+  }
+}
+
 static void on_timeout(uv_timer_t *timer)
 {
   sfd_coordinator_t *coordinator = timer->data;
@@ -144,6 +157,8 @@ static void on_timeout(uv_timer_t *timer)
   if (position_of(coordinator) > 0)
     sfd_text_append(text, sizeof text, "; node %d coordinated the job because node %d could not be reached (%.200s)",
                     sfd_network_node(coordinator->server), first, sfd_network_why_lost(coordinator->server, first));
+  else
+    append_unreached(coordinator, text, sizeof text);
   sfd_log(SFD_LOG_JOB, SFD_WARN, "%s", text);
   sfd_coordinator_refuse(coordinator, SF_ERR_TIMEOUT, text);
 }

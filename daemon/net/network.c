@@ -215,6 +215,13 @@ bool sfd_network_is_lost(const sfd_server_t *server, int32_t node)
          sfd_channel_state(network->channels, node) != SFD_CHANNEL_OPEN;
 }
 
+const char *sfd_network_why_away(const sfd_server_t *server, int32_t node)
+{
+  const sfd_network_t *network = server->network;
+  bool connected = network == NULL || sfd_channel_state(network->channels, node) == SFD_CHANNEL_OPEN;
+  return connected || network->losses[node].ms == 0 ? NULL : network->losses[node].detail;
+}
+
 const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node)
 {
   const char *detail = server->network != NULL ? server->network->losses[node].detail : NULL;

@@ -90,6 +90,9 @@ size_t sfd_network_kept_bytes(const sfd_server_t *server);
 /* Whether the node was lost in the last minute, and has not come back. */
 bool sfd_network_is_lost(const sfd_server_t *server, int32_t node);
 
+/* Reason and name of the node's last loss, unless it is connected again; NULL: none. */
+const char *sfd_network_why_away(const sfd_server_t *server, int32_t node);
+
 /* Reason and name of the node's last loss; "never lost". */
 const char *sfd_network_why_lost(const sfd_server_t *server, int32_t node);
 

@@ -415,6 +415,17 @@ if [ -x "$BUILD/sfd" ] && [ -x "$hello" ]; then
         "'$sfrun' --quiet --mpirun '$path' --hostfile \$VCLUSTER_HOSTFILE --fabric $fabric -n 4 '$hello'"
     done
   done
+  # A network namespace that is new has its loopback interface down. Both nodes say why the other's rank does not come.
+  if unshare --net true 2>/dev/null; then
+    try timeout 100 unshare --net "$sfrun" --quiet --launcher local --nodes 2 --sfd-option join-timeout=6 \
+      --sfd-option connect-timeout=1 -n 2 "$hello"
+    for node in 0 1; do
+      [ "$(grep -c "^sf_init:.*rank [01];.*node $node (tcp .*Network is unreachable" "$work/err")" -eq 1 ] ||
+        fail "no loopback interface: that node $node can't be reached"
+    done
+  else
+    echo "part skipped: no namespaces of networks"
+  fi
   [ -n "$plugin" ] || echo "part skipped: $BUILD/libsfd_mpi.so, for fabric mpi, is not built"
 else
   echo "part skipped: no $BUILD/sfd or no $hello"
