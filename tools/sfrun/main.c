@@ -1,4 +1,5 @@
 /* sfrun: runs ranks with private daemons. One thread; things are undone in reverse order. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,9 +119,16 @@ static int run(const sfrun_options_t *options)
   return code;
 }
 
+/* What exceeds the limit of file sizes is an error. Unlike SIG_IGN, programs that sfrun starts do not inherit it. */
+static void on_too_large(int number)
+{
+  (void)number;
+}
+
 int main(int argc, char *argv[])
 {
   sfshm_standard_hold();
+  signal(SIGXFSZ, on_too_large);
   if (argc > 1 && strcmp(argv[1], SFRUN_AS_RANK) == 0)
     return report(sfrun_as_rank(argc, argv));
   if (argc > 1 && strcmp(argv[1], SFRUN_AS_DAEMON) == 0) {

@@ -415,6 +415,10 @@ if [ -x "$BUILD/sfd" ] && [ -x "$hello" ]; then
         "'$sfrun' --quiet --mpirun '$path' --hostfile \$VCLUSTER_HOSTFILE --fabric $fabric -n 4 '$hello'"
     done
   done
+  try bash -c 'set -o pipefail; (ulimit -f 0; exec "$0" "$@") 2>&1 | cat >&2' \
+    "$sfrun" --launcher local --nodes 2 -n 2 true
+  expect_rc "no file may grow" 125
+  grep -q "File too large" "$work/err" || fail "no file may grow"
   # A network namespace that is new has its loopback interface down. Both nodes say why the other's rank does not come.
   if unshare --net true 2>/dev/null; then
     try timeout 100 unshare --net "$sfrun" --quiet --launcher local --nodes 2 --sfd-option join-timeout=6 \
